@@ -35,7 +35,7 @@ t.test('long texts are cut', async t => {
   t.strictSame([event?.actor.length, event?.detail?.length], [257, 257])
 })
 
-t.test('each kind of actor displaces only its own events', async t => {
+t.test('old audit events are deleted for each kind of actor separately', async t => {
   const { db, record, fill, countOf } = opened(t)
   fill(10_150, 'key: team', 'login')
   fill(10_100, 'console: unknown', 'login')

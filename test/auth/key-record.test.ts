@@ -10,7 +10,7 @@ const STORED = '{"requests_per_minute":60,"budget":{"usd":"0.10","per":"month"},
 
 const row = (more: Readonly<Record<string, KeyRow[string]>> = {}): KeyRow => ({ id: 3, name: 'team', digest: new Uint8Array(DIGEST), created_at: 1000, ...more })
 
-t.test('a row becomes a frozen key with the members that it has', async t => {
+t.test('a row becomes a frozen key, without members for null columns', async t => {
   const { id, key, createdAt, revokedAt } = readRecord(row())
   t.strictSame([id, createdAt, revokedAt], [3, 1000, null])
   t.strictSame(key, { name: 'team', digest: DIGEST, models: null, limits: null })
@@ -58,7 +58,7 @@ t.test('limits are stored with the names of gateway.yaml, without absent ones', 
   t.strictSame(limitsToJson({ ...NONE, models: new Map() }), {})
 })
 
-t.test('a change stores only what it names, and null removes', async t => {
+t.test('a change stores only the given members, and null removes a member', async t => {
   t.strictSame(propertiesOf({}), {})
   t.strictSame(propertiesOf({ models: ['a'], limits: LIMITS, group: 'g', owner: 'o', note: 'n', expiresAt: 5, prefix: 'p' }), {
     models: '["a"]', limits: STORED, group_name: 'g', owner: 'o', note: 'n', expires_at: 5, prefix: 'p',

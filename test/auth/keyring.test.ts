@@ -7,7 +7,7 @@ import type { Key } from '../../src/config/key-types.ts'
 const key = (name: string, secret: string, models: string[] | null = null): Key =>
   ({ name, digest: hash('sha256', secret, 'buffer'), models, limits: null })
 
-t.test('a key is found by its exact value only', async t => {
+t.test('a key is found only by its exact value', async t => {
   const ring = new Keyring([key('a', 'sk-a'), key('b', 'sk-b', ['gpt-*'])], compileGlobs)
   t.equal(ring.find('sk-a')?.key?.name, 'a')
   t.equal(ring.find('sk-b')?.key?.name, 'b')

@@ -31,7 +31,7 @@ const REFUSED: Readonly<Record<string, string>> = {
 }
 
 for (const [what, text] of Object.entries(REFUSED)) {
-  t.test(`too many ${what} are not parsed`, async t => {
+  t.test(`a text with too many ${what} is refused`, async t => {
     t.throws(() => parseBounded(text), RangeError)
   })
 }

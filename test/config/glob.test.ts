@@ -65,7 +65,7 @@ function covers(a: string, b: string): boolean {
   return compileGlobs([a])(b)
 }
 
-t.test('covers: what the second glob matches, the first matches too', async t => {
+t.test('covers: a glob that covers another glob matches every text of that glob', async t => {
   t.ok(covers('/v1/*', '/v1/chat/*'))
   t.ok(covers('*', 'gpt-*'))
   t.ok(covers('gpt-*', 'gpt-*-mini'))

@@ -18,17 +18,17 @@ t.test('references and choices are resolved', async t => {
   t.strictSame(alternatives({ $ref: '#/definitions/missing' }, TOP), [{ $ref: '#/definitions/missing' }])
 })
 
-t.test('the children of a schema have the steps that lead to them', async t => {
+t.test('childSchemas returns each child schema with its step', async t => {
   t.strictSame(childSchemas(TOP).map(([step]) => step), ['.mode', '.secret', '.list', '.<name>'])
   t.strictSame(childSchemas({ type: 'array', items: { type: 'string' } }), [['[]', { type: 'string' }]])
   t.strictSame(childSchemas({ type: 'object', additionalProperties: false }), [])
 })
 
-t.test('the words of a schema are its keys and fixed values', async t => {
+t.test('schemaWords returns the keys and fixed values of a schema', async t => {
   t.strictSame([...schemaWords(TOP)].sort(), ['false', 'file', 'list', 'mode', 'null', 'off', 'on', 'secret', 'true'])
 })
 
-t.test('a key has the schemas of all places that have it', async t => {
+t.test('schemasByKey returns the schemas of all places with that key', async t => {
   const keys = schemasByKey(TOP)
   t.strictSame(keys.get('mode'), [{ type: 'string', enum: ['on', 'off'] }, { type: 'number' }])
   t.equal(keys.get('secret')?.length, 2)

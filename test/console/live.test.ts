@@ -72,7 +72,7 @@ for (const [what, routes, severities] of [
   ['one of two targets', '{ to: [down, sim], retries: 1 }', ['warning']],
   ['a target of a route below that is not reached', '{ to: [down, sim], retries: 1 }, { model: "d*", to: down }', ['warning']],
 ] as const) {
-  t.test(`an open circuit of ${what} of a route`, async t => {
+  t.test(`the severity of the alert for an open circuit of ${what} of a route`, async t => {
     const gateway = await startConsole(t, YAML.replace('sim: { simulator: true }', DOWN).replace(/^routes:.*$/m, `routes: [${routes}]`))
     for (let i = 0; i < 3; i++) await chat(gateway)
     const alerts = (await alertsOf(gateway)).filter(({ kind }) => kind === 'circuit_open')

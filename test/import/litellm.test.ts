@@ -61,7 +61,7 @@ for (const name of readdirSync(GOLDEN).filter(file => /^[a-z]+\.yaml$/.test(file
   })
 }
 
-t.test('a model name that equals its provider model stays, another is mapped', async t => {
+t.test('a target names the provider\'s model only if it differs from the model name', async t => {
   const config = load(t, importLitellm(`
 model_list:
   - { model_name: gpt-4.1, litellm_params: { model: openai/gpt-4.1 } }

@@ -392,7 +392,7 @@ for (const [what, mode] of [['that others may not read', 0o600], ['that others m
   })
 }
 
-t.test('errors of node and SQLite become failure codes by what the operator can do', async t => {
+t.test('errors of node and SQLite become the failure code that says what the operator can do', async t => {
   const dir = t.testdir({ directory: {} })
   const thrown = (work: () => void): unknown => {
     try {

@@ -31,7 +31,7 @@ t.test('a refusal without a price says what the operator can do', async t => {
   t.equal(which, 'unpriced')
 })
 
-t.test('a refusal names its key and scope, but the key not in its text', async t => {
+t.test('a refusal has key, group and model of its limit, and its message does not name the key', async t => {
   const { scope, message } = refusal('tokens', 5, { group: 'research', model: 'gpt-*' })
   t.strictSame(scope, { key: 'secret-name', group: 'research', model: 'gpt-*' })
   t.notMatch(message, 'secret-name')

@@ -27,7 +27,7 @@ const BLOCKED: readonly (readonly [what: string, limits: Partial<ScopeLimits>, r
 ]
 
 for (const [what, limits, [tokens, pico], expected] of BLOCKED) {
-  t.test(`the limit that blocks a first request: ${what}`, async t => {
+  t.test(`the limit that refuses a first request: ${what}`, async t => {
     const blocking = scopeWith(limits).blockingLimit(tokens, pico, at(0))
     if (expected === null) t.equal(blocking, null)
     else t.match(blocking, expected)
@@ -54,7 +54,7 @@ t.test('a response within a session reserves tokens and cost only', async t => {
   t.match(scope.blockingLimit(40, USD + 1n, at(0)), { which: 'budget' })
 })
 
-t.test('settlement replaces what was reserved, and an unknown usage keeps it', async t => {
+t.test('settlement replaces the reservation by the usage, or keeps it if the usage is unknown', async t => {
   const scope = scopeWith({ tokensPerMinute: 100, budget: { usd: '10', per: 'day' } })
   const first = scope.reserve(50, 4n * USD, at(0))
   t.equal(scope.budgetSpent(START), 0n)
@@ -84,7 +84,7 @@ t.test('a limit that is removed and restored keeps its counts', async t => {
   t.equal(scope.budgetSpent(START), 0n, 'another period counts on its own')
 })
 
-t.test('a lease is for a small share of what is free', async t => {
+t.test('a lease is for at most a small share of the free limits', async t => {
   const FREE = { tokens: 0, pico: 0n }
   const fits = (limits: Partial<ScopeLimits>, { tokens, pico } = FREE as { tokens: number, pico: bigint | null }) => scopeWith(limits).leasableRequests(tokens, pico, at(0))
   t.equal(fits({ requestsPerMinute: 640 }), 20)
@@ -99,7 +99,7 @@ t.test('a lease is for a small share of what is free', async t => {
   t.equal(fits({}), Infinity)
 })
 
-t.test('a lease returns what was not used, and open requests keep their part', async t => {
+t.test('a returned lease gives back its unused part, except for open requests', async t => {
   const scope = scopeWith({ requestsPerMinute: 10, tokensPerMinute: 100, concurrent: 10, budget: { usd: '10', per: 'day' } })
   const lease = scope.lease({ requests: 4, tokens: 40, pico: 4n * USD }, at(0))
   t.match(scope.rateLimitState('requests', at(0)), { remaining: 6 })

@@ -45,7 +45,7 @@ t.test('chat: the example of OpenAI has the count of OpenAI', async t => {
   t.equal(tokens + 4, 124)
 })
 
-t.test('each endpoint counts what the model reads', async t => {
+t.test('the text that the model reads is counted for each endpoint', async t => {
   const message = { role: 'user', content: 'three short words' }
   const cases: [EndpointName, unknown, number][] = [
     ['chat.completions', { model: 'a b c', messages: [message, message], user: 'x y' }, 3 + 2 * (4 + 3)],

@@ -45,7 +45,7 @@ t.test('input and output: gpt-4o', async t => {
   t.equal(cost(usage({ inputTokens: 1, outputTokens: 0 }), GPT_4O), 2_500_000n)
 })
 
-t.test('cached input has its own price, the rest the full one: gpt-4o', async t => {
+t.test('cached input has its own price, and other input the full price: gpt-4o', async t => {
   // 1,920 cached x 1.25 / 1e6 = 0.0024; 86 x 2.50 / 1e6 = 0.000215; 300 x 10 / 1e6 = 0.003
   t.equal(usd({ inputTokens: 2006, cachedInputTokens: 1920, outputTokens: 300 }, GPT_4O), '0.005615')
 })
@@ -196,13 +196,13 @@ t.test('zero usage and zero prices cost 0', async t => {
   t.equal(usd({ inputTokens: 10, outputTokens: 0 }, { input: '0.02' }), '0.0000002', 'nor one that says so')
 })
 
-t.test('tokens beside images or seconds need no price when those have one', async t => {
+t.test('tokens beside images or seconds need no price if images or seconds have one', async t => {
   const tokens = { inputTokens: 10, outputTokens: 1056 }
   t.equal(usd({ ...tokens, images: 2 }, { perImage: '0.04' }), '0.08')
   t.equal(usd({ ...tokens, seconds: 8 }, { perSecond: '0.0001' }), '0.0008')
 })
 
-t.test('parts above their total are cut to it', async t => {
+t.test('a part above its total is reduced to the total', async t => {
   // 10 in all: 8 cached x 1.25 + 2 of the 5 audio x 2.50 = 15 / 1e6
   t.equal(usd({ inputTokens: 10, cachedInputTokens: 8, inputAudioTokens: 5 }, GPT_4O), '0.000015')
 })

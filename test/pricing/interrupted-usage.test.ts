@@ -17,7 +17,7 @@ t.test('usage that is counted before the response ends is reported to the client
   t.strictSame(share.reported, figures(7))
 })
 
-t.test('usage that is reported before it is counted is final, in the ledger too', async t => {
+t.test('usage that was reported before the count is done is also stored in the ledger', async t => {
   const { promise, resolve } = Promise.withResolvers<SettledUsage>()
   let known = 9
   const share = new InterruptedUsage(promise, () => figures(known++))
@@ -27,7 +27,7 @@ t.test('usage that is reported before it is counted is final, in the ledger too'
   t.strictSame(share.reported, figures(9))
 })
 
-t.test('a failed count is reported at settlement, not before', async t => {
+t.test('a failed count throws at settlement, not before', async t => {
   const share = new InterruptedUsage(Promise.reject(new Error('no count')), () => figures(9))
   await new Promise(resolve => setImmediate(resolve))
   t.strictSame(share.reported, figures(9))

@@ -77,7 +77,7 @@ t.test('at an unknown host, embedding, audio and image models have the price of 
   t.equal(prices.priceOf(ELSEWHERE, 'bge-m3', AT), null, 'its weights are open')
 })
 
-t.test('a known upstream selects the vendor, at an unknown one the model does', async t => {
+t.test('a known upstream selects the vendor; at an unknown upstream the model name does', async t => {
   const prices = book()
   t.ok(prices.priceOf(OPENAI, 'gpt-4o', AT))
   t.strictSame(prices.priceOf(ELSEWHERE, 'gpt-4o', AT), prices.priceOf(OPENAI, 'gpt-4o', AT))
@@ -169,7 +169,7 @@ t.test('the version names the price list and its state', async t => {
   t.not(book({ mine: { input: '2' } }).priceOf(null, 'mine', AT)?.version, mine)
 })
 
-t.test('a malformed price is refused when the book is created', async t => {
+t.test('a malformed price is refused when the price book is created', async t => {
   t.throws(() => book({ mine: { input: 'cheap' } }), RangeError)
   t.throws(() => book({ mine: { input: '1', tiers: [{ above: 5, price: { input: '-1' } }] } }), RangeError)
 })

@@ -80,7 +80,7 @@ function independent({ texts }: Recording, events: number): [number, number] {
   return [of(0) + of(2), of(1)]
 }
 
-t.test('chat, completions, responses, cut after every event: usage is counted until it was reported', async t => {
+t.test('chat, completions, responses, cut after every event: usage is counted unless it was reported', async t => {
   for (const recording of [chat, completions, responses]) {
     const { endpoint, events, texts } = recording
     for (let cut = 0; cut < events.length; cut++) {
@@ -357,7 +357,7 @@ t.test('a complete body with missing or invalid usage is counted', async t => {
   })
 })
 
-t.test('a count is at least the sum of its reported parts', async t => {
+t.test('a count is at least the sum of the reported parts', async t => {
   const told = {
     choices: [{ message: { content: 'Hi.' } }],
     usage: {
@@ -385,7 +385,7 @@ t.test('a background response has unknown final usage', async t => {
   }
 })
 
-t.test('an incomplete body has its usage if that came, else an estimate of what came', async t => {
+t.test('an incomplete body has its reported usage, or else an estimate from the received bytes', async t => {
   const cut = '{"choices":[{"index":0,"message":{"role":"assistant","content":"I am fi'
   const settled = await settle('chat.completions', 'client_gone', body(cut))
   t.match(facts(settled), { inputTokens: PROMPT_TOKENS, source: 'estimated', billed: true })

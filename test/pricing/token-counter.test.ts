@@ -152,7 +152,7 @@ t.test('waiting texts are bounded: beyond a megabyte, texts are counted by a sam
   t.equal((await counter.generated(generated([run('content', text)]))).content, 1, 'nothing waits any more')
 })
 
-t.test('waiting bodies are bounded in the same way', async t => {
+t.test('waiting bodies are bounded as well: beyond the limit they are counted by a sample', async t => {
   const counter = counterFor(t, { script: ONE_TOKEN })
   const body = Buffer.from(JSON.stringify({ messages: [{ role: 'user', content: 'word '.repeat(50_000) }] }))
   const { prompt } = endpointNamed('chat.completions')

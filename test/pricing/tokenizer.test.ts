@@ -5,7 +5,7 @@ import { TRAPS } from './recordings.ts'
 
 const count = tokenCount()
 
-t.test('counts what the vocabulary counts', async t => {
+t.test('countTokens returns the token count of the vocabulary', async t => {
   t.equal(count(''), 0)
   // OpenAI's tokenizer page for GPT-4o.
   t.equal(count('Hello world'), 2)
@@ -32,7 +32,7 @@ t.test('long runs of one kind are counted in pieces, in linear time', async t =>
   }
 })
 
-t.test('each piece costs at most one extra token', async t => {
+t.test('counting in pieces adds at most one token for each piece', async t => {
   const run = 'x'.repeat(2000)
   const whole = countTokens(run)
   t.ok(count(run) >= whole && count(run) <= whole + 8, `${count(run)} for ${whole}`)

@@ -50,7 +50,7 @@ t.test('ordered: targets keep their order', t => {
   t.end()
 })
 
-t.test('unhealthy targets come last, the one that reopens first before the others', t => {
+t.test('unhealthy targets come last, the first to reopen before the others', t => {
   const { clock, order, open } = setUp([target('a'), target('b'), target('c')], 'ordered')
   open('b')
   clock.advance(100)
@@ -105,7 +105,7 @@ t.test('fastest: the faster of two random targets is chosen, so that no target g
   t.end()
 })
 
-t.test('fastest: any two targets are drawn; the others follow, the fastest first', t => {
+t.test('fastest: any two targets are drawn, and the other targets follow by speed', t => {
   const { health, order, id } = setUp(['a', 'b', 'c', 'd'].map(name => target(name)), 'fastest')
   const times = { a: 10, b: 500, c: 50, d: 600 }
   for (const [name, ms] of Object.entries(times)) {

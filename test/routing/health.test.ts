@@ -24,7 +24,7 @@ t.test('an unused target is healthy', t => {
   t.end()
 })
 
-t.test('three failures in a row open the circuit; a success between them does not count as one', t => {
+t.test('three failures in a row open the circuit, but not with a success between them', t => {
   const { health, fail, succeed } = setUp()
   fail(2)
   succeed()
@@ -440,7 +440,7 @@ t.test('an upstream with failed checks is reported before its first request', t 
   t.end()
 })
 
-t.test('a replaced upstream is forgotten, others are not', t => {
+t.test('a replaced upstream is forgotten, and other upstreams are kept', t => {
   const { health } = setUp()
   for (const id of ['u\nm', 'u\nn', 'v\nm']) for (let n = 0; n < 3; n++) health.begin(id).failed(null)
   for (const upstream of ['u', 'u', 'v', 'v']) health.recordCheck(upstream, false)

@@ -29,7 +29,7 @@ function plan(order: never[], retries: number, isUnhealthy?: (target: unknown) =
 
 const PLAIN = { retryable: true, again: true, soon: false, retryAfterMs: null }
 
-t.test('each target is tried once in order, then the one that is available first', t => {
+t.test('each target is tried once in order, then the target that is available first', t => {
   const request = plan([A!, B!, C!], 6)
   t.equal(request.current, A)
   t.match(request.next({ ...PLAIN, retryAfterMs: 3_000 }, MOMENT), { target: B, delayMs: 0 })
@@ -62,7 +62,7 @@ t.test('time that passes during another attempt counts as waiting', t => {
   t.end()
 })
 
-t.test('no attempt follows when none is left, it cannot help or time is up', t => {
+t.test('no attempt follows if none is left, if another cannot help, or if time is up', t => {
   t.equal(plan([A!, B!], 0).next(PLAIN, MOMENT), null)
   t.equal(plan([A!, B!], 1).next({ ...PLAIN, retryable: false }, MOMENT), null)
   t.equal(plan([A!], 1).next(PLAIN, { ...MOMENT, timeLeft: 40 }), null)
@@ -91,7 +91,7 @@ t.test('a redirect uses no retry, and replaces the remaining targets', t => {
   t.end()
 })
 
-t.test('after a transient failure the same target is tried once more, if attempts are left for the others', t => {
+t.test('after a transient failure the same target is tried once more, if attempts are left for other targets', t => {
   const accident = { ...PLAIN, soon: true }
   const request = plan([A!, B!], 3)
   t.match(request.next(accident, MOMENT), { target: A, delayMs: 50 })
@@ -103,7 +103,7 @@ t.test('after a transient failure the same target is tried once more, if attempt
   t.end()
 })
 
-t.test('a short retry delay is waited; a long one only without other targets', t => {
+t.test('a short retry delay is waited for, a long one only if there is no other target', t => {
   const asked = (retryAfterMs: number, timeLeft = 60_000) =>
     plan([A!, B!], 2).next({ ...PLAIN, soon: true, retryAfterMs }, { ...MOMENT, timeLeft })
   t.match(asked(3_000), { target: A, delayMs: 3_000 })

@@ -17,7 +17,7 @@ t.test('early sends the response before the body arrives', async t => {
   socket.destroy()
 })
 
-t.test('first and every count the requests with the same list', async t => {
+t.test('first and every count the requests with the same behaviours', async t => {
   const { post } = await start(t)
   const ask = async (list: string) =>
     (await post(CHAT_PATH, { model: 'sim', ...CHAT }, { 'x-simulate': list })).status
@@ -27,7 +27,7 @@ t.test('first and every count the requests with the same list', async t => {
   t.same([await ask(other), await ask(other), await ask(other), await ask(other)], [200, 500, 200, 500])
 })
 
-t.test('the header and the model name take the same list, and the header wins', async t => {
+t.test('the header and the model name take the same behaviours, and the header wins', async t => {
   const { post } = await start(t)
   const ask = (model: string, list: string) =>
     post('/v1/chat/completions', { model, messages: [] }, { 'x-simulate': list })

@@ -147,7 +147,7 @@ t.test('each delay applies to its part of the response', async t => {
   event.destroy()
 })
 
-t.test('faults work for generate too, whose model is in the path', async t => {
+t.test('faults work for generate too, although its model is in the path', async t => {
   const { port } = await start(t)
   const body = { contents: [{ parts: [{ text: 'x' }] }] }
   const path = '/v1beta/models/sim,reset_after=2:streamGenerateContent?alt=sse'

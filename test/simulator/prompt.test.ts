@@ -8,7 +8,7 @@ t.test('a prompt has one token for each 4 bytes of text, rounded up', async t =>
   t.equal(promptTokens(undefined, null, 7, true), 0)
 })
 
-t.test('text counts wherever a protocol puts it', async t => {
+t.test('text counts in every place where a protocol has it', async t => {
   t.equal(promptTokens([{ role: 'user', content: '12345678' }]), 2)
   t.equal(
     promptTokens([{ role: 'user', content: [{ type: 'text', text: '12345678' }, { type: 'image_url' }] }]),

@@ -74,7 +74,7 @@ t.test('connections stay open, also after an error', async t => {
   t.equal(opened.length, 1)
 })
 
-t.test('it listens on a Unix socket too, where a reset is a close', async t => {
+t.test('the simulator listens on a Unix socket too, where a reset is a close', async t => {
   // A test directory's own path is longer than a socket's address may be.
   const directory = mkdtempSync(join(tmpdir(), 'sim-'))
   const simulator = createSimulator()

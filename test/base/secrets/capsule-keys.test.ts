@@ -30,7 +30,7 @@ t.test('a key makes capsules for 30 days, has a successor a day before, and open
   t.equal(keys.find(second.id), second, 'the one that makes capsules opens them too, however old it is')
 })
 
-t.test('processes with the same keys use the same newest key, in whatever order they learned them', async t => {
+t.test('processes with the same keys use the same newest key, in whatever order the keys are added', async t => {
   const clock = new FakeClock()
   const given = [createCapsuleKey(clock.wall() - DAY), createCapsuleKey(clock.wall()), createCapsuleKey(clock.wall())]
   const [one, other] = [new CapsuleKeys(clock), new CapsuleKeys(clock)]

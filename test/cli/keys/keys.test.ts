@@ -30,7 +30,7 @@ async function ask(base: string, key: string, model = 'demo'): Promise<number> {
   return response.status
 }
 
-t.test('a key that cannot be printed is revoked', {
+t.test('a key that cannot be printed is revoked at once', {
   skip: process.platform === 'linux' ? false : 'needs /dev/full',
 }, async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })

@@ -113,7 +113,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     }
   })
 
-  t.test('limits of groups apply to all keys and instances together, in one step with those of the key', async t => {
+  t.test('limits of a group apply to all its keys and instances, and are checked together with those of the key', async t => {
     for (const [which, limits] of [
       ['requests', { requestsPerMinute: 100 }], ['concurrent', { concurrent: 100 }], ['budget', { budget: { usd: '100', per: 'month' } }],
     ] as const) {

@@ -10,7 +10,7 @@ routes: [{ to: [a, b], on: { context_length: a, content_filter: b } }]
 keys: [{ name: k, key: sk-0123456789abcdef }]
 `
 
-t.test('a configuration is the same behind a thread', async t => {
+t.test('a configuration is unchanged after it is sent to a thread', async t => {
   const loaded = load(t, TEXT)
   const message = structuredClone(serializeConfig(loaded))
   if (!('loaded' in message)) throw new Error('not loaded')

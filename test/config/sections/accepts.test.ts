@@ -21,7 +21,7 @@ for (const [what, accepts, expected] of CASES) {
   })
 }
 
-t.test('a model without rules has none', async t => {
+t.test('a model without rules has null as its rules', async t => {
   t.equal(load(t, `${LEAST}models: { m: {} }\n`).config.models.get('m')?.accepts, null)
 })
 

@@ -89,7 +89,7 @@ auth: open
   t.match(told, [{ severity: 'warning', line: 1, message: /not valid before Jan  2 .* 2049/ }])
 })
 
-t.test('a certificate that expires soon is a warning: within two weeks, or its last quarter', async t => {
+t.test('a certificate is a warning in its last two weeks or last quarter', async t => {
   const directory = t.testdir({})
   const file = join(directory, 'gateway.yaml')
   writeFileSync(file, `${LEAST}auth: open\nserver: { tls: { cert: cert.pem, key: key.pem } }\n`)

@@ -47,7 +47,7 @@ t.test('names of the prototype are ordinary keys', async t => {
   t.equal(locate(root, ['toString']), undefined)
 })
 
-t.test('a number keeps its text', async t => {
+t.test('a number keeps its spelling', async t => {
   t.match(locate(parse('a: 0.40').root, ['a']), { value: 0.4, text: '0.40', referenced: false })
   t.match(locate(parse('a: 1e3').root, ['a']), { value: 1000, text: '1e3' })
 })

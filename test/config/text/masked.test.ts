@@ -128,7 +128,7 @@ t.test('words of comments that look like secrets are masked', async t => {
   t.equal(maskedText('# was a1b2c3d4e5f6a7b8, or AKIAIOSFODNN7EXAMPLE\nlog: {}\n'), '# was ***, or ***\nlog: {}\n')
 })
 
-t.test('aliases and merge keys are kept, and secrets behind them masked', async t => {
+t.test('aliases and merge keys are kept, and secrets of their anchors are masked', async t => {
   const text = (secret: string) => `
 auth: keys
 upstreams:
@@ -144,7 +144,7 @@ t.test('a reference to a digest is kept', async t => {
   t.match(parse(text), { keys: [{ sha256: '${DIGEST_OF_TEAM_A}' }] })
 })
 
-t.test('the example is kept, except for words beside credentials in its comments', async t => {
+t.test('the example is shown unmasked, except for some words in comments beside credentials', async t => {
   const example = readFileSync(new URL('../../../gateway.yaml', import.meta.url), 'utf8')
   const masked = maskedText(example).split('\n').filter((line, n) => line !== example.split('\n')[n])
   t.ok(masked.length < 20, masked.join('\n'))

@@ -23,7 +23,7 @@ t.test('an expanded value is not expanded again', async t => {
   t.equal(expandReferences('${NESTED}', ENV).text, '${NAME}')
 })
 
-t.test('reports whether a reference was expanded, and whether it took its default', async t => {
+t.test('expandReferences reports whether a reference was expanded, and whether its default was used', async t => {
   t.match(expandReferences('x', ENV), { referenced: false, defaulted: false })
   t.match(expandReferences('$${x}', ENV), { referenced: false, defaulted: false })
   t.match(expandReferences('${NAME:-x}', ENV), { referenced: true, defaulted: false })

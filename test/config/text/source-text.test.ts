@@ -54,7 +54,7 @@ t.test('secrets are masked, names of variables are not', async t => {
   t.equal(shown('key: |\n  abc\n  def\n', 'abc\n  def', 'abc'), '    2 |   ***\n      |   ^')
 })
 
-t.test('no masked character is visible, wherever the line is cut', async () => {
+t.test('property: no masked character is visible, at any cut of the line', async () => {
   const part = fc.string({ unit: fc.constantFrom('x', ' ', '"', '\n'), maxLength: 80 })
   // No letter: between ${ and } it would be the name of a variable, which is shown.
   const sign = fc.constantFrom('§', '\n', '"', '$', '{', '}')

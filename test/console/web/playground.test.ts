@@ -120,7 +120,7 @@ t.test('tool calls are joined from their pieces in each protocol', async t => {
   t.same(whole('messages', { content: [{ type: 'tool_use', name: 'one', input: { a: 1 } }] }), ['one {"a":1}'])
 })
 
-t.test('tools as each vendor writes them', async t => {
+t.test('tools are read in the spelling of each vendor', async t => {
   const tool = { name: 'a', description: 'b', parameters: { type: 'object' } }
   for (const text of [
     '[{"name":"a","description":"b","parameters":{"type":"object"}}]', '[{"name":"a","description":"b","input_schema":{"type":"object"}}]',

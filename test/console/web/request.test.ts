@@ -86,7 +86,7 @@ t.test('the scale has three to six round grid lines', async t => {
     `${span} ms`)
 })
 
-t.test('every error has advice, a complete request has none', async t => {
+t.test('every error has advice, and a complete request has none', async t => {
   for (const error of Object.keys(ERRORS)) t.ok(adviceFor({ end: 'error', error })?.text, error)
   t.equal(adviceFor({ end: 'complete', error: null }), null)
   t.match(adviceFor({ end: 'error', error: null })?.text, /unchanged/)

@@ -106,7 +106,7 @@ t.test('a delivery that the receiver refuses is not repeated', async t => {
   }
 })
 
-t.test('the oldest events above the limit are dropped', async t => {
+t.test('events above the limit are dropped, the oldest first', async t => {
   const { webhook, deliveries, until } = await start(t, [200])
   for (let n = 0; n < 1_100; n++) webhook.send(event(`e${n}`))
   await until(() => deliveries.at(-1)?.headers['webhook-id'] === 'e1099')

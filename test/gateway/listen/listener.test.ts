@@ -90,7 +90,7 @@ t.test('a head that takes too long gets 408', async t => {
   }
 })
 
-t.test('a head that arrives byte by byte gets 408, a body that does so is read', async t => {
+t.test('a head that arrives byte by byte gets 408, and a body that arrives byte by byte is read', async t => {
   const listener = await start(t, {
     headersTimeout: 150,
     onRequest: (req, res) => {

@@ -155,7 +155,7 @@ const events = fc.array(fc.oneof(
 
 const identity = ({ requestId, startedAt }: LedgerRow) => `${startedAt} ${requestId}`
 
-t.test('sums equal those of the rows, also for replaced and interrupted ones of any cost', async t => {
+t.test('property: sums equal those of the rows, also with replaced and interrupted rows', async t => {
   const directory = t.testdir()
   let file = 0
   const property = fc.property(events, all => {

@@ -81,7 +81,7 @@ t.test('single writes are copied without a thread', async t => {
   }
 })
 
-t.test('an incomplete copy is repeated until it is complete, and then after the next write', async t => {
+t.test('an incomplete copy is repeated until it is complete; the next write starts another copy', async t => {
   const { file } = database(t)
   const tries = new EventEmitter()
   let count = 0

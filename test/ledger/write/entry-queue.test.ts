@@ -2,7 +2,7 @@ import t from 'tap'
 import { EntryQueue } from '../../../src/ledger/write/entry-queue.ts'
 import { LedgerEntry } from '../../../src/ledger/entry.ts'
 
-t.test('an entry that is pushed again moves to the end, also after others were taken', async t => {
+t.test('an entry that is pushed again moves to the end of the queue', async t => {
   const queue = new EntryQueue()
   const entries = Array.from({ length: 6 }, () => new LedgerEntry(null))
   const [a, b, c, d, e, f] = entries as [LedgerEntry, LedgerEntry, LedgerEntry, LedgerEntry, LedgerEntry, LedgerEntry]

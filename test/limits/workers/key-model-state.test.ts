@@ -47,7 +47,7 @@ for (const [used, of, next] of [[0, 16, 4], [5, 16, 5], [11, 16, 11], [12, 16, 2
   })
 }
 
-t.test('one request asks for the next lease, and the others use the rest of this one', async t => {
+t.test('one request asks for the next lease, and other requests use the rest of the current one', async t => {
   const state = stateOf()
   t.equal(state.admit(ASK, 1000), null, 'without a lease')
   state.lease = leaseFor(4)

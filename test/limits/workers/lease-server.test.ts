@@ -148,7 +148,7 @@ t.test('no lease is given near the limits, or to a key with few requests', async
   t.equal(kinds(worker).filter(kind => kind === 'admit').length, 25)
 })
 
-t.test('requests wait for a lease that is being fetched, as many as it can admit', async t => {
+t.test('while a lease is fetched, as many requests wait as the lease can admit', async t => {
   const { workers: [worker], clock } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   await getLease(worker, FAR)
@@ -221,7 +221,7 @@ t.test('a lease ends after 100 ms, and its running requests keep their reservati
   t.equal((await two.limiter.admit(ask(own, 0, 10n * USD - 6n * CENT))).ok, true)
 })
 
-t.test('requests of one lease together use no more tokens and cost than it has', async t => {
+t.test('requests of one lease together use at most its tokens and cost', async t => {
   // For sixteen requests of ten tokens and a cent; one is admitted.
   for (const [tokens, pico] of [[150, 0n], [0, 15n * CENT]] as const) {
     const { workers: [worker] } = connectedWorkers(1)

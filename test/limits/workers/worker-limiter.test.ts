@@ -84,7 +84,7 @@ t.test('ids of settled requests are reused', async t => {
   t.strictSame(new Set(ids), new Set([0]))
 })
 
-t.test('requests that end together are settled in one message, and a reused id keeps its meaning', async t => {
+t.test('requests that end together are settled in one message, also if an id is reused in it', async t => {
   const limits: Limits = { ...NONE, concurrent: 4, tokensPerMinute: 100 }
   const { workers: [worker] } = connectedWorkers(1)
   if (worker === undefined) throw new Error('no worker')
@@ -154,7 +154,7 @@ t.test('past spend is sent by the first worker, and counted once', async t => {
   t.equal(counts(await Promise.all(asked)), 2)
 })
 
-t.test('a budget that is restored counts what was spent while it was missing', async t => {
+t.test('a restored budget counts the spend of the time in which it was missing', async t => {
   const limits: Limits = { ...NONE, budget: { usd: '10', per: 'day' } }
   const { workers: [one, two], clock } = connectedWorkers(2)
   t.equal((await one?.limiter.admit(ask(limits, 2n * PICO)))?.ok, true)

@@ -46,7 +46,7 @@ const SIZES = [1, 65_536, 65_537, 20_000_000, 3, 200_000, 5]
 const PIECES = SIZES.map((size, n) => Buffer.alloc(size, `${n}${'abcdefgh'.repeat(9)}`))
 
 for (const version of ['h1', 'h2'] as const) {
-  t.test(`${version}: a client that reads slowly gets all bytes in order, and one end`, async t => {
+  t.test(`${version}: a client that reads slowly gets all bytes in order, and a single end`, async t => {
     const { res, body } = await begun(t, version)
     let moves = 0
     const out = new ClientWriter(res, () => moves++)

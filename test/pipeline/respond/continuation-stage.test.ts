@@ -84,7 +84,7 @@ const ERRORS = [
 const cuts = fc.array(fc.nat(4_000), { maxLength: 40 })
 const events = fc.array(fc.constantFrom(...EVENTS), { maxLength: 12 })
 
-t.test('complete events pass however the bytes are split; an incomplete last event is dropped', t => {
+t.test('complete events pass in any split, and an incomplete event is held and dropped', t => {
   const halves = fc.constantFrom('data: {"ha', 'data: {"a":{}\n')
   fc.assert(fc.property(events, halves, cuts, (list, half, cuts) => {
     const whole = list.join('')
@@ -118,7 +118,7 @@ t.test('takeLastEvent returns only a complete event that the client needs', t =>
   t.end()
 })
 
-t.test('an error or malformed event does not pass, and nothing after it', t => {
+t.test('nothing passes from an error event or a malformed event on', t => {
   for (const [kind, flaws] of [['error', ERRORS], ['malformed', MALFORMED]] as const) {
     fc.assert(fc.property(events, fc.constantFrom(...flaws), events, cuts, (before, flaw, after, cuts) => {
       const { gate, passed } = feed(before.join('') + flaw + after.join(''), cuts)

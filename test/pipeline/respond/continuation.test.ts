@@ -330,7 +330,7 @@ t.test('a complete stream without [DONE] gets its [DONE]', async t => {
   t.ok(simulator.stats.requests <= 4)
 })
 
-t.test('a complete stream without the usage that the client asked for ends in an error', async t => {
+t.test('a complete stream ends with an error if it lacks the usage that the client asked for', async t => {
   const finish = { id: '1', choices: [{ index: 0, delta: { content: 'one' }, finish_reason: 'stop' }] }
   const up = await startWireUpstream(t, async wire => {
     await wire.request()
@@ -356,7 +356,7 @@ routes: [{ to: [a, { upstream: a, model: n, prefill: true }], resume: continue }
   t.match(rowOf(whole), { end: 'complete', source: 'estimated', attempts: [{ outcome: 'upstream_cut' }] })
 })
 
-t.test('a complete stream with an error instead of [DONE] is whole for the client', async t => {
+t.test('a stream that has an error instead of [DONE] is completed for the client', async t => {
   const up = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.send(STREAM_HEAD + chunk([
@@ -429,7 +429,7 @@ t.test('a client leaves in mid-stream: no upstream is asked to continue, ' +
   t.equal(simulator.stats.requests, 1)
 })
 
-t.test('a client leaves while an upstream is asked to continue: no other is asked', async t => {
+t.test('a client disconnects while an upstream is asked to continue: no other upstream is tried', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, continued(url, [
     'sim,close_after=8', 'sim,headers_delay=60s', 'sim',

@@ -316,7 +316,7 @@ t.test('a relay that is stopped before its head sends nothing', async t => {
   t.equal(open(200, EVENTS), null)
 })
 
-t.test('unread bytes are not counted, and no keep-alive is sent behind them', async t => {
+t.test('unread bytes are not counted, and no keep-alive is sent after them', async t => {
   const { relay, open, sent } = await startRelay(t)
   relay.openEventStream()
   relay.sendEvents(': here\n\n')

@@ -22,7 +22,7 @@ async function playing(t: Test, play: (wire: Wire) => Promise<void>, rest = '') 
   return { gateway, simulator, client: await connect(t, gateway.url) }
 }
 
-t.test('with a candidate left, the head waits for the first event and is sent together with it', async t => {
+t.test('if another candidate is left, the head is sent together with the first event', async t => {
   const { promise: goOn, resolve: letGo } = Promise.withResolvers<void>()
   const headed = Promise.withResolvers<void>()
   const { client, gateway, simulator } = await playing(t, async wire => {
@@ -43,7 +43,7 @@ t.test('with a candidate left, the head waits for the first event and is sent to
   t.equal(simulator.stats.requests, 0)
 })
 
-t.test('without a candidate left the head is sent at once', async t => {
+t.test('if no other candidate is left, the head is sent at once', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.send(STREAM_HEAD)
@@ -57,7 +57,7 @@ t.test('without a candidate left the head is sent at once', async t => {
   t.match(await client.until(/\r\n\r\n/), /^HTTP\/1\.1 200 /)
 })
 
-t.test('the last attempt\'s head is sent at once', async t => {
+t.test('the head of the last attempt is sent at once', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     const { body } = await wire.request()
     if (body.includes('"x"')) wire.socket.destroy()
@@ -134,7 +134,7 @@ t.test('an end marker alone does not count as a response', async t => {
   t.match(await client.until(/\[DONE\]/), /x-gateway-upstream: b/)
 })
 
-t.test('a first event too large to be read passes', async t => {
+t.test('a first event that is too large to be read is forwarded', async t => {
   const large = `data: {"choices":[{"delta":{"content":"${'x'.repeat(1024 * 1024)}"}}]}\n\n`
   const { client } = await playing(t, async wire => {
     await wire.request()
@@ -216,7 +216,7 @@ everyWay(t, 'nor is a bare value, or a body not compressed as it says', async (t
   }
 })
 
-t.test('JSON behind a byte order mark or many blank lines is a response, and its usage is read', async t => {
+t.test('JSON after a byte order mark or blank lines is a response, and its usage is read', async t => {
   const long = 'x'.repeat(600_000)
   for (const [before, padding] of [['\ufeff', ''], ['\ufeff', long], ['\n'.repeat(600), ''], ['\n'.repeat(600), long]] as const) {
     const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 }
@@ -275,7 +275,7 @@ t.test('a generate stream that is one JSON array fails over if its first element
   }
 })
 
-t.test('audio passes with its first byte', async t => {
+t.test('an audio response is forwarded from its first byte', async t => {
   const { client } = await playing(t, async wire => {
     await wire.request()
     wire.send(
@@ -287,7 +287,7 @@ t.test('audio passes with its first byte', async t => {
   t.match(await client.until(/ID3/), /x-gateway-upstream: a/)
 })
 
-t.test('a stream of an unknown path passes with its first byte', async t => {
+t.test('a stream of an unknown path is forwarded from its first byte', async t => {
   const { client } = await playing(t, async wire => {
     await wire.request()
     wire.send(STREAM_HEAD + chunk('da'))
@@ -297,7 +297,7 @@ t.test('a stream of an unknown path passes with its first byte', async t => {
   t.match(await client.until(/da\r\n/), /x-gateway-upstream: a/)
 })
 
-t.test('a stream that is compressed though the gateway did not ask for it passes with its first byte', async t => {
+t.test('a stream with an unrequested compression is forwarded from its first byte', async t => {
   const { client } = await playing(t, async wire => {
     await wire.request()
     wire.send(STREAM_HEAD.replace('\r\n\r\n', '\r\nContent-Encoding: gzip\r\n\r\n') + chunk('packed'))
@@ -307,7 +307,7 @@ t.test('a stream that is compressed though the gateway did not ask for it passes
   t.match(await client.until(/packed/), /x-gateway-upstream: a/)
 })
 
-t.test('a compressed response too large to be read passes', async t => {
+t.test('a compressed response that is too large to be read is forwarded', async t => {
   const body = gzipSync(JSON.stringify({ choices: [], padding: randomBytes(400_000).toString('base64') }))
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(body)
@@ -319,7 +319,7 @@ t.test('a compressed response too large to be read passes', async t => {
   t.equal(answer.headers.get('x-gateway-upstream'), 'a')
 })
 
-t.test('the client does not read: the gateway reads no more from the upstream than it keeps', async t => {
+t.test('if the client does not read, the gateway reads at most its buffer from the upstream', async t => {
   const piece = `data: {"choices":[{"delta":{"content":"${'x'.repeat(60_000)}"}}]}\n\n`
   let sent = 0
   const stalled = Promise.withResolvers<void>()
@@ -346,7 +346,7 @@ t.test('the client does not read: the gateway reads no more from the upstream th
   await taken.promise
 })
 
-t.test('an upstream sends only keep-alives: after a while the gateway sends its own', async t => {
+t.test('if an upstream sends only keep-alives, the gateway sends its own after a while', async t => {
   for (const goesOn of [true, false]) {
     t.test(goesOn ? 'then the upstream responds' : 'then the upstream fails, and the next one responds', async t => {
       const { promise: seen, resolve: see } = Promise.withResolvers<void>()

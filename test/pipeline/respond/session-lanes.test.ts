@@ -95,7 +95,7 @@ t.test('a cut response is counted, and a response without a price makes the cost
   t.match(unpriced, { source: 'reported', usage: { outputTokens: 8 }, costPico: null })
 })
 
-t.test('each response has the price of its own model, whatever the URL names', async t => {
+t.test('each response has the price of its own model, not of the model in the URL', async t => {
   const models = `
 models:
   m: { price: { input: 1, output: 1 } }

@@ -49,7 +49,7 @@ t.test('a stream of several choices is never complete', async t => {
   }
 })
 
-t.test('the next upstream gets the text so far and a smaller limit', async t => {
+t.test('the next upstream gets the text so far, and a limit without the tokens already spent', async t => {
   const edited = (body: string, text: string, spent: number) => spliceBytes(Buffer.from(body), new ChatStreamProtocol({}).edits(Buffer.from(body), text, spent)).toString()
   t.equal(edited('{"messages":[{}],"max_tokens":10,"max_completion_tokens":20}', 'He', 4), '{"messages":[{},{"role":"assistant","content":"He"}],"max_tokens":6,"max_completion_tokens":16}')
   t.equal(edited('{"messages":[{}]}', '', 4), '{"messages":[{}]}')

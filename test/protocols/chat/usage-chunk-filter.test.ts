@@ -135,7 +135,7 @@ t.test('bytes that cannot be a usage chunk are not held back', async t => {
   for (const [text, expected] of later) t.equal(passed(text), expected, text)
 })
 
-t.test('holding says if bytes are held back', async t => {
+t.test('holding is true while bytes are held back', async t => {
   const filter = new Filter()
   t.equal(filter.holding, false)
   filter.push(Buffer.from(`${CONTENT}data: {"id"`))
@@ -152,7 +152,7 @@ t.test('after the first part of an event has passed, the rest passes at once', a
   t.equal(filter.push(Buffer.from(`\n${HIDDEN}`)).toString(), '\n')
 })
 
-t.test('an event of which a part has passed is not removed', async t => {
+t.test('an event that has passed in part is not removed', async t => {
   const odd = `data: \ndata: {"choices":[],"usage":${USAGE}}\n\n`
   t.equal(filter([odd]), '')
   t.equal(filter([odd.slice(0, 30), odd.slice(30)]), odd)

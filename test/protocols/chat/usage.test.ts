@@ -165,7 +165,7 @@ t.test('chat: cached audio is not counted twice', async t => {
   )
 })
 
-t.test('embeddings: prompt_tokens count, or the total if it is alone', async t => {
+t.test('embeddings: prompt_tokens count, or the total if there is no other count', async t => {
   t.strictSame(readUsage(endpointNamed('embeddings').usage, { prompt_tokens: 8, total_tokens: 8 }), sound({ inputTokens: 8 }))
   t.strictSame(readUsage(endpointNamed('embeddings').usage, { total_tokens: 9 }), sound({ inputTokens: 9 }))
   t.strictSame(readUsage(endpointNamed('generate.embed').usage, { promptTokenCount: 3 }), sound({ inputTokens: 3 }))

@@ -496,7 +496,7 @@ t.test('the role comes once, and the usage covers both upstreams', async t => {
   t.match(out, '"usage":{"prompt_tokens":21,')
 })
 
-t.test('id and model come from the first chunk in which they are not empty', async t => {
+t.test('id and model come from the first chunk with values for them', async t => {
   const prepared = prepare('chat.completions', CHAT.body)
   prepared.recordSent(Buffer.from(chunkOf({}, {}, { id: '', model: '', created: 0 })))
   prepared.recordSent(Buffer.from(chunkOf({ content: 'One' }, {}, { id: 'real', model: 'm', created: 5 })))

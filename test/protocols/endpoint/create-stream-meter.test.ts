@@ -183,7 +183,7 @@ t.test('generate: a cut stream has the usage of its last metadata', async t => {
   t.strictSame(figures(meter), { inputTokens: 12, outputTokens: 35, reasoningTokens: 20 })
 })
 
-t.test('chat: of usage on every chunk the last one counts', async t => {
+t.test('chat: if every chunk has usage, the last one counts', async t => {
   const chunk = (text: string, tokens: number | null) => {
     const usage = tokens === null ? '' : `,"usage":{"prompt_tokens":5,"completion_tokens":${tokens}}`
     return `data: {"choices":[{"index":0,"delta":{"content":"${text}"}}]${usage}}\n\n`
@@ -540,7 +540,7 @@ t.test('a stream without a known protocol is not read', async t => {
   }
 })
 
-t.test('the content type decides how a stream is read', async t => {
+t.test('a stream is read by its content type', async t => {
   const types: [Recording, string][] = [
     [chat, 'text/event-stream; charset=utf-8'],
     [generate, 'TEXT/EVENT-STREAM'],

@@ -254,7 +254,7 @@ const DENIALS: readonly (readonly [string, RefusalReason, number, object])[] = [
 ]
 
 for (const [what, reason, status, body] of DENIALS) {
-  t.test(`${what}: ${status} does not count as a refused credential, and the client gets the error`, async t => {
+  t.test(`${what}: a ${status} does not count as a refused credential, and the client gets the error`, async t => {
     const text = JSON.stringify(body)
     t.equal(denialReason(Buffer.from(text)), reason)
     for (const coding of ['identity', 'gzip'] as const) {

@@ -6,7 +6,7 @@ import { endpointNamed } from '../endpoint-named.ts'
 
 const read = (text: string) => readRequestOptions(Buffer.from(text))
 
-t.test('the options of a request are read, and its content is not', async t => {
+t.test('the options of a request are read, and its content is skipped', async t => {
   t.strictSame(read(JSON.stringify({
     model: 'm', n: 2, logprobs: true, tools: [{ name: 'n' }], stream_options: { include_usage: true },
     messages: [{ role: 'system', content: 'S' }, { content: [{ role: 'x' }], role: 'user' }],
@@ -21,7 +21,7 @@ t.test('the options of a request are read, and its content is not', async t => {
   for (const other of ['[]', '"n"', '7', 'null']) t.equal(read(other), 'the request is not a JSON object')
 })
 
-t.test('an option that is too long, and too many turns, are not read', async t => {
+t.test('an option that is too long is not read, nor are options after too many turns', async t => {
   t.match(read(`{"audio":"${'x'.repeat(300_000)}"}`), /'audio' is too long/)
   t.match(read(`{"messages":[${'{},'.repeat(100_000)}{}]}`), /too many turns/)
 })

@@ -24,7 +24,7 @@ const BEFORE = [0, 1, 125, 126, 127, 65_535, 65_536].flatMap(length => [
 
 for (const size of [1, 2, 3, 7, 65_536, 10_000_000]) {
   for (const length of [0, 2, 125]) {
-    t.test(`a close frame of ${length} bytes after others is found, in pieces of ${size}`, t => {
+    t.test(`a close frame of ${length} bytes after other frames is found, in pieces of ${size}`, t => {
       const heads = new CloseFrameDetector()
       const bytes = Buffer.concat([...BEFORE, frame(CLOSE, length)])
       const copy = Buffer.from(bytes)
@@ -42,7 +42,7 @@ for (const size of [1, 2, 3, 7, 65_536, 10_000_000]) {
   }
 }
 
-t.test('an unmasked close frame is found, and an endless frame hides those in it', t => {
+t.test('an unmasked close frame is found, but not a close frame inside an endless frame', t => {
   const bare = new CloseFrameDetector()
   bare.push(Buffer.from([TEXT, 1, 0x88, CLOSE, 2, 3, 0xe8]))
   t.ok(bare.closed)

@@ -75,7 +75,7 @@ t.test('events of all vendors are read', async t => {
   t.strictSame(dataOf(readText('data: {"a":1}\r\n\r\ndata: {"a":2}\r\n\r\n')), ['{"a":1}', '{"a":2}'])
 })
 
-t.test('the examples of the SSE standard are read as it says', async t => {
+t.test('the examples of the SSE standard are read as the standard says', async t => {
   const stocks = readText('data: YHOO\ndata: +2\ndata: 10\n\n')
   t.strictSame(dataOf(stocks), ['YHOO\n+2\n10'])
   const test = ': test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n'

@@ -37,7 +37,7 @@ t.test('a stream is complete with its finishReason', async t => {
   t.equal(new GenerateStreamProtocol().read({ candidates: [{}, {}] }), 'the stream has several choices')
 })
 
-t.test('the next upstream gets the text so far, and a smaller limit in camelCase or snake_case', async t => {
+t.test('the next upstream gets the text so far and a reduced limit, in either spelling', async t => {
   const edited = (body: string, text = 'He') => spliceBytes(Buffer.from(body), new GenerateStreamProtocol().edits(Buffer.from(body), text, 4)).toString()
   const model = '{"role":"model","parts":[{"text":"He"}]}'
   t.equal(edited('{"contents":[{}],"generationConfig":{"maxOutputTokens":10}}'), `{"contents":[{},${model}],"generationConfig":{"maxOutputTokens":6}}`)

@@ -59,7 +59,7 @@ t.test('embeddings that the target does not support are refused with the reason'
   t.match(await failureOf(openaiClient(claude.gateway).embeddings.create({ model: 'm', input: 'x' })), { status: 400, code: 'not_translatable', message: /no embeddings/ })
 })
 
-t.test('the client gets errors of embeddings in the shape of its protocol', async t => {
+t.test('errors of embeddings have the shape of the client\'s protocol', async t => {
   const down = await startTranslating(t, { up: { speaks: 'generate', responses: [{ status: 429, body: { error: { code: 429, message: 'slow down', status: 'RESOURCE_EXHAUSTED' } } }] } })
   const limited = await failureOf(openaiClient(down.gateway).embeddings.create({ model: 'm', input: 'a' }))
   t.ok(limited instanceof OpenAI.RateLimitError)

@@ -31,7 +31,7 @@ for (const [what, events, expected] of ENDS) {
   t.test(`a Gemini stream with ${what} is ${expected ? 'complete' : 'not complete'}`, async t => t.equal(metered(...events).terminated, expected))
 }
 
-t.test('an array is complete when it is closed, and a single object is no stream', async t => {
+t.test('an array is complete once it is closed, and a single object is not a stream', async t => {
   const read = (text: string) => {
     const meter = readableMeter(endpointNamed('generate.stream'))
     meter.push(Buffer.from(text))

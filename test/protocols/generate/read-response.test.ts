@@ -50,7 +50,7 @@ t.test('a finishReason in each chunk ends the stream once', async t => {
   t.strictSame(events.map(event => (event['choices'] as JsonObject[])[0]).filter(choice => choice?.['finish_reason'] !== null).length, 1)
 })
 
-t.test('an error in mid-stream is translated, and one inside a list is read', async t => {
+t.test('an error in mid-stream is translated, also if it is inside a list', async t => {
   const events = dataOf(whole('messages', [chunk([{ text: 'a' }]), { error: { code: 503, message: 'overloaded', status: 'UNAVAILABLE' } }]))
   t.match(events.at(-1), { type: 'error', error: { type: 'overloaded_error', message: 'overloaded' } })
   t.match(upstreamSide('generate').readError(400, [{ error: { code: 400, message: 'bad', status: 'INVALID_ARGUMENT' } }]), { message: 'bad', status: 400 })

@@ -59,7 +59,7 @@ t.test('generate: missing candidates are computed from the total', async t => {
   t.strictSame(readUsage(endpointNamed('generate.stream').usage, { totalTokenCount: 60 }), doubtful({}), 'but not for both')
 })
 
-t.test('interactions: the same usage is read under other names', async t => {
+t.test('interactions: usage is read under the names of that API', async t => {
   const usage = {
     total_input_tokens: 62,
     input_tokens_by_modality: [{ modality: 'text', tokens: 50 }, { modality: 'audio', tokens: 12 }],

@@ -42,7 +42,7 @@ t.test('a Gemini request has one result for each call, in order and with its nam
   ])
 })
 
-t.test('a call gets its own signature back, and not one of another provider', async t => {
+t.test('a call gets its own signature back, and no signature of another provider', async t => {
   const id = (provider: string): string => sealed('tool_id', { id: 'a', opaque: { provider, value: 'SIG' } })
   const contentsOf = (given: string, model?: string): unknown => (toGenerate({ messages: [user('Go'), calls(call(given, 'f')), result(given, 'one')] }, model).body['contents'] as JsonObject[])[1]
   t.match(contentsOf(id(PROVIDER)), { parts: [{ functionCall: { id: 'a' }, thoughtSignature: 'SIG' }] })

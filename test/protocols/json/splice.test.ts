@@ -81,7 +81,7 @@ t.test('a model and include_usage are changed in one splice', async t => {
     '{"model":"b","stream_options":{"include_usage":true,"x":1},"n":1.0}')
 })
 
-t.test('replaceValues makes one edit of each value', async t => {
+t.test('replaceValues replaces several values at once', async t => {
   const bytes = Buffer.from('x')
   const values = [{ start: 1, end: 2, value: 'a' }, { start: 5, end: 9, value: 'b' }]
   t.strictSame(replaceValues(values, bytes), [{ start: 1, end: 2, bytes }, { start: 5, end: 9, bytes }])

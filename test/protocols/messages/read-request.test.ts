@@ -49,7 +49,7 @@ t.test('system messages in mid-conversation keep their position', async t => {
   ])
 })
 
-t.test('parallel tool calls, their results and images inside them are translated', async t => {
+t.test('parallel tool calls, tool results and images inside results are translated', async t => {
   const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } } as const
   const { body, dropped } = toChat({
     tools: [{ name: 'look', description: 'Looks', input_schema: { type: 'object' } }],

@@ -6,7 +6,7 @@ import { requestBetween } from '../../support/translation.ts'
 const toMessages = (body: JsonObject, model = 'claude-sonnet-4-5'): ReturnType<typeof requestBetween> => requestBetween('chat', 'messages', body, model)
 const user = (content: unknown): JsonObject => ({ role: 'user', content })
 
-t.test('system and developer messages keep their position, the first become the system field', async t => {
+t.test('system and developer messages keep their position, and the first ones become the system field', async t => {
   const { body, headers } = toMessages({
     messages: [
       { role: 'system', content: 'One.' }, { role: 'developer', content: 'Two.' }, user('Hi'),
@@ -25,7 +25,7 @@ t.test('system and developer messages keep their position, the first become the 
   t.strictSame(headers, { 'anthropic-version': '2023-06-01' })
 })
 
-t.test('consecutive messages of one role are merged, and empty content dropped', async t => {
+t.test('consecutive messages of one role are merged, and empty content is dropped', async t => {
   const { body } = toMessages({
     messages: [user('One'), user(''), user([{ type: 'text', text: ' ' }, { type: 'text', text: 'Two' }]), { role: 'assistant', content: '' }, user('Three')],
   })

@@ -18,7 +18,7 @@ const NOTHING: Capsule = { id: null, opaque: null, thinking: [] }
 const OTHER_PLACE = sealed('opaque_value', { id: 'call_1', opaque: { provider: 'p', value: 'sig' } })
 const CALL = sealed('tool_id', { id: 'call_1', opaque: { provider: 'p', value: 'sig' } })
 
-t.test('property: an opened capsule has what was sealed', async () => {
+t.test('property: an opened capsule has the sealed content', async () => {
   fc.assert(fc.property(capsules, capsule => {
     const text = seal(CAPSULES.keys, 'opaque_value', capsule) as string
     deepStrictEqual(opened('opaque_value', text), capsule)

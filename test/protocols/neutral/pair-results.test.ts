@@ -90,7 +90,7 @@ for (const target of ['chat', 'messages', 'generate', 'converse']) {
     t.notMatch(JSON.stringify(body), /I wait/)
     t.strictSame(dropped, ['input[].reasoning.thinking'])
   })
-  t.test(`${target}: an agent message that is not encrypted is text; an encrypted one is dropped`, async t => {
+  t.test(`${target}: a plain agent message becomes text, and an encrypted one is dropped`, async t => {
     const given = (encrypted_content: string) => requestBetween('responses', target, { input: [
       { type: 'agent_message', author: '/root', recipient: '/root/one', content: [{ type: 'input_text', text: 'Payload:\n' }, { type: 'encrypted_content', encrypted_content }] },
     ] })

@@ -153,7 +153,7 @@ t.test('a watched field with a file name is refused: Go takes an empty one for a
   }
 })
 
-t.test('a name that another parser can read as a watched one is refused', async t => {
+t.test('a name that another parser could read as a watched name is refused', async t => {
   for (const name of ['mod\\el', 'mod%65l', '%6Dodel', 'mo\\%64el', ' model', '%20model']) {
     const message = 'part 1: its name can be mistaken for "model"'
     t.match(scan(form(field(name, 'm'))), { ok: false, message }, name)
@@ -236,7 +236,7 @@ t.test('text that resembles a boundary is content', async t => {
   }
 })
 
-t.test('a boundary line with more text is refused, because parsers differ', async t => {
+t.test('a boundary line with trailing text is refused, because parsers differ', async t => {
   const lines = ['z', '-', '-z', '-\r\n', ' z', '--z', '--\n', '\0\r\n', '\n', 'z\n', '\r', '\rz']
   for (const line of lines.map(rest => `--xyz${rest}`)) {
     const text = form(field('x', `1\r\n${line}`), field('model', 'm'))

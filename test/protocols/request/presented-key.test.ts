@@ -9,7 +9,7 @@ t.test('holdsKey finds a key inside a value', async t => {
   t.notOk(holdsKey(KEY, []))
 })
 
-t.test('a short key must be the whole value, and a very short one is ignored', async t => {
+t.test('a short key is found only as a whole value, and a very short key is ignored', async t => {
   for (const value of ['lm-studio', 'Token lm-studio']) t.ok(holdsKey(value, ['lm-studio']), value)
   for (const value of ['lm-studio/1.0', 'a-lm-studio', 'a lm-studio value', 'by way of lm-studio']) {
     t.notOk(holdsKey(value, ['lm-studio']), value)

@@ -28,7 +28,7 @@ t.test('input tokens are estimated as a quarter of the bytes', async t => {
   t.equal(estimate('chat.completions', body).inputTokens, Math.ceil(bytes / 4))
 })
 
-t.test('a prompt of token ids counts one token for each', async t => {
+t.test('a prompt of token ids counts one token for each id', async t => {
   for (const member of ['input', 'prompt']) {
     const tokens = Array.from({ length: 1000 }, (_, i) => i % 10)
     t.ok((estimate('embeddings', { model: 'm', [member]: tokens }).inputTokens ?? 0) >= 1000)
@@ -122,7 +122,7 @@ t.test('a bound with an escaped name counts', async t => {
   t.equal(mostOutput('chat.completions', '{"max_tokens":1,"max_\\ud800okens":5}'), 1)
 })
 
-t.test('the number of choices is read if their length has no bound', async t => {
+t.test('the number of choices is read even if the length of a choice has no bound', async t => {
   const cases: [EndpointName, unknown, number][] = [
     ['chat.completions', {}, 1],
     ['chat.completions', { n: 3 }, 3],
@@ -157,7 +157,7 @@ t.test('an image counts a flat number of tokens, and long text in full', async t
   t.ok(estimateTokens(Buffer.from(JSON.stringify({ content: tail }))) > 100_000)
 })
 
-t.test('a part that is declared an image counts as one, of any size', async t => {
+t.test('a part that is declared as an image counts as one image, of any size', async t => {
   const url = 'https://example.com/a.png'
   for (const part of [
     { type: 'image_url', image_url: { url } }, { type: 'input_image', image_url: url }, { type: 'image', source: { type: 'url', url } }, { type: 'input_file', file_id: 'file-1' },
@@ -182,7 +182,7 @@ t.test('text that looks like base64 counts in full', async t => {
   }
 })
 
-t.test('data with a text type counts in full, and an image beside it does not', async t => {
+t.test('data with a text type counts in full, but an image beside it does not', async t => {
   const data = 'A'.repeat(400_000)
   const picture = { source: { type: 'base64', media_type: 'image/png', data } }
   for (const source of [

@@ -22,7 +22,7 @@ t.test('added tools and tools in namespaces get unique names', async t => {
   t.match(requestBetween('responses', 'messages', { input: 'Look', tools: TOOLS }).body['tools'], [{ name: 'exec' }, { name: 'collaboration__list_agents' }])
 })
 
-t.test('of two tools with one name the later one counts', async t => {
+t.test('of two tools with the same name the later one counts', async t => {
   const later = { type: 'additional_tools', role: 'developer', tools: [{ ...exec, description: 'Runs it.' }] }
   const { body } = requestBetween('responses', 'messages', { ...REQUEST, input: [...REQUEST.input, later] })
   t.match((body['tools'] as JsonObject[]).map(({ name, description }) => [name, description]), [['exec', 'Runs it.'], ['collaboration__list_agents', undefined]])

@@ -93,7 +93,7 @@ t.test('images are counted, with and without tokens', async t => {
   t.equal(read('images.generations', { created: 1 }), null)
 })
 
-t.test('transcripts: usage or duration is read; plain text and subtitles have none', async t => {
+t.test('transcripts: usage or duration is read, and plain text and subtitles have no usage', async t => {
   t.strictSame(
     figures('audio.transcriptions', { text: 'x', usage: { type: 'duration', seconds: 3 }, duration: 2.9 }),
     { seconds: 3 },
@@ -111,7 +111,7 @@ t.test('transcripts: usage or duration is read; plain text and subtitles have no
   t.equal(read('audio.transcriptions', 'Just text.'), null)
 })
 
-t.test('an invalid usage is suspect, a missing one is not', async t => {
+t.test('an invalid usage is suspect, but a missing usage is not', async t => {
   for (const usage of ['12', 12, [], true]) {
     t.strictSame(read('chat.completions', { usage }), { usage: blankUsage(), suspect: true })
   }

@@ -12,7 +12,7 @@ const NOT_FOUND = JSON.stringify({
   error: { code: 404, message: "Publisher Model `projects/my-project/locations/eu/publishers/google/models/x` was not found", status: 'NOT_FOUND' },
 })
 
-t.test('the operator\'s project is masked', async t => {
+t.test('the name of the operator\'s project is masked in errors', async t => {
   t.equal(read(false, 404, NOT_FOUND), NOT_FOUND.replace('my-project', '***'))
   t.equal(read(false, 404, gzipSync(NOT_FOUND), ['content-encoding', 'gzip']), NOT_FOUND.replace('my-project', '***'))
   t.equal(read(false, 429, '{"error":{"message":"for consumer \'project_number:123\'"}}'), '{"error":{"message":"for consumer \'project_number:***\'"}}')

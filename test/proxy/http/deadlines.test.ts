@@ -42,7 +42,7 @@ t.test('by default connect is limited to 10 s, and first byte, idle and total to
   }
 })
 
-t.test('each phase has its own limit, and ends the one before', async t => {
+t.test('each phase has its own limit, and ends the limit of the previous phase', async t => {
   const { clock, deadlines, codes } = setUp()
   deadlines.connecting()
   clock.advance(999)
@@ -55,7 +55,7 @@ t.test('each phase has its own limit, and ends the one before', async t => {
   t.strictSame(codes(), ['idle_timeout'])
 })
 
-t.test('a phase with a shorter limit than the one before ends by its own limit', async t => {
+t.test('a phase ends by its own limit, even if the previous phase had a longer one', async t => {
   const { clock, deadlines, codes } = setUp({ connect: 10_000, firstByte: 8_000, idle: 300, total: 100_000 })
   deadlines.connecting()
   deadlines.waiting()
@@ -169,7 +169,7 @@ t.test('activity makes no new timer', async t => {
   t.equal(clock.pending, pending)
 })
 
-t.test('idleMs is the time since the last activity', async t => {
+t.test('idleMs is the time since the last byte', async t => {
   const { clock, deadlines } = setUp()
   deadlines.waiting()
   clock.advance(700)

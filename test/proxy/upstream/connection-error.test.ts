@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import t from 'tap'
 import { connectionError } from '../../../src/proxy/upstream/connection-error.ts'
 
-t.test('a process without free descriptors is overloaded; its upstream is not unreachable', async t => {
+t.test('a process without free descriptors reports overload, not an unreachable upstream', async t => {
   // As many connections as there are descriptors for: what the last of them says.
   const script = `
     import { connect, createServer } from 'node:net'

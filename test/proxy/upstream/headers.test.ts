@@ -111,7 +111,7 @@ const token = fc.stringMatching(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,20}$/)
 const anyCase = (name: string) => fc.array(fc.boolean(), { minLength: name.length, maxLength: name.length })
   .map(flags => [...name].map((letter, i) => (flags[i] ? letter.toUpperCase() : letter)).join(''))
 
-t.test('up: forbidden headers are dropped in any spelling, and all others kept', async () => {
+t.test('up: forbidden headers are dropped in any spelling, and all other headers are kept', async () => {
   const forbidden = fc.constantFrom(...FORBIDDEN_UP).chain(anyCase)
   const pair = fc.tuple(fc.oneof(token, forbidden), fc.stringMatching(/^[\x21-\x7e]{0,20}$/))
   fc.assert(fc.property(fc.array(pair, { maxLength: 20 }), pairs => {

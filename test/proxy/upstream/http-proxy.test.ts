@@ -139,7 +139,7 @@ t.test('a status that HTTP does not have is an invalid response', async t => {
   t.match(error, { code: 'upstream_invalid' })
 })
 
-t.test('a body is forwarded with its length, and no body without framing headers', async t => {
+t.test('a body is forwarded with its length, and a request without framing headers has no body', async t => {
   const body = Buffer.from('hi')
   const { lines } = await send(t, createProxy(), requestWith(['Content-Length', '7'], { method: 'POST', body }))
   t.strictSame(lines.filter(line => /^(content-length|transfer-encoding|connection):/i.test(line)), [

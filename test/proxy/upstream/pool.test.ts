@@ -205,7 +205,7 @@ t.test('HTTP/2: more connections are opened when one is full', async t => {
   t.equal(origin.connections(), 3)
 })
 
-t.test('TLS without HTTP/2: each waiting request then gets its own connection', async t => {
+t.test('TLS without HTTP/2: each waiting request gets its own connection', async t => {
   const origin = await setUp(t, https.createServer({ ...certificate }), true)
   freezePatience(t)
   t.strictSame(await exchange(origin, 5), Array(5).fill('ok'))

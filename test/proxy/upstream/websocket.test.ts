@@ -107,7 +107,7 @@ t.test('an upstream that keeps sending after the client disconnected is closed',
   await ended.promise
 })
 
-t.test('bytes of either side keep a tunnel open, and silence of both ends it', async t => {
+t.test('bytes of either side keep a tunnel open, and silence of both sides ends it', async t => {
   const heard = Promise.withResolvers<net.Socket>()
   const { url } = await startRawUpstream(t, socket => {
     socket.once('data', () => {

@@ -174,7 +174,7 @@ t.test('tokens are counted, and contents are embedded', async t => {
   t.equal(at(batch, 'embeddings', 1, 'values', 'length'), 768)
 })
 
-t.test('errors have the shape of the protocol, with the delay where its clients look for it', async t => {
+t.test('errors have the shape of the protocol, with the retry delay where its clients read it', async t => {
   const { post } = await start(t)
   const states = {
     400: 'INVALID_ARGUMENT',

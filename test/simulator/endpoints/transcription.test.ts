@@ -8,7 +8,7 @@ function form(fields: Record<string, string>): FormData {
   return data
 }
 
-t.test('a transcription has each of its formats', async t => {
+t.test('a transcription is available in each format', async t => {
   const { url } = await start(t)
   const ask = (fields: Record<string, string>, path = 'transcriptions') =>
     fetch(`${url}/v1/audio/${path}`, { method: 'POST', body: form({ model: 'sim,tokens=2', ...fields }) })

@@ -213,7 +213,7 @@ t.test('a WebSocket response can be cut, closed, reset, malformed or failed afte
   await stalled.until('response.in_progress')
 })
 
-t.test('a client that disconnects during a response counts as aborted, between responses it does not', async t => {
+t.test('a client that disconnects during a response counts as aborted, but not between responses', async t => {
   const { url, simulator } = await start(t)
   const leaving = await talk(t, `${url}/v1/responses`, 'pace=60m')
   leaving.say({ type: 'response.create', model: 'sim', input: 'x' })
