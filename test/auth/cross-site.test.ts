@@ -100,7 +100,7 @@ routes: [{ to: up }]
   t.match(await ask([`x-api-key: ${KEY}`]), /^HTTP\/1\.1 200 /)
 })
 
-t.test('the check holds over HTTP/2', async t => {
+t.test('a request from a page of another site is refused over HTTP/2 too', async t => {
   const session = await openSession(t, gateway.url)
   const ask = async (authority: string) => {
     const stream = session.request({ ':method': 'POST', ':path': '/v1/chat/completions', ':authority': authority })

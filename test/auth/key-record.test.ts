@@ -68,7 +68,7 @@ t.test('a change stores only the given members, and null removes a member', asyn
   })
 })
 
-t.test('a rotation keeps the secrets that are still valid, the latest sixteen', async t => {
+t.test('a rotation keeps the latest sixteen secrets that are still valid', async t => {
   const key: Key = { name: 'team', digest: DIGEST, models: null, limits: null }
   const hex = DIGEST.toString('hex')
   t.equal(oldSecretsAfter(key, 100, 99), `[["${hex}",100]]`)

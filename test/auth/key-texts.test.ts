@@ -6,7 +6,7 @@ const NONE = { requestsPerMinute: null, tokensPerMinute: null, concurrent: null,
 const limits = (own: Partial<Limits>): Limits => ({ ...NONE, models: new Map(), ...own })
 
 for (const [models, expected] of [[null, 'all'], [[], 'none'], [['gpt-*', 'fast'], 'gpt-*, fast']] as const) {
-  t.test(`models as text: ${expected}`, async t => t.equal(modelsText(models), expected))
+  t.test(`models are written as text: ${expected}`, async t => t.equal(modelsText(models), expected))
 }
 
 for (const [given, expected] of [
@@ -18,7 +18,7 @@ for (const [given, expected] of [
   [limits({ budget: { usd: '50', per: 'month' }, models: new Map([['gpt-*', { ...NONE, concurrent: 1 }]]) }), '50 USD a month; gpt-*: 1 at a time'],
   [limits({ models: new Map([['a', { ...NONE, concurrent: 1 }], ['b', { ...NONE, concurrent: 2 }]]) }), 'a: 1 at a time; b: 2 at a time'],
 ] as const) {
-  t.test(`limits as text: ${expected}`, async t => t.equal(limitsText(given), expected))
+  t.test(`limits are written as text: ${expected}`, async t => t.equal(limitsText(given), expected))
 }
 
 t.test('the description of a key has its known fields', async t => {

@@ -12,7 +12,7 @@ import {
   toUnits,
 } from '../../src/base/decimal.ts'
 
-t.test('reads decimals as people and JSON write them', async t => {
+t.test('reads decimals in the spellings of people and of JSON', async t => {
   const forms: [string, string][] = [
     ['2.50', '2.5'],
     ['0', '0'],

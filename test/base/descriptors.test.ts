@@ -3,7 +3,7 @@ import net from 'node:net'
 import t from 'tap'
 import { descriptorBounds, descriptorOf } from '../../src/base/descriptors.ts'
 
-t.test('descriptors are reserved for the gateway and its upstreams before clients get the rest', async t => {
+t.test('descriptors for the gateway and its upstreams are reserved, and clients get the rest', async t => {
   t.strictSame(descriptorBounds(64), { upstreams: 56, clients: 52 })
   t.strictSame(descriptorBounds(1_024), { upstreams: 1_016, clients: 952 })
   t.strictSame(descriptorBounds(1_048_576), { upstreams: 1_048_568, clients: 1_048_504 })

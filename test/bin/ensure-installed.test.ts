@@ -49,7 +49,7 @@ t.test('installs on a fresh clone, and prints nothing to standard output', async
   t.strictSame(ensure(t, LOCKED, null), { npm: '. ci', code: 0, stdout: '' })
 })
 
-t.test('does nothing when all packages are there; those of other platforms may be missing', async t => {
+t.test('does nothing if all packages are installed, except those of other platforms', async t => {
   t.strictSame(ensure(t, LOCKED, INSTALLED), { npm: null, code: 0, stdout: '' })
 })
 

@@ -31,7 +31,7 @@ t.test('a budget renews with the next period, to the millisecond', async t => {
   t.equal(account.wait(1n, now + 3_600_000), 0)
 })
 
-t.test('a total never renews', async t => {
+t.test('a total budget never renews', async t => {
   const account = new BudgetAccount('total', 100n, 0)
   spend(account, 100n, 0)
   t.equal(account.wait(1n, date('9999-01-01')), Infinity)

@@ -30,7 +30,7 @@ t.test('globs of key and defaults are merged field by field', async t => {
   ])
 })
 
-t.test('key or defaults can be missing', async t => {
+t.test('the key or the defaults can be absent', async t => {
   t.equal(effectiveLimits(null, limits({ concurrent: 3 })).whole.concurrent, 3)
   t.equal(effectiveLimits(limits({ concurrent: 3 }), null).whole.concurrent, 3)
   t.equal(effectiveLimits(null, null).whole.concurrent, null)

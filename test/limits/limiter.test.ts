@@ -125,7 +125,7 @@ t.test('a reservation is settled or released only once', async t => {
   t.equal(refused(limiter, team).which, 'concurrent')
 })
 
-t.test('the estimate counts when the outcome is unknown', async t => {
+t.test('the estimate counts as used if the usage is unknown', async t => {
   const { limiter } = setUp()
   const team = key(limits({ tokensPerMinute: 1000, budget: { usd: '1', per: 'total' } }))
   admitted(limiter, team, { tokens: 400, pico: USD / 2n }).settle({ tokens: null, pico: null })

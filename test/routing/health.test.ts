@@ -176,7 +176,7 @@ t.test('a probe whose client disconnected makes room for the next one', t => {
   t.end()
 })
 
-t.test('the pauses grow to 5 s; a success resets them', t => {
+t.test('the pauses grow to 5 s, and a success resets them', t => {
   const { clock, health, fail, succeed } = setUp()
   fail(3)
   for (const pause of [1_000, 2_000, 4_000, 5_000, 5_000]) {

@@ -28,7 +28,7 @@ t.test('cut_after ends the HTTP response correctly, but not the protocol', async
   t.equal(await nothing.text(), '')
 })
 
-t.test('a fault after more events than there are has no effect', async t => {
+t.test('a fault after more events than the stream has is ignored', async t => {
   const { post } = await start(t)
   for (const kind of ['cut', 'stall', 'close', 'reset', 'error_event', 'malformed']) {
     const model = `sim,tokens=2,${kind}_after=99`

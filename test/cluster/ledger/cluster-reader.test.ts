@@ -50,7 +50,7 @@ t.test('the reader of all gateways', { skip: withoutPostgres }, async t => {
   }
   const oneIn = (n: number) => (_: unknown, at: number) => at % n === 0
 
-  t.test('returns what a file with the same rows returns', async t => {
+  t.test('the result equals that of a file with the same rows', async t => {
     const database = await opened()
     await migrate(database, MIGRATIONS)
     await insert(database, 'gw1', ROWS.filter(oneIn(2)))
@@ -58,7 +58,7 @@ t.test('the reader of all gateways', { skip: withoutPostgres }, async t => {
     compare(t)
   })
 
-  t.test('returns it also for rows older than the sums by group, protocol and status', async t => {
+  t.test('the result equals that of a file also for rows older than the sums by group, protocol and status', async t => {
     const database = await opened()
     await migrate(database, MIGRATIONS.slice(0, 6))
     await insert(database, 'gw1', ROWS.slice(700))
@@ -90,7 +90,7 @@ t.test('the reader of all gateways', { skip: withoutPostgres }, async t => {
     for (const id of ['r7', 'running', 'none']) t.strictSame(cluster.find(id), local.find(id))
   }
 
-  t.test('says why the database cannot be read', async t => {
+  t.test('an unreadable database is reported with the reason', async t => {
     await server.createDatabase()
     const refused = `postgres://gateway@127.0.0.1:${await freePort()}/gateway`
     for (const [url, message] of [[server.url(), /no gateway has made the schema/], [refused, /ECONNREFUSED/]] as const) {

@@ -35,7 +35,7 @@ async function count(gateways: readonly TestGateway[], requests: number): Promis
 t.test('gateways with shared limits', { skip: withoutPostgres || withoutRedis, timeout: 170_000 }, async t => {
   const [redis, postgres] = await Promise.all([startRedis(t), startPostgres(t)])
 
-  t.test('requests per minute count at all gateways; without Valkey each has a share', async t => {
+  t.test('requests per minute count across gateways; without Valkey each gateway has a share', async t => {
     await redis.client.flushall()
     const proxy = await startTcpProxy(t, redis.port)
     const cluster = `valkey: "${redis.url(proxy.port)}", valkey_timeout: 5s`

@@ -164,7 +164,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     t.equal(instance.limits.budgetSpend().get('group\ncompany'), 80n * USD)
   })
 
-  t.test('tokens that settlement releases are free for other instances; spent ones are not', async t => {
+  t.test('settlement frees the unspent part of a reservation for other instances', async t => {
     await inUse(server)
     const [one, two] = [await start(t, server.url()), await start(t, server.url())]
     const key = keyWith({ budget: { usd: '10', per: 'total' }, concurrent: 2 })
@@ -365,7 +365,7 @@ t.test('without the store, a worker that ends releases its concurrency in the in
   t.equal((await worker().admit()).ok, true)
 })
 
-t.test('in a cluster of servers, each call for a group stays in one slot', { skip: withoutRedis }, async t => {
+t.test('with a cluster of Valkey servers, each call for a group stays in one slot', { skip: withoutRedis }, async t => {
   const server = await startRedis(t, ['--cluster-enabled', 'yes', '--cluster-port', String(await freePort()), '--cluster-announce-ip', '127.0.0.1'])
   await server.client.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
   while (!(await server.client.call('CLUSTER', 'INFO') as string).includes('cluster_state:ok')) await new Promise(resolve => setTimeout(resolve, 50))

@@ -18,7 +18,7 @@ function* parts(value: unknown, at = ''): Generator<[string, Record<string, unkn
   for (const [name, inner] of Object.entries(value)) yield* parts(inner, `${at}/${name}`)
 }
 
-t.test('is a valid schema in strict mode', async t => {
+t.test('the schema is valid in strict mode', async t => {
   t.doesNotThrow(() => new Ajv({ strict: true, allowUnionTypes: true }).compile(schema))
 })
 

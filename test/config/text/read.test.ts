@@ -21,7 +21,7 @@ for (const [what, bytes, expected] of TEXTS) {
   })
 }
 
-t.test('a byte that is not UTF-8 has its place', async t => {
+t.test('a byte that is not UTF-8 is reported at its place', async t => {
   const file = join(t.testdir(), 'f')
   writeFileSync(file, Buffer.from([0x61, 0x3a, 0x20, 0xc3, 0x28]))
   t.throws(() => readText(file), { name: 'UnreadableError', message: 'this is not in UTF-8; save the file as UTF-8', code: null, place: { text: 'a: \ufffd(', offset: 3 } })

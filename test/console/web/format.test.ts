@@ -23,7 +23,7 @@ t.test('short money is rounded half up, and small amounts are not $0.00', async 
   ] as const) t.equal(moneyShort(text), read, text)
 })
 
-t.test('money at a chart axis, from small to large', async t => {
+t.test('money at a chart axis is formatted by its size', async t => {
   for (const [value, read] of [
     [0, '$0.00'], [3e-8, '$0.00000003'], [1e-7, '$0.0000001'], [1e-12, '$0.00'], [0.1 + 0.2, '$0.30'],
     [9_000, '$9,000.00'], [30_000, '$30K'], [1_250_000, '$1.3M'],
@@ -41,7 +41,7 @@ t.test('sums of money are exact', async t => {
   }))
 })
 
-t.test('counts, quantities, percentages and sizes', async t => {
+t.test('counts, quantities, percentages and sizes are formatted', async t => {
   t.equal(count(1234567), '1,234,567')
   t.equal(count(null), '–')
   t.strictSame([0, 1, 1234].map(value => counted(value, 'request')), ['0 requests', '1 request', '1,234 requests'])
@@ -54,7 +54,7 @@ t.test('counts, quantities, percentages and sizes', async t => {
     ['0 B', '999 B', '1.0 kB', '100 kB', '18.2 kB', '2.5 MB'])
 })
 
-t.test('durations', async t => {
+t.test('durations are formatted', async t => {
   const read = (ms: number) => duration(ms).replaceAll('\u202f', ' ')
   t.strictSame([0, 0.42, 9.96, 412.4, 1420, 12_040, 60_000, 185_000, 7_800_000, 273_600_000].map(read),
     ['0 ms', '0.4 ms', '10 ms', '412 ms', '1.42 s', '12.0 s', '1 min', '3 min 5 s', '2 h 10 min', '3 d 4 h'])

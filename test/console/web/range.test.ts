@@ -48,7 +48,7 @@ t.test('an invalid range in the address is ignored', async t => {
   }
 })
 
-t.test('the label of a range', async t => {
+t.test('a range has a label', async t => {
   t.equal(of('from=2026-11-03T00:00:00Z&to=2026-11-04T00:00:00Z').label, '2026-11-03')
   t.equal(of('from=2026-11-03T00:00:00Z&to=2026-11-08T00:00:00Z').label, '2026-11-03 – 2026-11-07')
   t.equal(

@@ -197,7 +197,7 @@ t.test('a connection that breaks after an upgrade affects no other connection, w
   t.pass('the process lives')
 })
 
-t.test('pipelined requests are started one after the other', async t => {
+t.test('pipelined requests start one after the other', async t => {
   const begun: ServerResponse[] = []
   const listener = await start(t, { onRequest: (_req, res) => void begun.push(res as ServerResponse) })
   const client = await connect(t, listener.url)

@@ -30,7 +30,7 @@ function begin(
   return newExchange(gateway, req, {} as ServerResponse, false)
 }
 
-t.test('each exchange has its own id, and ids are ascending', async t => {
+t.test('each request has its own id, and ids are ascending', async t => {
   const ids = Array.from({ length: 100 }, () => begin('1.2.3.4').id)
   for (const id of ids) t.match(id, UUID_V7)
   t.equal(new Set(ids).size, ids.length)
@@ -53,7 +53,7 @@ t.test('only a trusted proxy can give the id, and only a valid one', async t => 
   }
 })
 
-t.test('an id that is given twice in a millisecond is used once, because the ledger needs unique pairs', async t => {
+t.test('a given id is used once per millisecond, because ledger rows need unique pairs of time and id', async t => {
   const lasting = { clock: new FakeClock(), givenIds: new ClientRequestIds() }
   const id = () => begin('10.1.1.1', { 'x-gateway-request-id': 'edge-0001' }, undefined, lasting).id
   t.equal(id(), 'edge-0001')

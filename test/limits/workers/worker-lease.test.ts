@@ -24,7 +24,7 @@ for (const [what, granted, estimate, now, isAdmitted] of REFUSED) {
   })
 }
 
-t.test('requests share the tokens, the cost and the number of a lease', async t => {
+t.test('requests of a lease share its tokens, its cost and its number of requests', async t => {
   const lease = leaseOf()
   t.ok(lease.admit(ask(30, 30n), 1000))
   t.notOk(lease.admit(ask(11), 1000))

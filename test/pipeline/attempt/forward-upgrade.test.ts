@@ -102,7 +102,7 @@ routes: [{ model: plain, to: a }, { to: b }]
   t.match(await candidatesOf(gateway), [idle, { upstream: 'b', in_flight: 0 }])
 })
 
-t.test('an upstream that closes a WebSocket with 1009 has not failed, with 1011 it has', async t => {
+t.test('an upstream that closes a WebSocket with 1009 has not failed, but with 1011 it has', async t => {
   const gateways = await Promise.all([1009, 1011].map(async code => {
     const { server, url } = await startUpstream(t, (_req, res) => res.end())
     new WebSocketServer({ server }).on('connection', peer => peer.once('message', () => peer.close(code)))

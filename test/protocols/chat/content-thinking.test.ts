@@ -46,7 +46,7 @@ for (const [what, pieces, whole, back] of CASES) {
       t.match(bodyBetween(client, 'chat', { choices: [{ message: { role: 'assistant', ...whole }, finish_reason: 'stop' }] }), expected as object)
     })
   }
-  t.test(`reasoning in ${what} of a stream becomes thinking, and goes back only to its server`, async t => {
+  t.test(`reasoning in ${what} of a stream becomes thinking, and is sent back only to its upstream`, async t => {
     const chunks = [...pieces.map(delta => ({ choices: [{ index: 0, delta }] })), { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }, '[DONE]']
     const events = dataOf(streamBetween('messages', 'chat', [sse(...chunks)]))
     const textOf = (name: string) => events.map(event => (event['delta'] as JsonObject | undefined)?.[name] ?? '').join('')

@@ -321,7 +321,7 @@ t.test('messages: redacted thinking is content', async t => {
   t.equal(meterOf('messages', wire).sawContent, true)
 })
 
-t.test('an error event is seen, and is neither content nor an end', async t => {
+t.test('an error event is recognized, and is neither content nor an end', async t => {
   const errors: [EndpointName, string][] = [
     ['chat.completions', 'data: {"error":{"message":"The server had an error","type":"server_error"}}\n\n'],
     ['chat.completions', 'event: error\ndata: {"message":"x"}\n\n'],
@@ -409,7 +409,7 @@ t.test('generate: a response without a count has an unknown output, not 0', asyn
   }
 })
 
-t.test('messages: a stream without event lines is read by type', async t => {
+t.test('messages: a stream without event lines is read by the type of each event', async t => {
   const events = messages.events.map(event => event.replace(/^event: .*\n/, ''))
   const meter = ended(meterOf('messages', events))
   t.equal(meter.terminated, true)

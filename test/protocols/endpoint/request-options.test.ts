@@ -21,7 +21,7 @@ t.test('the options of a request are read, and its content is skipped', async t 
   for (const other of ['[]', '"n"', '7', 'null']) t.equal(read(other), 'the request is not a JSON object')
 })
 
-t.test('an option that is too long is not read, nor are options after too many turns', async t => {
+t.test('an option that is too long, and too many turns, are reported', async t => {
   t.match(read(`{"audio":"${'x'.repeat(300_000)}"}`), /'audio' is too long/)
   t.match(read(`{"messages":[${'{},'.repeat(100_000)}{}]}`), /too many turns/)
 })

@@ -169,7 +169,7 @@ t.test('activity makes no new timer', async t => {
   t.equal(clock.pending, pending)
 })
 
-t.test('idleMs is the time since the last byte', async t => {
+t.test('idleMs is the time since the last activity', async t => {
   const { clock, deadlines } = setUp()
   deadlines.waiting()
   clock.advance(700)

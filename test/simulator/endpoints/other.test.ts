@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import t from 'tap'
 import { start } from '../start.ts'
 
-t.test('any other path of the API describes the request', async t => {
+t.test('the response on any other path of the API describes the request', async t => {
   const { url, post } = await start(t)
   t.match(await (await post('/v1/batches', { model: 'sim' })).json(), {
     object: 'simulated',

@@ -98,7 +98,7 @@ for (const [what, offset] of [['10 minutes ahead', -10 * MINUTE], ['10 minutes b
   })
 }
 
-t.test('with a clock two hours ahead, credentials of one hour have expired on arrival', async t => {
+t.test('credentials of one hour have expired on arrival if the clock is two hours ahead', async t => {
   const source = await startSource(t, (_req, res) => source.send(res))
   const { gateway, bedrock } = await start(t, { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${source.url}/credentials` })
   bedrock.clockOffset = source.clockOffset = -2 * HOUR
