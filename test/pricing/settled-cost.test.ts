@@ -23,18 +23,18 @@ function bill(more: Partial<SettledCost>): SettledCost {
 const TOKENS: Partial<Usage> = { inputTokens: 3, outputTokens: 2 }
 
 const COSTS: readonly (readonly [what: string, settled: SettledUsage, price: Price | null, expected: bigint | null])[] = [
-  ['at the price of its upstream', settled(TOKENS), { input: '1', output: '10' }, 23_000_000n],
-  ['without a price it is unknown', settled(TOKENS), null, null],
-  ['what is not billed costs 0, also without a price', settled(TOKENS, { billed: false }), null, 0n],
+  ['tokens have the price of the upstream', settled(TOKENS), { input: '1', output: '10' }, 23_000_000n],
+  ['without a price the cost is unknown', settled(TOKENS), null, null],
+  ['an attempt that is not billed costs 0, also without a price', settled(TOKENS, { billed: false }), null, 0n],
   ['an unread part has an unknown cost', settled(TOKENS, { unread: true }), { input: '1', output: '10' }, null],
-  ['unless all is paid by the request', settled(TOKENS, { unread: true }), { perRequest: '0.5' }, 500_000_000_000n],
-  ['or by the input', settled(TOKENS, { unread: true }), { input: '1' }, null],
+  ['an unread part is included in a price per request', settled(TOKENS, { unread: true }), { perRequest: '0.5' }, 500_000_000_000n],
+  ['an unread part is not included in a price for input', settled(TOKENS, { unread: true }), { input: '1' }, null],
   ['unread images of a known number', settled({ images: 2 }, { unread: true }), { perImage: '1' }, 2_000_000_000_000n],
   ['unread images of an unknown number', settled({}, { unread: true }), { perImage: '1', perRequest: '1' }, null],
   ['unread reasoning', settled({ images: 2 }, { unread: true }), { perImage: '1', reasoning: '1' }, null],
   ['unread audio', settled({ images: 2 }, { unread: true }), { perImage: '1', outputAudio: '1' }, null],
   ['unread image tokens', settled({ images: 2 }, { unread: true }), { perImage: '1', outputImage: '1' }, null],
-  ['what is not billed was not read either', settled(TOKENS, { unread: true, billed: false }), { output: '1' }, 0n],
+  ['an unread attempt that is not billed costs 0', settled(TOKENS, { unread: true, billed: false }), { output: '1' }, 0n],
 ]
 
 for (const [what, usage, price, expected] of COSTS) {

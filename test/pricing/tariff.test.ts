@@ -18,12 +18,12 @@ const OUTPUTS = ['reasoning', 'output_audio', 'output_image', 'output'] as const
 const all = (items: readonly Item[], rate: number) => Object.fromEntries(items.map(item => [item, rate]))
 
 const RATES: readonly (readonly [what: string, price: Price, expected: Partial<Record<Item, number>>])[] = [
-  ['items without a rate have that of their direction', { input: '2', output: '3' }, { ...all(INPUTS, 2), ...all(OUTPUTS, 3) }],
-  ['an own rate wins', { input: '2', cachedInput: '0.5', inputAudio: '4', inputImage: '5' }, { ...all(INPUTS, 2), cached_input: 0.5, input_audio: 4, input_image: 5 }],
-  ['the same for output', { output: '3', reasoning: '6', outputAudio: '7', outputImage: '8' }, { output: 3, reasoning: 6, output_audio: 7, output_image: 8 }],
+  ['items without a rate have the rate of input or output', { input: '2', output: '3' }, { ...all(INPUTS, 2), ...all(OUTPUTS, 3) }],
+  ['kinds of input can have their own rates', { input: '2', cachedInput: '0.5', inputAudio: '4', inputImage: '5' }, { ...all(INPUTS, 2), cached_input: 0.5, input_audio: 4, input_image: 5 }],
+  ['kinds of output can have their own rates', { output: '3', reasoning: '6', outputAudio: '7', outputImage: '8' }, { output: 3, reasoning: 6, output_audio: 7, output_image: 8 }],
   ['a long cache write has the rate of a short one', { input: '2', cacheWrite5m: '2.5' }, { ...all(INPUTS, 2), cache_write_5m: 2.5, cache_write_1h: 2.5 }],
-  ['a short cache write has not the rate of a long one', { input: '2', cacheWrite1h: '4' }, { ...all(INPUTS, 2), cache_write_1h: 4 }],
-  ['a direction without a rate has none', { output: '3' }, all(OUTPUTS, 3)],
+  ['a short cache write does not get the rate of a long one', { input: '2', cacheWrite1h: '4' }, { ...all(INPUTS, 2), cache_write_1h: 4 }],
+  ['without a rate for input, input has no rate', { output: '3' }, all(OUTPUTS, 3)],
   ['a rate of 0 is a rate', { input: '0' }, all(INPUTS, 0)],
   ['prices for one are kept per million', { perSecond: '0.0001', perCharacter: '0.000015', perImage: '0.04', perRequest: '0.01' }, { second: 100, character: 15, image: 40_000, request: 10_000 }],
 ]

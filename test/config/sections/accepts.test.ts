@@ -5,12 +5,12 @@ const withAccepts = (accepts: string) => `${LEAST}models: { m: { accepts: ${acce
 
 const CASES: readonly (readonly [what: string, accepts: string, expected: object])[] = [
   ['nothing', '{}', {}],
-  ['a field that it takes', '{ temperature: true }', { temperature: {} }],
-  ['a field that it refuses', '{ top_p: false }', { topP: false }],
+  ['a field that is set to true', '{ temperature: true }', { temperature: {} }],
+  ['no field that is set to false', '{ top_p: false }', { topP: false }],
   ['a range', '{ temperature: { min: 0, max: 1 } }', { temperature: { min: 0, max: 1 } }],
   ['an empty range', '{ top_k: { min: 5, max: 5 } }', { topK: { min: 5, max: 5 } }],
-  ['one value', '{ temperature: { only: [1] } }', { temperature: { only: [1] } }],
-  ['fields that it does not have', '{ without: [seed] }', { without: ['seed'] }],
+  ['a single value of a field', '{ temperature: { only: [1] } }', { temperature: { only: [1] } }],
+  ['no field that is listed in without', '{ without: [seed] }', { without: ['seed'] }],
   ['both penalties', '{ presence_penalty: { max: 2 }, frequency_penalty: { min: -2 } }', { presencePenalty: { max: 2 }, frequencyPenalty: { min: -2 } }],
   ['names of tools', '{ tool_name: { length: 64, pattern: "[a-z_-]" } }', { toolName: { length: 64, pattern: '[a-z_-]' } }],
 ]

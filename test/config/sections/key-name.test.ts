@@ -3,7 +3,7 @@ import { generateKey } from '../../../src/base/secrets/key-format.ts'
 import { keyNameError } from '../../../src/config/sections/key-name.ts'
 
 const CASES: readonly (readonly [what: string, name: string, expected: RegExp | null])[] = [
-  ['a word', 'team-a', null],
+  ['a plain name', 'team-a', null],
   ['one character', 'a', null],
   ['128 characters', 'a'.repeat(128), null],
   ['129 characters', 'a'.repeat(129), /^needs 1 to 128 characters/],
@@ -13,9 +13,9 @@ const CASES: readonly (readonly [what: string, name: string, expected: RegExp | 
   ['letters of any script', 'équipe 研究', null],
   ['spaces', ' \u00a0\u2003', /^needs something that can be seen/],
   ['invisible letters', '\u3164\u200b\ufeff', /^needs something that can be seen/],
-  ['an invisible letter beside others', 'a\u200b', null],
+  ['an invisible letter beside visible letters', 'a\u200b', null],
   ['half a character', 'a\ud83d', /lone surrogate/],
-  ['a whole one', 'a\u{1f600}', null],
+  ['a character outside the basic plane', 'a\u{1f600}', null],
   ['one dot', '.', /^cannot be one or two dots/],
   ['two dots', '..', /^cannot be one or two dots/],
   ['three dots', '...', null],

@@ -12,15 +12,15 @@ const CALLERS: readonly (readonly [what: string, headers: Headers, isTrusted: bo
   ['the Host header', { host: 'a.example:81' }, false, { host: 'a.example:81', secure: false }],
   ['HTTP/2', { ':authority': 'b.example', host: 'a.example' }, false, { host: 'b.example' }],
   ['no host', {}, false, { host: '' }],
-  ['headers of somebody else than a proxy', { host: 'a.example', 'x-forwarded-proto': 'https', 'x-forwarded-host': 'b.example' }, false, { host: 'a.example', secure: false }],
+  ['forwarding headers of an untrusted peer', { host: 'a.example', 'x-forwarded-proto': 'https', 'x-forwarded-host': 'b.example' }, false, { host: 'a.example', secure: false }],
   ['a trusted proxy', { host: '10.0.0.1', 'x-forwarded-proto': 'HTTPS', 'x-forwarded-host': 'b.example' }, true, { host: 'b.example', secure: true }],
   ['a trusted proxy without TLS', { host: 'a.example', 'x-forwarded-proto': 'http' }, true, { host: 'a.example', secure: false }],
   ['two proxies', { host: 'a.example', 'x-forwarded-proto': 'https, http', 'x-forwarded-host': 'b.example , c.example' }, true, { host: 'b.example', secure: true }],
-  ['headers that stand there twice', { host: 'a.example', 'x-forwarded-proto': ['https', 'http'] }, true, { secure: true }],
+  ['repeated headers of a proxy', { host: 'a.example', 'x-forwarded-proto': ['https', 'http'] }, true, { secure: true }],
 ]
 
 for (const [what, headers, isTrusted, expected] of CALLERS) {
-  t.test(`the host and address of the browser are read from trusted headers only: ${what}`, async t => t.match(callerWith(headers, isTrusted ? '10.0.0.2' : null), { address: '192.0.2.1', ...expected }))
+  t.test(`the host and scheme that the browser used: ${what}`, async t => t.match(callerWith(headers, isTrusted ? '10.0.0.2' : null), { address: '192.0.2.1', ...expected }))
 }
 
 const CALLER = { address: '192.0.2.1', trustedPeer: null, secure: false, host: 'a.example:81' }

@@ -135,7 +135,7 @@ for (const [what, first, second] of [
     'reported from a cache', 'input=100,cached=40,cache_write=10,close_after=8',
     'input=120,cached=70,output=11',
   ],
-  ['reported, and nothing was said', 'input=100,close_after=1', 'input=120,output=11'],
+  ['reported, without any text', 'input=100,close_after=1', 'input=120,output=11'],
 ] as const) {
   everyWay(t, `the client gets the usage of the ledger: the first part ${what}`, async (t, dialect) => {
     const { url } = await start(t)

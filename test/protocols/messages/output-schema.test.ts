@@ -5,12 +5,12 @@ const WRITTEN: readonly (readonly [what: string, schema: object, expected: objec
   ['an object is closed', { type: 'object', properties: { a: { type: 'string' } } }, { type: 'object', properties: { a: { type: 'string' } }, additionalProperties: false }],
   ['an open object is closed', { type: 'object', additionalProperties: true }, { type: 'object', additionalProperties: false }],
   ['properties make an object', { properties: {} }, { properties: {}, additionalProperties: false }],
-  ['a bound is described', { type: 'integer', minimum: 1, maximum: 5 }, { type: 'integer', description: '{minimum: 1, maximum: 5}' }],
+  ['a bound becomes a description', { type: 'integer', minimum: 1, maximum: 5 }, { type: 'integer', description: '{minimum: 1, maximum: 5}' }],
   ['a description stays', { description: 'Age', minimum: 1 }, { description: 'Age\n\n{minimum: 1}' }],
-  ['few items stay', { type: 'array', minItems: 1 }, { type: 'array', minItems: 1 }],
-  ['no items stay', { minItems: 0 }, { minItems: 0 }],
-  ['many items are described', { type: 'array', minItems: 2 }, { type: 'array', description: '{minItems: 2}' }],
-  ['one of several is any of several', { oneOf: [{ maxLength: 1 }, { type: 'null' }] }, { anyOf: [{ description: '{maxLength: 1}' }, { type: 'null' }] }],
+  ['minItems: 1 stays', { type: 'array', minItems: 1 }, { type: 'array', minItems: 1 }],
+  ['minItems: 0 stays', { minItems: 0 }, { minItems: 0 }],
+  ['minItems above 1 becomes a description', { type: 'array', minItems: 2 }, { type: 'array', description: '{minItems: 2}' }],
+  ['oneOf becomes anyOf', { oneOf: [{ maxLength: 1 }, { type: 'null' }] }, { anyOf: [{ description: '{maxLength: 1}' }, { type: 'null' }] }],
   ['parts are converted', { items: { type: 'object' }, $defs: { a: { type: 'object' } }, allOf: [{ type: 'object' }] }, {
     items: { type: 'object', additionalProperties: false }, $defs: { a: { type: 'object', additionalProperties: false } }, allOf: [{ type: 'object', additionalProperties: false }],
   }],
@@ -29,7 +29,7 @@ const STRICT: readonly (readonly [what: string, schema: object, expected: boolea
   ['no object', { type: 'string' }, true], ['a closed object', CLOSED, true], ['an open object', { ...CLOSED, additionalProperties: true }, false], ['an object that does not say', { type: 'object' }, false],
   ['an optional member', { ...CLOSED, required: [] }, false], ['no list of required members', { type: 'object', properties: { a: {} }, additionalProperties: false }, false], ['an empty object', { type: 'object', additionalProperties: false }, true],
   ['properties without a type', { properties: { a: {} }, additionalProperties: false }, false], ['an open object in a list', { type: 'array', items: { type: 'object' } }, false], ['one in a choice', { anyOf: [CLOSED, { type: 'object' }] }, false],
-  ['one in a definition', { ...CLOSED, $defs: { b: { type: 'object' } } }, false], ['one in a member', { ...CLOSED, properties: { a: { type: 'object' } } }, false], ['closed ones in all places', { ...CLOSED, properties: { a: CLOSED }, $defs: { b: CLOSED }, anyOf: [CLOSED] }, true],
+  ['an open object in a definition', { ...CLOSED, $defs: { b: { type: 'object' } } }, false], ['an open object in a member', { ...CLOSED, properties: { a: { type: 'object' } } }, false], ['closed ones in all places', { ...CLOSED, properties: { a: CLOSED }, $defs: { b: CLOSED }, anyOf: [CLOSED] }, true],
 ]
 
 for (const [what, schema, expected] of STRICT) {

@@ -19,10 +19,10 @@ const CASES: readonly (readonly [what: string, input: readonly JsonObject[], tur
   ['a message of the model between', [call('a'), said('assistant', 'Wait'), output('a')], 'Wait, call a | a'],
   ['outputs in another order', [call('a'), call('b'), output('b'), output('a')], 'call a, call b | b, a'],
   ['a further call before the output', [call('a'), said('user', 'Stop'), call('b'), output('a'), output('b')], 'call a | a | Stop | call b | b'],
-  ['a further call before the outputs, the other way round', [call('a'), said('user', 'Stop'), call('b'), output('b'), output('a')], 'call a | a | Stop | call b | b'],
+  ['a further call before the outputs, which are in reverse order', [call('a'), said('user', 'Stop'), call('b'), output('b'), output('a')], 'call a | a | Stop | call b | b'],
   ['an output before its call', [output('a'), said('user', 'Go'), call('a')], 'Go | call a | a'],
-  ['one id twice', [call('a'), output('a'), said('user', 'Again'), call('a'), output('a')], 'call a | a | Again | call a | a'],
-  ['what the user says behind the outputs', [call('a'), call('b'), output('a'), said('user', 'Now'), output('b')], 'call a, call b | a, b | Now'],
+  ['two calls with the same id', [call('a'), output('a'), said('user', 'Again'), call('a'), output('a')], 'call a | a | Again | call a | a'],
+  ['a user message between two outputs', [call('a'), call('b'), output('a'), said('user', 'Now'), output('b')], 'call a, call b | a, b | Now'],
 ]
 
 /** `call a | a | text`: what is said, by turns. Ids that were made unique are as they were. */

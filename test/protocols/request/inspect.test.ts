@@ -49,7 +49,7 @@ const BROKEN: readonly (readonly [what: string, text: string | Buffer, expected:
   ['a byte order mark', '\ufeff{}', { code: 'invalid_json', message: /byte order mark/ }],
   ['UTF-16', Buffer.from('{}', 'utf16le'), { code: 'invalid_json', message: /UTF-16/ }],
   ['UTF-16 with a byte order mark', Buffer.from('\ufeff{}', 'utf16le'), { code: 'invalid_json', message: /UTF-16/ }],
-  ['the other UTF-16', Buffer.from('\ufeff{}', 'utf16le').swap16(), { code: 'invalid_json', message: /UTF-16/ }],
+  ['UTF-16 in the other byte order', Buffer.from('\ufeff{}', 'utf16le').swap16(), { code: 'invalid_json', message: /UTF-16/ }],
   ['a byte that is not UTF-8', Buffer.from([0xff, 0x7b, 0x7d]), { code: 'invalid_json', message: /^the body is not valid JSON/ }],
   ['a model that is a number', '{"model":1}', { code: 'model_required', message: "'model' must be a string, not a number" }],
   ['a model that is an object', '{"model":{}}', { code: 'model_required', message: "'model' must be a string, not an object" }],

@@ -17,15 +17,15 @@ function renamed(path: string, text: string, from: string | null, to: string | n
 }
 
 const BODIES: readonly (readonly [what: string, path: string, body: string, expected: string])[] = [
-  ['its place', '/v1/chat/completions', '{"a":1,"model":"old","b":"old"}', '{"a":1,"model":"new/1","b":"old"}'],
-  ['each of its places', '/v1/chat/completions', '{"model":"old","Model":"old"}', '{"model":"new/1","Model":"new/1"}'],
-  ['an escape', '/v1/chat/completions', '{"model":"\\u006fld"}', '{"model":"new/1"}'],
-  ['the path only', GENERATE, '{"contents":[]}', '{"contents":[]}'],
+  ['the member model', '/v1/chat/completions', '{"a":1,"model":"old","b":"old"}', '{"a":1,"model":"new/1","b":"old"}'],
+  ['each spelling of the member model', '/v1/chat/completions', '{"model":"old","Model":"old"}', '{"model":"new/1","Model":"new/1"}'],
+  ['a value with an escape', '/v1/chat/completions', '{"model":"\\u006fld"}', '{"model":"new/1"}'],
+  ['a request with the model in its path only', GENERATE, '{"contents":[]}', '{"contents":[]}'],
   ['a body that repeats the path', GENERATE, '{"model":"models/old"}', '{"model":"models/new/1"}'],
   ['a body that repeats the path without a prefix', GENERATE, '{"model":"old"}', '{"model":"new/1"}'],
-  ['another name', GENERATE, '{"model":"models/older"}', '{"model":"models/older"}'],
+  ['no other name', GENERATE, '{"model":"models/older"}', '{"model":"models/older"}'],
   ['requests of a batch', '/v1beta/models/old:batchEmbedContents', '{"requests":[{"model":"models/old","x":"{"},{"x":[{"model":"old"}]},{"model":"models/old"}]}', '{"requests":[{"model":"models/new/1","x":"{"},{"x":[{"model":"old"}]},{"model":"models/new/1"}]}'],
-  ['no list inside of a batch', '/v1beta/models/old:batchEmbedContents', '{"requests":[[{"model":"models/old"}],{"model":"old"}]}', '{"requests":[[{"model":"models/old"}],{"model":"new/1"}]}'],
+  ['a batch, except in a list inside it', '/v1beta/models/old:batchEmbedContents', '{"requests":[[{"model":"models/old"}],{"model":"old"}]}', '{"requests":[[{"model":"models/old"}],{"model":"new/1"}]}'],
   ['a request to count', '/v1beta/models/old:countTokens', '{"generateContentRequest":{"model":"models/old"}}', '{"generateContentRequest":{"model":"models/new/1"}}'],
 ]
 

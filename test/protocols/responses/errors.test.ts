@@ -57,10 +57,10 @@ const STREAMS: readonly (readonly [what: string, events: readonly JsonObject[], 
   ['nothing', []],
   ['only the message', [{ type: 'response.output_text.delta', output_index: 1, item_id: 'msg_1', content_index: 0, delta: 'Hi' }]],
   ['all but the call', [...told(0, REASONING), ...told(1, MESSAGE)]],
-  ['a call that has begun', [...told(0, REASONING), ...told(1, MESSAGE), told(2, CALL)[0] as JsonObject]],
+  ['all but the call, which has only begun', [...told(0, REASONING), ...told(1, MESSAGE), told(2, CALL)[0] as JsonObject]],
   ['all', [...told(0, REASONING), ...told(1, MESSAGE), ...told(2, CALL)]],
   ['all, without ids', [...told(0, withoutIds(REASONING)), ...told(1, withoutIds(MESSAGE)), ...told(2, withoutIds(CALL))], OUTPUT.map(withoutIds)],
-  ['all, under other numbers', [...told(3, REASONING), ...told(4, MESSAGE), ...told(5, CALL)]],
+  ['all, with other indexes', [...told(3, REASONING), ...told(4, MESSAGE), ...told(5, CALL)]],
 ]
 
 for (const [what, events, output = OUTPUT] of STREAMS) {

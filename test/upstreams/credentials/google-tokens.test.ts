@@ -112,7 +112,7 @@ t.test('an unreachable metadata server is reported', async t => {
 
 for (const [what, fault, reason] of [
   ['refuses the account', res => sendJson(res, 400, { error: 'invalid_grant', error_description: 'Invalid JWT: s3cret' }), 'the token server responded 400 (invalid_grant)'],
-  ['says in its error what it was sent', res => sendJson(res, 403, { error: { status: 'Secret s3cret' } }), 'the token server responded 403'],
+  ['repeats the request in its error', res => sendJson(res, 403, { error: { status: 'Secret s3cret' } }), 'the token server responded 403'],
   ['sends a page', res => res.writeHead(200, { 'content-type': 'text/html' }).end('<p>s3cret'), /^the metadata server sent no |^the token server sent no /],
   ['sends no token', res => sendJson(res, 200, { token_type: 'Bearer' }), /token/],
   ['sends a token with a line break', res => sendJson(res, 200, { token_type: 'Bearer', expires_in: 10, access_token: 'a\nb' }), 'the secret has a character that is not allowed in a header'],
