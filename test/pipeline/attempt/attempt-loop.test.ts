@@ -13,7 +13,7 @@ function oneTarget(url: string, model: string, rest: string): string {
     + `routes: [{ to: { upstream: a, model: "${model}" }, ${rest} }]\n`
 }
 
-everyWay(t, 'a single target is asked again, as often as retries say', async (t, dialect, stream) => {
+everyWay(t, 'a single target is retried as often as retries allows', async (t, dialect, stream) => {
   for (const fault of ['status=503,first=2', 'reset,first=2', 'close_after=0,first=2']) {
     const { url, simulator } = await start(t)
     const gateway = await startTestGateway(t, oneTarget(url, `sim,${fault}`, 'retries: 2'))
@@ -94,7 +94,7 @@ t.test('the gateway does not wait for a long Retry-After, and the client gets it
   t.equal(simulator.stats.requests, 1)
 })
 
-everyWay(t, 'a silent upstream is not asked twice', async (t, dialect, stream) => {
+everyWay(t, 'a silent upstream is not retried', async (t, dialect, stream) => {
   const { url, simulator } = await start(t)
   const rest = 'retries: 3, timeouts: { first_byte: 1s }'
   const gateway = await startTestGateway(t, oneTarget(url, 'sim,headers_delay=60s', rest))

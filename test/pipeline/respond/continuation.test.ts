@@ -27,7 +27,7 @@ for (const fault of [
   'close_after=5', 'error_event_after=6,split=3', 'close_after=9,crlf', 'close_after=8,comments',
   'malformed_after=8', 'malformed_after=8,split=17',
 ]) {
-  everyWay(t, `a stream with ${fault} is continued by the next`, async (t, dialect) => {
+  everyWay(t, `a stream with ${fault} is continued by the next target`, async (t, dialect) => {
     const { url } = await start(t)
     const timeouts = fault.startsWith('stall') ? '    timeouts: { idle: 1s }' : ''
     const gateway = await startTestGateway(t, continued(url, [`sim,${fault}`, 'sim'], timeouts))
@@ -41,8 +41,7 @@ for (const fault of [
   }, [true])
 }
 
-everyWay(t, 'the joined stream is one answer: one id, one role, ' +
-  'one set of indices, one finish', async (t, dialect) => {
+everyWay(t, 'a continued stream has one id, one role, one set of indexes and one finish reason', async (t, dialect) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, continued(url, ['sim,close_after=8', 'sim']))
   const answer = await ask(gateway, dialect, { stream: true })
@@ -154,8 +153,7 @@ for (const [what, first, second] of [
   }, [true])
 }
 
-everyWay(t, 'a prefill that is rejected is not what the ' +
-  'client sees: the next is asked', async (t, dialect) => {
+everyWay(t, 'if a target rejects the prefill, the next target is tried', async (t, dialect) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, continued(url, [
     'sim,close_after=8', 'sim,reject_prefill', 'sim',
@@ -182,7 +180,7 @@ routes:
   t.equal(second.simulator.stats.requests, 1)
 })
 
-everyWay(t, 'the second breaks as well: the third goes on with both', async (t, dialect) => {
+everyWay(t, 'if the second part breaks too, the third target continues both parts', async (t, dialect) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, continued(url, [
     'sim,close_after=6', 'sim,error_event_after=6', 'sim',
@@ -196,7 +194,7 @@ for (const fault of [
   'status=503', 'reset', 'first_event_error', 'headers_delay=60s',
   'status=400', 'error_200', 'reject_prefill',
 ]) {
-  everyWay(t, `nobody can go on (${fault}): the honest error, and an abrupt end`, async (t, dialect) => {
+  everyWay(t, `no target can continue (${fault}): the client gets an error and an abrupt end`, async (t, dialect) => {
     const { url } = await start(t)
     const timeouts = fault.startsWith('headers') ? '    timeouts: { first_byte: 1s }' : ''
     const gateway = await startTestGateway(t, continued(url, ['sim,close_after=8', `sim,${fault}`], timeouts))
@@ -212,7 +210,7 @@ for (const fault of [
   }, [true])
 }
 
-everyWay(t, 'no target takes a prefill: the honest error', async (t, dialect) => {
+everyWay(t, 'without a target that takes a prefill the client gets an error', async (t, dialect) => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(
     t, continued(url, ['sim,close_after=8', 'sim']).replaceAll('prefill: true', 'prefill: false'),
@@ -223,8 +221,7 @@ everyWay(t, 'no target takes a prefill: the honest error', async (t, dialect) =>
   t.equal(simulator.stats.requests, 1)
 }, [true])
 
-everyWay(t, 'an error of the upstream\'s own, and nobody to go on: ' +
-  'the client sees that error', async (t, dialect) => {
+everyWay(t, 'an error event that no target can continue is sent to the client', async (t, dialect) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, continued(url, ['sim,error_event_after=8', 'sim,status=500']))
   const answer = await ask(gateway, dialect, { stream: true })
@@ -233,7 +230,7 @@ everyWay(t, 'an error of the upstream\'s own, and nobody to go on: ' +
   t.match(answer.body, /simulat/i, 'in its own words')
 }, [true])
 
-everyWay(t, 'nothing was said yet: anybody is asked anew', async (t, dialect) => {
+everyWay(t, 'a stream that breaks before any text is retried at any target', async (t, dialect) => {
   const { url } = await start(t)
   for (const fault of ['close_after=1', 'error_event_after=1']) {
     const yaml = continued(url, [`sim,${fault}`, 'sim']).replaceAll('prefill: true', 'prefill: false')
@@ -245,7 +242,7 @@ everyWay(t, 'nothing was said yet: anybody is asked anew', async (t, dialect) =>
   }
 }, [true])
 
-everyWay(t, 'a tool call in progress is not continued by guess', async (t, dialect) => {
+everyWay(t, 'a stream that breaks within a tool call is not continued', async (t, dialect) => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, continued(url, ['sim,tool_call,close_after=3', 'sim']))
   const answer = await ask(gateway, dialect, { stream: true })
@@ -255,14 +252,14 @@ everyWay(t, 'a tool call in progress is not continued by guess', async (t, diale
   t.match(await gateway.waitForLog(each => each.msg === 'the stream cannot be continued'), { why: /./ })
 }, [true])
 
-everyWay(t, 'a response in one piece and a good stream pass as they are', async (t, dialect, stream) => {
+everyWay(t, 'a body and a complete stream pass unchanged', async (t, dialect, stream) => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, continued(url, ['sim', 'sim']))
   t.match(await ask(gateway, dialect, { stream }), { status: 200, text: WORDS, whole: true })
   t.equal(simulator.stats.requests, 1)
 })
 
-everyWay(t, 'a stream that comes compressed is unpacked', async (t, dialect) => {
+everyWay(t, 'a compressed stream is decompressed', async (t, dialect) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, continued(url, ['sim,gzip', 'sim']))
   const answer = await ask(gateway, dialect, { stream: true })
@@ -271,7 +268,7 @@ everyWay(t, 'a stream that comes compressed is unpacked', async (t, dialect) => 
   t.equal(answer.headers.get('content-encoding'), null)
 }, [true])
 
-everyWay(t, 'and where it breaks another goes on with it', async (t, dialect) => {
+everyWay(t, 'a compressed stream that breaks is continued by the next target', async (t, dialect) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, continued(url, ['sim,gzip,close_after=8', 'sim,gzip']))
   const answer = await ask(gateway, dialect, { stream: true })
@@ -280,7 +277,7 @@ everyWay(t, 'and where it breaks another goes on with it', async (t, dialect) =>
   t.match(await gateway.waitForLog(each => each.msg === 'exchange'), { attempts: 2 })
 }, [true])
 
-everyWay(t, 'nothing is joined to one of an unknown coding', async (t, dialect) => {
+everyWay(t, 'a stream with an unknown content-encoding is not continued', async (t, dialect) => {
   const broken = await startUpstream(t, (req, res) => {
     req.resume()
     res.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'x-own' })
@@ -295,7 +292,7 @@ routes: [{ to: [a, { upstream: b, model: sim, prefill: true }], resume: continue
   await gateway.waitForLog(line => line.why === 'the stream cannot be read')
 }, [true])
 
-everyWay(t, 'a single target is asked to go on itself, where retries allow', async (t, dialect) => {
+everyWay(t, 'a single target continues its own stream, if retries allow', async (t, dialect) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" } }
@@ -416,8 +413,7 @@ routes: [{ to: [a, { upstream: b, prefill: true }], resume: continue }]
   })
 })
 
-t.test('a client leaves in mid-stream: no upstream is asked to continue, ' +
-  'and it is not the upstream\'s fault', async t => {
+t.test('a client disconnects in mid-stream: no upstream continues, and the upstream has not failed', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, continued(url, ['sim,stall_after=4', 'sim']))
   const client = await connect(t, gateway.url)

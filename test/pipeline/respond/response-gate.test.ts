@@ -147,7 +147,7 @@ t.test('a first event that is too large to be read is forwarded', async t => {
   t.ok(text.length > large.length)
 })
 
-everyWay(t, 'a stream that comes in one piece passes in one piece', async (t, dialect, stream) => {
+everyWay(t, 'a huge event is forwarded completely', async (t, dialect, stream) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,huge=300kb', 'sim'))
   const answer = await ask(gateway, dialect, { stream })
@@ -167,7 +167,7 @@ async function startUntold(t: Test) {
 }
 
 for (const resume of ['off', 'hold']) {
-  everyWay(t, `a stream without a content type is one, resume: ${resume}`, async (t, dialect) => {
+  everyWay(t, `a stream without a content type is recognized, resume: ${resume}`, async (t, dialect) => {
     const { url } = await startUntold(t)
     const gateway = await startTestGateway(t, twoTargets(url, url, 'sim', 'sim', `    resume: ${resume}`))
     const answer = await ask(gateway, dialect, { stream: true })
@@ -175,7 +175,7 @@ for (const resume of ['off', 'hold']) {
     t.equal(answer.headers.get('x-gateway-upstream'), 'a')
   }, [true])
 
-  everyWay(t, `and one that is only an error is none, resume: ${resume}`, async (t, dialect) => {
+  everyWay(t, `an error without a content type causes a failover, resume: ${resume}`, async (t, dialect) => {
     const { url } = await startUntold(t)
     for (const fault of ['first_event_error', 'error_200']) {
       const gateway = await startTestGateway(
@@ -200,7 +200,7 @@ t.test('a 200 whose body is not JSON does not count as a response', async t => {
   }
 })
 
-everyWay(t, 'nor is a bare value, or a body not compressed as it says', async (t, dialect, stream) => {
+everyWay(t, 'a bare value or a body with a wrong content-encoding does not count as a response', async (t, dialect, stream) => {
   const bodies: readonly (readonly [string, string?])[] = [
     ['null'], ['"down"'], ['7'], ['{"choices":[]', 'gzip'], ['x', 'br'],
   ]

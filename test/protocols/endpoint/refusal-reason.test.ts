@@ -162,7 +162,7 @@ t.test('the retry delay is read from an error in the format of Gemini', t => {
 })
 
 for (const [whose, reason, status, body] of REFUSALS) {
-  everyWay(t, `on ${reason} (${whose}): the target that the route names`, async (t, dialect, stream) => {
+  everyWay(t, `a refusal with ${reason} (${whose}) goes to the target that the route names`, async (t, dialect, stream) => {
     const upstream = await startUpstream(t, (_req, res) => {
       res.writeHead(status, JSON_TYPE).end(JSON.stringify(body))
     })
