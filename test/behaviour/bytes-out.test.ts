@@ -28,7 +28,7 @@ async function bytesOut(gateway: TestGateway, end: string): Promise<number> {
   return line['bytes_out'] as number
 }
 
-t.test('bytes_out does not count what a client that left was never sent', async t => {
+t.test('bytes_out counts only bytes sent before the client disconnected', async t => {
   const gateway = await holding(t)
   const req = http.request(`${gateway.url}/v1/chat/completions`, {
     method: 'POST', agent: false, headers: HEADERS,
@@ -45,7 +45,7 @@ t.test('bytes_out does not count what a client that left was never sent', async 
   t.ok(told >= came && told < ANSWER.length, `${told} bytes, of which the client has read ${came}`)
 })
 
-t.test('bytes_out over HTTP/2 counts at most the flow-control window and one write more', async t => {
+t.test('bytes_out over HTTP/2 stays near the window of a stream that the client does not read', async t => {
   const gateway = await holding(t)
   const session = await openSession(t, gateway.url)
   const headers = { 'content-type': 'application/json' }
@@ -58,7 +58,7 @@ t.test('bytes_out over HTTP/2 counts at most the flow-control window and one wri
   t.ok(told < 400_000, `${told} bytes`)
 })
 
-t.test('bytes_out of a client that took all of it', async t => {
+t.test('bytes_out counts all bytes of a complete response', async t => {
   const gateway = await holding(t)
   const res = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST', headers: HEADERS, body: BODY,

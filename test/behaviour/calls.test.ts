@@ -2,7 +2,7 @@ import t from 'tap'
 import { CALL_LIMITS } from '../../bench/lib/call-limits.ts'
 import { countCalls, sumOf } from '../../bench/lib/calls.ts'
 
-t.test('a warm request runs through no more of the sources than its limits say', async t => {
+t.test('a warm request runs at most the files, functions and calls in CALL_LIMITS', async t => {
   const counted = await countCalls(t.testdir({}))
   for (const kind of ['unary', 'stream', 'translated stream'] as const) {
     const { files, functions, calls } = sumOf(counted[kind])

@@ -51,7 +51,7 @@ async function loggedAsGone(t: Test, gateway: TestGateway, status: number): Prom
 
 for (const [leaves, leave] of Object.entries(LEAVES)) {
   for (const [moment, { play, seen, status }] of Object.entries(MOMENTS)) {
-    t.test(`HTTP/2: a client that ${leaves} ${moment} tears the upstream down at once`, async t => {
+    t.test(`HTTP/2: a client that ${leaves} ${moment} ends the upstream request at once`, async t => {
       const reached = Promise.withResolvers<Wire>()
       const upstream = await startWireUpstream(t, async wire => {
         await wire.request()
@@ -72,7 +72,7 @@ for (const [leaves, leave] of Object.entries(LEAVES)) {
 
   // Node's client ends its body before it resets the stream: that one is made by hand below.
   if (leaves === 'sends RST_STREAM') continue
-  t.test(`HTTP/2: a client that ${leaves} while it sends its body: nothing goes upstream`, async t => {
+  t.test(`HTTP/2: the request of a client that ${leaves} before the end of its body does not go upstream`, async t => {
     let connections = 0
     const upstream = await startWireUpstream(t, async () => {
       connections++
@@ -89,7 +89,7 @@ for (const [leaves, leave] of Object.entries(LEAVES)) {
   })
 }
 
-t.test('HTTP/2: a body broken off by RST_STREAM is never taken for a whole one', async t => {
+t.test('HTTP/2: a body cut by RST_STREAM is never forwarded as complete', async t => {
   let connections = 0
   const upstream = await startWireUpstream(t, async () => {
     connections++
@@ -110,7 +110,7 @@ t.test('HTTP/2: a body broken off by RST_STREAM is never taken for a whole one',
   t.equal(connections, 0)
 })
 
-t.test('HTTP/2: the other streams of the session live on', async t => {
+t.test('HTTP/2: a cancelled stream does not end the other streams of the session', async t => {
   const wires: Wire[] = []
   const both = Promise.withResolvers<void>()
   const upstream = await startWireUpstream(t, async wire => {
@@ -136,8 +136,8 @@ t.test('HTTP/2: the other streams of the session live on', async t => {
   t.match(two.text, /\[DONE\]/)
 })
 
-t.test('a client that leaves ends its stream on a shared HTTP/2 ' +
-  'connection upstream, and no other', async t => {
+t.test('a client that disconnects ends only its own stream ' +
+  'on a shared HTTP/2 connection to the upstream', async t => {
   const certificate = certificateFiles(t)
   const streams: ServerHttp2Stream[] = []
   const both = Promise.withResolvers<void>()

@@ -49,7 +49,7 @@ async function loggedAsGone(t: Test, gateway: TestGateway, status: number): Prom
 }
 
 for (const [leaves, leave] of Object.entries(LEAVES)) {
-  t.test(`a client that ${leaves} before the head tears the upstream down at once`, async t => {
+  t.test(`a client that ${leaves} before the response head ends the upstream request at once`, async t => {
     const { gateway, reached, torn, requests } = await setUp(t, () => {})
     const client = await connect(t, gateway.url)
     client.send(post('/v1/chat/completions', PLAIN))
@@ -60,8 +60,8 @@ for (const [leaves, leave] of Object.entries(LEAVES)) {
     t.equal(requests(), 1, 'no second attempt')
   })
 
-  t.test(`a client that ${leaves} between the head and the first byte tears ` +
-    'the upstream down at once', async t => {
+  t.test(`a client that ${leaves} between the response head and the first byte ends ` +
+    'the upstream request at once', async t => {
     const { gateway, reached, torn } = await setUp(t, wire => wire.send(STREAM_HEAD))
     const client = await connect(t, gateway.url)
     client.send(post('/v1/other', CHAT))
@@ -72,7 +72,7 @@ for (const [leaves, leave] of Object.entries(LEAVES)) {
     await loggedAsGone(t, gateway, 200)
   })
 
-  t.test(`a client that ${leaves} in mid-stream tears the upstream down at once`, async t => {
+  t.test(`a client that ${leaves} in mid-stream ends the upstream request at once`, async t => {
     const { gateway, reached, torn } = await setUp(
       t, wire => wire.send(STREAM_HEAD + chunk('data: {"n":1}\n\n')),
     )
@@ -85,8 +85,8 @@ for (const [leaves, leave] of Object.entries(LEAVES)) {
     await loggedAsGone(t, gateway, 200)
   })
 
-  t.test(`a client that ${leaves} in the middle of a plain answer tears ` +
-    'the upstream down at once', async t => {
+  t.test(`a client that ${leaves} in the middle of a JSON response ends ` +
+    'the upstream request at once', async t => {
     const { gateway, reached, torn } = await setUp(t, wire =>
       wire.send('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"half":'))
     const client = await connect(t, gateway.url)
@@ -98,7 +98,7 @@ for (const [leaves, leave] of Object.entries(LEAVES)) {
     await loggedAsGone(t, gateway, 200)
   })
 
-  t.test(`a client that ${leaves} while it sends its body: nothing goes upstream`, async t => {
+  t.test(`the request of a client that ${leaves} before the end of its body does not go upstream`, async t => {
     const { gateway, requests } = await setUp(t, () => {})
     const client = await connect(t, gateway.url)
     client.send(post('/v1/chat/completions', PLAIN).slice(0, -3))
@@ -110,7 +110,7 @@ for (const [leaves, leave] of Object.entries(LEAVES)) {
   })
 }
 
-t.test('over TLS a client that closes in mid-stream tears the upstream down at once', async t => {
+t.test('over TLS, a client that closes in mid-stream ends the upstream request at once', async t => {
   const { cert, certFile, keyFile } = certificateFiles(t)
   const { gateway, reached, torn } = await setUp(
     t, wire => wire.send(STREAM_HEAD + chunk('data: {"n":1}\n\n')),
@@ -125,7 +125,7 @@ t.test('over TLS a client that closes in mid-stream tears the upstream down at o
   await loggedAsGone(t, gateway, 200)
 })
 
-t.test('a client that leaves while the connection upstream is made', async t => {
+t.test('a client that disconnects during the TLS handshake with the upstream is logged once, with status 499', async t => {
   // TLS that never answers: the connection is never there.
   const silent = Promise.withResolvers<Wire>()
   const upstream = await startWireUpstream(t, async wire => {
@@ -140,7 +140,7 @@ t.test('a client that leaves while the connection upstream is made', async t => 
   await loggedAsGone(t, gateway, 499)
 })
 
-t.test('hazard: of pipelined requests, those behind the first do not begin, and end with it', async t => {
+t.test('hazard: if a client disconnects during the first pipelined request, the later ones never start', async t => {
   let connections = 0
   const first = Promise.withResolvers<Wire>()
   const upstream = await startWireUpstream(t, async wire => {
@@ -161,7 +161,7 @@ t.test('hazard: of pipelined requests, those behind the first do not begin, and 
   t.equal(connections, 1)
 })
 
-t.test('hazard: a client that leaves before any answer is asked no second time', async t => {
+t.test('hazard: the request of a client that disconnects before any response is not retried', async t => {
   let connections = 0
   const upstream = await startWireUpstream(t, async wire => {
     connections++
@@ -177,7 +177,7 @@ t.test('hazard: a client that leaves before any answer is asked no second time',
   t.ok(connections <= 1)
 })
 
-t.test('a client that leaves while the upstream is connected: that never hears of the request', async t => {
+t.test('if a client disconnects while the gateway connects to the upstream, the request is never sent', async t => {
   const { cert, key, certFile } = certificateFiles(t)
   const bodies: string[] = []
   const secure = https.createServer({ cert, key }, async (req, res) => {

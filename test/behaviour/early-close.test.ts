@@ -159,7 +159,7 @@ async function checkRows(t: Test, books: Books, count: number): Promise<void> {
 
 for (const [name, stream] of Object.entries(STREAMS)) {
   for (const [route, count] of [['', 40], [', resume: continue, retries: 1', 5]] as const) {
-    t.test(`${name}${route}: a client that closes at the end of the protocol has the whole response`, async t => {
+    t.test(`${name}${route}: a client that closes after the end marker has the whole response`, async t => {
       const upstream = await startLateUpstream(t, stream)
       const books = await open(t, upstream.url, route)
       for (let n = 1; n <= count; n++) {
@@ -173,7 +173,7 @@ for (const [name, stream] of Object.entries(STREAMS)) {
     })
   }
 
-  t.test(`${name}: its transcript is whole`, async t => {
+  t.test(`${name}: the transcript of a client that closes after the end marker is complete`, async t => {
     const upstream = await startLateUpstream(t, stream)
     const books = await open(t, upstream.url)
     await readAndClose(t, books, stream)
@@ -188,7 +188,7 @@ for (const [name, stream] of Object.entries(STREAMS)) {
   })
 }
 
-t.test('over HTTP/2, a client that resets its stream at the end of the protocol has the whole response', async t => {
+t.test('over HTTP/2, a client that resets its stream after the end marker has the whole response', async t => {
   const stream = STREAMS.chat as Stream
   const upstream = await startLateUpstream(t, stream)
   const books = await open(t, upstream.url)
@@ -202,7 +202,7 @@ t.test('over HTTP/2, a client that resets its stream at the end of the protocol 
   await checkRows(t, books, 1)
 })
 
-t.test('so has a client of another protocol than the upstream', async t => {
+t.test('a client of a translated stream that closes after the end marker has the whole response', async t => {
   const upstream = await startLateUpstream(t, STREAMS.messages as Stream)
   const books = await openBooks(t, `
 upstreams: { up: { url: "${upstream.url}", speaks: [messages] } }
@@ -215,7 +215,7 @@ models: { m: { price: { input: 1, output: 2 } } }
   await checkRows(t, books, 1)
 })
 
-t.test('a client that closes before the end of the protocol has not', async t => {
+t.test('a client that closes before the end marker is recorded as disconnected', async t => {
   for (const [name, stream] of Object.entries(STREAMS)) {
     const upstream = await startLateUpstream(t, { ...stream, events: stream.events.slice(0, -1) })
     const books = await open(t, upstream.url)
@@ -226,7 +226,7 @@ t.test('a client that closes before the end of the protocol has not', async t =>
   }
 })
 
-t.test('openai: a loop over a stream is complete, however late the body ends', async t => {
+t.test('openai: a loop over a stream is complete, even if the body ends late', async t => {
   for (const name of ['chat', 'responses']) {
     const upstream = await startLateUpstream(t, STREAMS[name] as Stream)
     const books = await open(t, upstream.url)
@@ -242,7 +242,7 @@ t.test('openai: a loop over a stream is complete, however late the body ends', a
   }
 })
 
-t.test('anthropic: a loop over a stream is complete, however late the body ends', async t => {
+t.test('anthropic: a loop over a stream is complete, even if the body ends late', async t => {
   const upstream = await startLateUpstream(t, STREAMS.messages as Stream)
   const books = await open(t, upstream.url)
   const client = new Anthropic({ baseURL: books.gateway.url, apiKey: KEY, maxRetries: 0 })

@@ -59,7 +59,7 @@ async function bytesInUse(): Promise<number> {
   return process.memoryUsage().arrayBuffers
 }
 
-t.test('of a stream whose client does not read, the gateway reads no more than it can hold', async t => {
+t.test('the gateway buffers a bounded part of a stream whose client does not read', async t => {
   const { upstreams, clients, open } = await stalledStreams(t)
   await open(1)
   const [upstream, client] = [upstreams[0] as Socket, clients[0] as Socket]
@@ -67,7 +67,7 @@ t.test('of a stream whose client does not read, the gateway reads no more than i
   t.ok(held <= 192 * KB, `${Math.round(held / KB)} kB`)
 })
 
-t.test('memory of streams at full speed whose clients do not read', async t => {
+t.test('streams at full speed whose clients do not read use bounded memory', async t => {
   const count = 50
   const { open } = await stalledStreams(t)
   // The parser and other parts that all streams share.

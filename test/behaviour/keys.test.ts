@@ -35,7 +35,7 @@ for (const [place, query, headers] of [
     'sec-websocket-protocol': `realtime, openai-insecure-api-key.${KEY}`,
   }],
 ] as const) {
-  t.test(`hazard: a key in ${place} is known, and does not go up`, async t => {
+  t.test(`hazard: a key in ${place} is accepted, and is not forwarded`, async t => {
     seen = null
     const answer = await fetch(`${gateway.url}/v1/files${query}`, { headers })
     t.equal(answer.status, 200)
@@ -63,7 +63,7 @@ for (const [place, query, headers] of [
   ['any parameter, among others', `&mine=Bearer+${KEY}`, {}],
   ['the name of a parameter', `&${KEY}`, {}],
 ] as const) {
-  t.test(`hazard: the key that was presented does not go up a second time, in ${place}`, async t => {
+  t.test(`hazard: a second copy of the key in ${place} is not forwarded`, async t => {
     for (const [name, value] of [['authorization', `Bearer ${KEY}`], ['x-api-key', KEY]] as const) {
       seen = null
       const response = await fetch(`${gateway.url}/v1/files?a=1${query}&b=2`, { headers: { ...headers, [name]: value, 'x-other': 'stays' } })
@@ -75,7 +75,7 @@ for (const [place, query, headers] of [
   })
 }
 
-t.test('hazard: on an open gateway, what is named like a key does not go up', async t => {
+t.test('hazard: with auth: open, headers and parameters named like a key are not forwarded', async t => {
   const open = await startTestGateway(t, `
 auth: open
 upstreams: { up: { url: "${upstream.url}" } }
@@ -93,7 +93,7 @@ routes: [{ to: up }]
   }
 })
 
-t.test('a short word that was presented as a key takes nothing else away', async t => {
+t.test('a short word sent as a key does not remove equal values elsewhere in the request', async t => {
   const open = await startTestGateway(t, `
 auth: open
 upstreams: { up: { url: "${upstream.url}" } }
@@ -106,7 +106,7 @@ routes: [{ to: up }]
   t.match(seen!.headers, { 'x-format': 'json', 'x-retries': '1' })
 })
 
-t.test('hazard: of two keys that were presented neither goes up a second time', async t => {
+t.test('hazard: if a request has two keys, no copy of either key is forwarded', async t => {
   const wrong = 'sk-wrong-0123456789'
   const response = await fetch(`${gateway.url}/v1/files?a=1&b=${wrong}&c=${KEY}`, {
     headers: { 'authorization': `Bearer ${wrong}`, 'x-api-key': KEY, 'x-mine': wrong, 'x-yours': KEY },
@@ -116,7 +116,7 @@ t.test('hazard: of two keys that were presented neither goes up a second time', 
   t.notMatch(JSON.stringify(seen), /sk-(?:test|wrong)/)
 })
 
-t.test('hazard: a media type presented as a key does not have a body read by another type', async t => {
+t.test('hazard: a media type sent as a key does not change the content-type of the body', async t => {
   seen = null
   const client = await connect(t, gateway.url)
   client.send([
@@ -127,7 +127,7 @@ t.test('hazard: a media type presented as a key does not have a body read by ano
   t.equal(seen!.headers['content-type'], undefined)
 })
 
-t.test('of two valid keys the one that the specification names first counts', async t => {
+t.test('of two valid keys, the first in the order of the specification counts', async t => {
   const answer = await fetch(`${gateway.url}/v1/files`, {
     headers: { 'authorization': `Bearer ${KEY}`, 'x-api-key': OTHER },
   })
@@ -136,7 +136,7 @@ t.test('of two valid keys the one that the specification names first counts', as
   t.equal(other.status, 403)
 })
 
-t.test('two keys in one kind of place are no way round a refusal', async t => {
+t.test('a request with a wrong and a valid key in the same header is refused', async t => {
   const client = await connect(t, gateway.url)
   client.send(
     `GET /v1/files HTTP/1.1\r\nHost: x\r\nX-Api-Key: wrong\r\nX-Api-Key: ${KEY}\r\nConnection: close\r\n\r\n`,
@@ -144,7 +144,7 @@ t.test('two keys in one kind of place are no way round a refusal', async t => {
   t.match(await client.until(/\}\}$/), /^HTTP\/1\.1 401 /)
 })
 
-t.test('no keys: every request is refused', async t => {
+t.test('without configured keys every request is refused', async t => {
   const closed = await startTestGateway(
     t, `upstreams: { up: { url: "${upstream.url}" } }\nroutes: [{ to: up }]\nkeys: []\n`,
   )
@@ -156,7 +156,7 @@ t.test('no keys: every request is refused', async t => {
   t.equal((await fetch(`${closed.url}/api/status`)).status, 200)
 })
 
-t.test('auth: open lets anybody in, and still takes their credentials off', async t => {
+t.test('auth: open accepts any client, and does not forward the credentials', async t => {
   const open = await startTestGateway(t, `
 upstreams: { up: { url: "${upstream.url}" } }
 routes: [{ to: up }]

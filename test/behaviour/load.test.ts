@@ -10,7 +10,7 @@ import { post, proxyTo } from '../support/wire.ts'
 
 const MANY = 2_000
 
-t.test(`${MANY} streams at the same time, and each gets its own answer`, async t => {
+t.test(`each of ${MANY} simultaneous streams gets its own response`, async t => {
   const waiting: { id: string; res: http.ServerResponse }[] = []
   const all = Promise.withResolvers<void>()
   const upstream = await startUpstream(t, (req, res) => {
@@ -43,7 +43,7 @@ t.test(`${MANY} streams at the same time, and each gets its own answer`, async t
   t.equal(right, MANY)
 })
 
-t.test('a storm of clients that reset at any moment leaves nothing behind', async t => {
+t.test('many clients that reset at random moments leave no running request behind', async t => {
   const open = new Set<net.Socket>()
   const upstream = await startUpstream(t, (req, res) => {
     req.resume()
@@ -73,7 +73,7 @@ t.test('a storm of clients that reset at any moment leaves nothing behind', asyn
   t.pass('nothing runs, and no connection upstream is left')
 })
 
-t.test('a storm of HTTP/2 sessions that end at any moment leaves nothing behind', async t => {
+t.test('many HTTP/2 sessions that end at random moments leave no running request behind', async t => {
   const open = new Set<http.ServerResponse>()
   const upstream = await startUpstream(t, (req, res) => {
     req.resume()

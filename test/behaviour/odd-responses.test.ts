@@ -10,7 +10,7 @@ const TWICE = [
   'Date: Sat, 21 Nov 2026 07:00:01 GMT', 'Set-Cookie: a=1', 'Set-Cookie: b=2',
 ]
 
-t.test('HTTP/2: a response with headers twice that may stand there once is passed', async t => {
+t.test('HTTP/2: a response that repeats single-value headers is forwarded', async t => {
   const { url } = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.send(`HTTP/1.1 200 OK\r\nContent-Length: 2\r\n${TWICE.join('\r\n')}\r\n\r\n{}`)
@@ -25,7 +25,7 @@ t.test('HTTP/2: a response with headers twice that may stand there once is passe
   t.equal(request.text, '{}')
 })
 
-t.test('the bytes of a header are the same whether or not the body comes along with the head', async t => {
+t.test('the bytes of a header are unchanged if the head arrives before the body', async t => {
   const odd = '\xe6\x97\xa5 \xff\x80'
   let sendBody: (() => void) | null = null
   const { url } = await startWireUpstream(t, async wire => {
@@ -42,7 +42,7 @@ t.test('the bytes of a header are the same whether or not the body comes along w
 })
 
 for (const name of [Buffer.from('日本'), Buffer.from('é'), Buffer.from([0xff])]) {
-  t.test(`a file's name behind its length is passed byte for byte: ${name.toString('hex')}`, async t => {
+  t.test(`a file name is forwarded byte for byte if Content-Disposition follows Content-Length: ${name.toString('hex')}`, async t => {
     const value = `attachment; filename="${name.toString('latin1')}.pdf"`
     const { url } = await startWireUpstream(t, async wire => {
       await wire.request()
@@ -60,7 +60,7 @@ for (const name of [Buffer.from('日本'), Buffer.from('é'), Buffer.from([0xff]
 for (const [coding, due] of [
   ['gzip, chunked', '502'], ['gzip', '502'], ['Chunked', '200'], ['identity', '200'],
 ] as const) {
-  t.test(`a response in the transfer coding ${coding}: nobody asked for more than chunks`, async t => {
+  t.test(`a response with Transfer-Encoding: ${coding} is ${due}`, async t => {
     const { url } = await startWireUpstream(t, async wire => {
       await wire.request()
       const body = /chunked/i.test(coding) ? '2\r\n{}\r\n0\r\n\r\n' : '{}'

@@ -131,7 +131,7 @@ routes: [{ model: both, to: [up, demo] }, { to: up }]
   })
 }
 
-t.test('a redirect to another query of the same path, and one to a page to be read instead', async t => {
+t.test('a redirect to another query of the same path, or with 303, is forwarded', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     req.resume()
     const isSeeOther = req.method === 'POST'

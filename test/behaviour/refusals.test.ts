@@ -152,7 +152,7 @@ const REFUSALS: Refusal[] = [
 for (const [protocol, { path, error, top }] of Object.entries(SHAPES)) {
   for (const { what, status, code, body = OK, method = 'POST', headers = {}, only } of REFUSALS) {
     if (only && !only.includes(protocol)) continue
-    t.test(`${protocol}: ${what}: ${status} ${code}, and the upstream hears nothing`, async t => {
+    t.test(`${protocol}: ${what}: ${status} ${code}, and nothing goes upstream`, async t => {
       const before = heard
       const sent = { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json', ...headers }
       const answer = await fetch(gateway.url + path, {
@@ -182,8 +182,8 @@ for (const [protocol, { path, error, top }] of Object.entries(SHAPES)) {
   }
 }
 
-t.test('generate: a model in the path that no route serves, that the key may ' +
-  'not use, or that is no name', async t => {
+t.test('generate: a model in the path is refused if no route serves it, the key may ' +
+  'not use it, or the name is too long', async t => {
   const endless = `gpt-${'x'.repeat(300)}`
   for (
     const [model, key, status] of [['none', KEY, 404], ['gpt-4', LIMITED, 403], [endless, KEY, 404]] as const
@@ -224,14 +224,14 @@ t.test('HEAD is refused without a body', async t => {
   }
 })
 
-t.test('a WebSocket that nobody takes: 426, also where it comes as plain HTTP/2', async t => {
+t.test('a WebSocket endpoint requested over HTTP/2 gets 426', async t => {
   const session = await openSession(t, gateway.url)
   const request = new H2Request(session, 'GET', '/v1/realtime?model=m')
   t.equal((await request.head)[':status'], 426)
   await request.closed
 })
 
-t.test('over HTTP/2 the same, with END_STREAM', async t => {
+t.test('over HTTP/2 a refusal has the shape of the client\'s protocol, and END_STREAM', async t => {
   const session = await openSession(t, gateway.url)
   for (const [protocol, { path, error, top }] of Object.entries(SHAPES)) {
     const request = new H2Request(session, 'POST', path, { 'content-type': 'application/json' }, false)
@@ -252,7 +252,7 @@ t.test('over HTTP/2 the same, with END_STREAM', async t => {
 t.end()
 
 for (const [what, key, status] of [['without a key', 'no', 401], ['that is too large', KEY, 413]] as const) {
-  t.test(`over HTTP/2 a body ${what} is read to its end: clients may wait for that`, async t => {
+  t.test(`over HTTP/2 a body ${what} is read to its end`, async t => {
     const session = await openSession(t, gateway.url)
     const headers = { 'content-type': 'application/json', 'x-api-key': key }
     const request = new H2Request(session, 'POST', '/v1/chat/completions', headers, false)
@@ -266,7 +266,7 @@ for (const [what, key, status] of [['without a key', 'no', 401], ['that is too l
   })
 }
 
-t.test('over HTTP/2 anyone who takes longer than the idle timeout to send it is not cut off', async t => {
+t.test('over HTTP/2 a refused client that sends its body slowly is not cut off', async t => {
   const hasty = await startTestGateway(t, `
 upstreams: { up: { url: "${upstream.url}" } }
 routes: [{ to: up }]
@@ -285,7 +285,7 @@ timeouts: { idle: 300ms }
   t.equal(await request.closed, 0)
 })
 
-t.test('over HTTP/2 anyone who neither takes the response nor sends the rest is cut off after all', async t => {
+t.test('over HTTP/2 a refused client that neither reads the response nor sends more of its body is cut off', async t => {
   // Longer than what is waited for more of a body.
   const hasty = await startTestGateway(t, `
 upstreams: { up: { url: "${upstream.url}" } }
@@ -303,7 +303,7 @@ timeouts: { idle: 6s }
   t.equal(await head.closed, 0, 'all of whose answer is its head')
 })
 
-t.test('what is served to those who name a model is not said to be served to nobody', async t => {
+t.test('if a path is served only with a model, the 404 says that the model is missing', async t => {
   const said = async (path: string, init: RequestInit = {}) => {
     const headers = { authorization: `Bearer ${KEY}` }
     const answer = await fetch(`${gateway.url}${path}`, { headers, ...init })

@@ -35,7 +35,7 @@ async function send(body: Uint8Array, headers: Record<string, string> = {}, path
   return { status: answer.status, text: await answer.text() }
 }
 
-t.test('a compressed body is read while it is unpacked, not in one long step', async t => {
+t.test('a compressed body is scanned in steps of at most 64 kB', async t => {
   const read = t.capture(JsonScan.prototype, 'push', JsonScan.prototype.push)
   const text = JSON.stringify({ model: 'm', input: 'x'.repeat(900_000) })
   for (const [coding, compress] of Object.entries(CODINGS)) {
@@ -45,34 +45,34 @@ t.test('a compressed body is read while it is unpacked, not in one long step', a
   }
 })
 
-t.test('a body crosses byte by byte', async t => {
+t.test('a body is forwarded byte for byte', async t => {
   t.equal((await send(Buffer.from(TEXT))).status, 200)
   t.equal(seen[0]?.body.toString(), TEXT)
   t.equal(seen[0]?.headers['content-length'], String(Buffer.byteLength(TEXT)))
 })
 
-t.test('where the model is renamed, its value changes and nothing else does', async t => {
+t.test('renaming the model changes nothing else in the body', async t => {
   t.equal((await send(Buffer.from(TEXT.replace('"m"', '"fast"')))).status, 200)
   t.equal(seen[0]?.body.toString(), TEXT.replace('"m"', '"gpt-4"'))
   t.equal(seen[0]?.headers['content-length'], String(Buffer.byteLength(TEXT) + 4))
 })
 
 for (const [coding, compress] of Object.entries(CODINGS)) {
-  t.test(`${coding}: read by the gateway, and forwarded as it came`, async t => {
+  t.test(`${coding}: a compressed body is read by the gateway, and forwarded unchanged`, async t => {
     const packed = compress(Buffer.from(TEXT))
     t.equal((await send(packed, { 'content-encoding': coding })).status, 200)
     t.ok(seen[0]?.body.equals(packed))
     t.equal(seen[0]?.headers['content-encoding'], coding)
   })
 
-  t.test(`${coding}: with a rename it is forwarded unpacked`, async t => {
+  t.test(`${coding}: a compressed body whose model is renamed is forwarded uncompressed`, async t => {
     const packed = compress(Buffer.from(TEXT.replace('"m"', '"fast"')))
     t.equal((await send(packed, { 'content-encoding': coding })).status, 200)
     t.equal(seen[0]?.body.toString(), TEXT.replace('"m"', '"gpt-4"'))
     t.equal(seen[0]?.headers['content-encoding'], undefined)
   })
 
-  t.test(`${coding}: a bomb is 413, and the upstream hears nothing`, async t => {
+  t.test(`${coding}: a decompression bomb gets 413, and nothing goes upstream`, async t => {
     const bomb = compress(Buffer.alloc(40 * MB, 0x20))
     t.ok(bomb.length < MB)
     const { status, text } = await send(bomb, { 'content-encoding': coding })
@@ -81,14 +81,14 @@ for (const [coding, compress] of Object.entries(CODINGS)) {
     t.equal(seen.length, 0)
   })
 
-  t.test(`${coding}: an invalid model inside is seen`, async t => {
+  t.test(`${coding}: an invalid model in a compressed body gets 400`, async t => {
     const { status } = await send(compress(Buffer.from('{"model":1}')), { 'content-encoding': coding })
     t.equal(status, 400)
     t.equal(seen.length, 0)
   })
 }
 
-t.test('what the gateway does not look into, it does not unpack', async t => {
+t.test('a body that the gateway does not read is not decompressed', async t => {
   const { status } = await send(
     Buffer.from('no gzip'), { 'content-encoding': 'gzip', 'content-type': 'video/mp4' }, '/v1/files',
   )
@@ -100,27 +100,27 @@ t.test('what the gateway does not look into, it does not unpack', async t => {
 const HEAD = `POST /v1/embeddings HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n` +
   'Content-Type: application/json\r\n'
 
-t.test('413 by the declared length comes before the body', async t => {
+t.test('a declared length above the limit gets 413 before the body arrives', async t => {
   const client = await connect(t, url)
   client.send(`${HEAD}Content-Length: ${60 * MB}\r\n\r\n{`)
   t.match(await client.until(/\}\}$/), /^HTTP\/1\.1 413 [^]*connection: close[^]*body_too_large/i)
 })
 
-t.test('413 of a chunked body comes when it is over the limit', async t => {
+t.test('a chunked body gets 413 when it exceeds the limit', async t => {
   const client = await connect(t, url)
   client.send(`${HEAD}Transfer-Encoding: chunked\r\n\r\n${chunk(' '.repeat(MB))}`)
   client.send(chunk(' '))
   t.match(await client.until(/\}\}$/), /^HTTP\/1\.1 413 [^]*body_too_large/)
 })
 
-t.test('413 with Expect: 100-continue, and no 100', async t => {
+t.test('a too large body with Expect: 100-continue gets 413, not 100', async t => {
   const client = await connect(t, url)
   client.send(`${HEAD}Content-Length: ${60 * MB}\r\nExpect: 100-continue\r\n\r\n`)
   t.match(await client.until(/\}\}$/), /^HTTP\/1\.1 413 /)
 })
 
 for (const framing of ['Content-Length', 'Transfer-Encoding: chunked']) {
-  t.test(`a client that sends 60 MB (${framing}) without listening gets to read the 413`, async t => {
+  t.test(`a client that sends 60 MB (${framing}) before it reads gets the 413`, async t => {
     const client = await connect(t, url)
     // It looks at the response only when it has sent everything.
     client.socket.pause()
@@ -146,13 +146,13 @@ for (const framing of ['Content-Length', 'Transfer-Encoding: chunked']) {
   })
 }
 
-t.test('fetch with 60 MB gets to read the 413', async t => {
+t.test('fetch with 60 MB gets the 413', async t => {
   const { status, text } = await send(Buffer.alloc(60 * MB, 0x20))
   t.equal(status, 413)
   t.match(text, /body_too_large/)
 })
 
-t.test('fetch with an endless stream gets to read the 413', async t => {
+t.test('fetch with an endless stream gets the 413', async t => {
   const piece = new Uint8Array(64 * 1024).fill(0x20)
   const body = new ReadableStream<Uint8Array>({ pull: controller => controller.enqueue(piece) })
   const answer = await fetch(`${url}/v1/embeddings`, {
@@ -163,7 +163,7 @@ t.test('fetch with an endless stream gets to read the 413', async t => {
   t.match(await answer.text(), /body_too_large/)
 })
 
-t.test('HTTP/2: 413, and the stream is let go of', async t => {
+t.test('HTTP/2: a too large body gets 413, and its stream ends without ending the session', async t => {
   const session = await openSession(t, url)
   const request = new H2Request(
     session, 'POST', '/v1/embeddings', { 'content-type': 'application/json' }, false,
@@ -181,7 +181,7 @@ t.test('HTTP/2: 413, and the stream is let go of', async t => {
   t.equal((await next.head)[':status'], 200, 'the session lives on')
 })
 
-t.test('a refused key does not have to send its body either', async t => {
+t.test('a client with a refused key gets 401 before its body arrives', async t => {
   const client = await connect(t, url)
   client.send(`${HEAD.replace(KEY, 'wrong')}Content-Length: ${60 * MB}\r\n\r\n{`)
   t.match(await client.until(/\}\}$/), /^HTTP\/1\.1 401 [^]*connection: close/i)

@@ -22,13 +22,13 @@ async function answering(t: Test, answer: string) {
 const GET = (path: string, rest = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${KEY}\r\n${rest}\r\n`
 
 for (const [what, interim] of [
-  ['interim answers', 'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n'],
+  ['interim responses', 'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n'],
   // RFC 9110 section 15.2: anyone who sends a request must be able to take one that it does not expect.
-  ['a 100 that nobody asked for', 'HTTP/1.1 100 Continue\r\n\r\n'],
-  ['several of them, with headers', 'HTTP/1.1 100 Continue\r\nLink: </x>\r\nX-Via: 1\r\n\r\n'.repeat(3)],
-  ['one beside others', 'HTTP/1.1 100\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n'],
+  ['an unexpected 100 response', 'HTTP/1.1 100 Continue\r\n\r\n'],
+  ['several 100 responses, with headers', 'HTTP/1.1 100 Continue\r\nLink: </x>\r\nX-Via: 1\r\n\r\n'.repeat(3)],
+  ['100 and 103 responses', 'HTTP/1.1 100\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n'],
 ] as const) {
-  t.test(`${what} between the upstream and the gateway: they stay there, and the connection goes on`, async t => {
+  t.test(`${what} of the upstream: not forwarded, and the connection is reused`, async t => {
     let connections = 0
     const upstream = await startWireUpstream(t, async wire => {
       connections++
@@ -50,7 +50,7 @@ for (const [what, interim] of [
 }
 
 for (const status of ['204 No Content', '304 Not Modified']) {
-  t.test(`${status} has no body, and the connection goes on`, async t => {
+  t.test(`${status} has no body, and the connection is reused`, async t => {
     const { gateway } = await answering(t, `HTTP/1.1 ${status}\r\nETag: "x"\r\n\r\n`)
     const client = await connect(t, gateway.url)
     client.send(GET('/v1/files/1') + GET('/v1/files/2', 'Connection: close\r\n'))
@@ -64,7 +64,7 @@ for (const status of ['204 No Content', '304 Not Modified']) {
   })
 }
 
-t.test('HEAD: the length of what is not sent is reported, and nothing waits for it', async t => {
+t.test('HEAD: the response has the content-length of the upstream, and ends without a body', async t => {
   const { gateway } = await answering(
     t, 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1234\r\n\r\n',
   )
@@ -79,7 +79,7 @@ t.test('HEAD: the length of what is not sent is reported, and nothing waits for 
   t.equal(await request.closed, 0)
 })
 
-t.test("the upstream's errors pass as they are", async t => {
+t.test("errors of the upstream are forwarded unchanged", async t => {
   const body = '{"error":{"message":"slow down","details":[1.0,1e5]}}'
   const { gateway, requests } = await answering(
     t,
@@ -95,7 +95,7 @@ t.test("the upstream's errors pass as they are", async t => {
   t.equal(requests(), 1)
 })
 
-t.test('a compressed answer that the client asked for passes byte by byte', async t => {
+t.test('a compressed response that the client accepts is forwarded byte for byte', async t => {
   const packed = gzipSync('{"data":[]}')
   let asked: unknown
   const upstream = await startUpstream(t, (req, res) => {
@@ -114,7 +114,7 @@ t.test('a compressed answer that the client asked for passes byte by byte', asyn
   t.ok(Buffer.from(client.text, 'latin1').includes(packed))
 })
 
-t.test('a response without a body and without a length is whole', async t => {
+t.test('a response without a body and without a length is complete', async t => {
   const { gateway } = await answering(t, 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n')
   const answer = await fetch(`${gateway.url}/v1/files`, { headers: { 'x-api-key': KEY } })
   t.equal(answer.status, 200)
@@ -132,7 +132,7 @@ t.test('an HTTP/1.0 client gets a whole response, delimited by the end of the co
   t.equal(client.text.split('\r\n\r\n')[1], '{}')
 })
 
-t.test('what an HTTP/1.0 client expects is ignored, as nobody could tell it to go on', async t => {
+t.test('Expect: 100-continue of an HTTP/1.0 client is ignored', async t => {
   const { gateway } = await answering(t, 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}')
   const client = await connect(t, gateway.url)
   client.send(post('/v1/files', {}, ['Expect: 100-continue']).replace('HTTP/1.1', 'HTTP/1.0'))
@@ -141,11 +141,11 @@ t.test('what an HTTP/1.0 client expects is ignored, as nobody could tell it to g
 })
 
 for (const [what, type, piece] of [
-  ['answer', 'application/octet-stream', '{}'], ['stream', 'text/event-stream', 'data: {}\n\n'],
+  ['response', 'application/octet-stream', '{}'], ['stream', 'text/event-stream', 'data: {}\n\n'],
 ] as const) {
   for (const secure of [false, true]) {
     const how = secure ? ', over TLS' : ''
-    t.test(`an HTTP/1.0 client can tell a cut ${what} from a whole one${how}`, async t => {
+    t.test(`an HTTP/1.0 client gets a reset if the ${what} is cut${how}`, async t => {
       const seen = Promise.withResolvers<void>()
       const upstream = await startWireUpstream(t, async wire => {
         await wire.request()
@@ -168,7 +168,7 @@ for (const [what, type, piece] of [
   }
 }
 
-t.test('a response that comes while a large request body is still sent reaches the client', async t => {
+t.test('a response that arrives during a large upload reaches the client', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.until(/\r\n\r\n/)
     wire.socket.pause()
@@ -187,7 +187,7 @@ t.test('a response that comes while a large request body is still sent reaches t
   t.equal(await answer.text(), '{"too":"large"}')
 })
 
-t.test('after an early answer the next request does not wait behind the half-sent one', async t => {
+t.test('after an early response the next request does not wait for the unfinished upload', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.until(/\r\n\r\n/)
     // What is in flight by now stays unread.
@@ -206,7 +206,7 @@ t.test('after an early answer the next request does not wait behind the half-sen
   }
 })
 
-t.test('after an early answer the half-sent request and the next one do not mix', async t => {
+t.test('after an early response the unfinished upload does not mix with the next request', async t => {
   const lines: string[] = []
   const upstream = await startUpstream(t, (req, res) => {
     lines.push(`${req.method} ${req.url}`)
@@ -226,8 +226,8 @@ t.test('after an early answer the half-sent request and the next one do not mix'
 })
 
 for (const status of [401, 403]) {
-  t.test(`hazard: a rejected key (${status} from the upstream) does not look ` +
-    `like the client's bad key`, async t => {
+  t.test(`hazard: a credential refused by the upstream (${status}) is 502, ` +
+    `not an error of the client's key`, async t => {
     const upstream = await startUpstream(t, (req, res) => {
       res.writeHead(status, { 'content-type': 'application/json', 'www-authenticate': 'Bearer realm="up"' })
       res.end(`{"error":"Incorrect API key provided: ${req.headers.authorization}"}`)
@@ -253,7 +253,7 @@ routes: [{ to: up }]
   })
 }
 
-t.test('a status above 599 is no response', async t => {
+t.test('a status above 599 is 502 upstream_invalid', async t => {
   const { gateway } = await answering(t, 'HTTP/1.1 999 Denied\r\nContent-Length: 0\r\n\r\n')
   const answer = await fetch(`${gateway.url}/v1/files`, { headers: { 'x-api-key': KEY } })
   t.equal(answer.status, 502)

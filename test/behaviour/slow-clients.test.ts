@@ -31,8 +31,8 @@ t.test('an upload that is slow but not idle is not cut', async t => {
   t.strictSame(bodies, [TEXT])
 })
 
-t.test('an upload that falls silent gets 408 after the idle timeout, ' +
-  'and the upstream hears nothing', async t => {
+t.test('an upload that stalls gets 408 after the idle timeout, ' +
+  'and nothing goes upstream', async t => {
   const { gateway, bodies } = await setUp(t, 'idle: 150ms')
   const client = await connect(t, gateway.url)
   client.send(post('/v1/embeddings', TEXT).slice(0, -4))
@@ -40,7 +40,7 @@ t.test('an upload that falls silent gets 408 after the idle timeout, ' +
   t.strictSame(bodies, [])
 })
 
-t.test('HTTP/2: an upload that falls silent gets 408', async t => {
+t.test('HTTP/2: an upload that stalls gets 408', async t => {
   const { gateway, bodies } = await setUp(t, 'idle: 150ms')
   const session = await openSession(t, gateway.url)
   const request = new H2Request(
@@ -53,7 +53,7 @@ t.test('HTTP/2: an upload that falls silent gets 408', async t => {
   t.strictSame(bodies, [])
 })
 
-t.test('total counts from the first byte of the request: an endless upload ends with it', async t => {
+t.test('timeouts.total counts from the first byte of the request and ends an endless upload', async t => {
   const { gateway, bodies } = await setUp(t, 'total: 400ms')
   const client = await connect(t, gateway.url)
   client.send(post('/v1/embeddings', TEXT).slice(0, -TEXT.length))

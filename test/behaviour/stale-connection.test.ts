@@ -36,8 +36,8 @@ for (const [how, close] of [
   ['is reset', (wire: Wire) => wire.socket.resetAndDestroy()],
   ['is closed', (wire: Wire) => wire.socket.end()],
 ] as const) {
-  t.test(`a kept-alive connection that ${how} just when it is used again ` +
-    `is not the client's problem`, async t => {
+  t.test(`if an idle connection ${how} when it is used again, ` +
+    `the request is sent on another connection`, async t => {
     const { client, requests } = await setUp(t, close)
     client.send(post('/v1/files', { n: 2 }))
     const all = await client.until(/\{\}[^]*\{\}$/)
@@ -46,7 +46,7 @@ for (const [how, close] of [
   })
 }
 
-t.test('a kept-alive connection that dies while it is idle is not used again', async t => {
+t.test('a connection that closes while it is idle is not used again', async t => {
   const closed = Promise.withResolvers<void>()
   let requests = 0
   const upstream = await startWireUpstream(t, async wire => {
@@ -68,7 +68,7 @@ t.test('a kept-alive connection that dies while it is idle is not used again', a
   t.equal(requests, 2)
 })
 
-t.test('a request that was begun upstream is not sent again: part of a response came', async t => {
+t.test('a request is not sent again after a part of a response has arrived', async t => {
   const { client, requests } = await setUp(t, wire => {
     wire.socket.write('HTTP/1.1 200 OK\r\nX-', () => wire.socket.resetAndDestroy())
   })
@@ -77,8 +77,8 @@ t.test('a request that was begun upstream is not sent again: part of a response 
   t.equal(requests(), 2)
 })
 
-t.test('hazard: a reset after the request was sent may have run: an upstream that took ' +
-  'its time is not asked again', async t => {
+t.test('hazard: a request that may have run is not sent again: ' +
+  'the upstream resets the connection after 1.2 s', async t => {
   const { client, requests } = await setUp(t, wire => {
     // The event under test is the time that it takes.
     setTimeout(() => wire.socket.resetAndDestroy(), 1_200)
@@ -88,7 +88,7 @@ t.test('hazard: a reset after the request was sent may have run: an upstream tha
   t.equal(requests(), 2)
 })
 
-t.test('nor is it over HTTP/2, where a connection breaks with all that is in progress on it', async t => {
+t.test('over HTTP/2, requests that may have run are not sent again when the connection breaks', async t => {
   const certificate = certificateFiles(t)
   const relayed: net.Socket[] = []
   let requests = 0
@@ -120,7 +120,7 @@ routes: [{ to: up }]
   t.equal(requests, 3)
 })
 
-t.test('it is tried again once, not forever', async t => {
+t.test('a request on a broken idle connection is sent again once, not repeatedly', async t => {
   let requests = 0
   const upstream = await startWireUpstream(t, async wire => {
     for (;;) {
@@ -144,8 +144,8 @@ t.test('it is tried again once, not forever', async t => {
 })
 
 for (const protocol of ['HTTP/1.1', 'HTTP/2']) {
-  t.test(`a new ${protocol} connection over TLS that breaks is not a stale ` +
-    'one: the request went up once', async t => {
+  t.test(`a request on a new ${protocol} connection over TLS that breaks ` +
+    'is not sent again', async t => {
     const certificate = certificateFiles(t)
     let requests = 0
     let url: string

@@ -77,7 +77,7 @@ t.test('the head arrives before the first byte of the body', async t => {
   t.equal(await request.closed, 0)
 })
 
-t.test('several set-cookie headers and latin-1 values cross to HTTP/2', async t => {
+t.test('several set-cookie headers and latin-1 values are forwarded to HTTP/2', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.send('HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nConnection: close\r\n' +
@@ -95,7 +95,7 @@ t.test('several set-cookie headers and latin-1 values cross to HTTP/2', async t 
   t.equal(request.text, '{}')
 })
 
-t.test('white space behind a value, which HTTP/2 does not allow, does not cost the header', async t => {
+t.test('white space after the value of a header is removed for HTTP/2, and the header is kept', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.send('HTTP/1.1 429 Slow Down\r\nRetry-After: 7 \t\r\nX-Last: caf\xe9\xa0 \r\n' +
@@ -107,7 +107,7 @@ t.test('white space behind a value, which HTTP/2 does not allow, does not cost t
   t.equal(head['x-last'], 'caf\xe9\xa0')
 })
 
-t.test('a response that has no body by its status is well-formed, whatever length it tells', async t => {
+t.test('a response with status 204, 205 or 304 is well-formed, whatever its content-length', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     for (let request = await wire.nextRequest(); request !== null; request = await wire.nextRequest()) {
       const status = /files\/(\d+)/.exec(request.head)?.[1]
@@ -124,7 +124,7 @@ t.test('a response that has no body by its status is well-formed, whatever lengt
   }
 })
 
-t.test('clients that do not read do not keep a session from the next request', async t => {
+t.test('streams that a client does not read do not block the next request of the session', async t => {
   const body = Buffer.alloc(1_000_000, 'x')
   const upstream = await startUpstream(t, (req, res) => res.end(req.url === '/v1/files/large' ? body : '{}'))
   const gateway = await startTestGateway(t, proxyTo(upstream.url))
@@ -142,7 +142,7 @@ t.test('clients that do not read do not keep a session from the next request', a
   t.equal(next.text, '{}')
 })
 
-t.test('an upstream that offers HTTP/2 gets it, and one connection carries many exchanges', async t => {
+t.test('an upstream that offers HTTP/2 is used over one connection for many requests', async t => {
   const certificate = certificateFiles(t)
   const waiting: ServerHttp2Stream[] = []
   let all = () => {}
@@ -179,7 +179,7 @@ routes: [{ to: up }]
   }
 })
 
-t.test('headers that a client gives twice, in two spellings or without a value, go up over HTTP/2', async t => {
+t.test('headers sent twice, in two spellings or without a value, are forwarded over HTTP/2', async t => {
   const certificate = certificateFiles(t)
   const upstream = await startHttp2Upstream(t, certificate, (stream, headers) => {
     stream.respond({
@@ -200,7 +200,7 @@ routes: [{ to: up }]
   t.match(answer, /\r\nx-listed: 1,\r\n/)
 })
 
-t.test('a request body crosses from HTTP/2 to HTTP/2', async t => {
+t.test('a request body is forwarded from HTTP/2 to HTTP/2', async t => {
   const certificate = certificateFiles(t)
   const upstream = await startHttp2Upstream(t, certificate, async (stream, headers) => {
     const body = await bodyOf(stream as never)
@@ -222,7 +222,7 @@ routes: [{ to: up }]
   t.equal((await request.head)['x-length'], String(text.length))
 })
 
-t.test('a large body on its way up does not cost the others on its session their answers', async t => {
+t.test('a large upload does not block other requests of the same upstream session', async t => {
   const certificate = certificateFiles(t)
   const { promise: large, resolve } = Promise.withResolvers<ServerHttp2Stream>()
   const upstream = await startHttp2Upstream(t, certificate, (stream, headers) => {
@@ -253,7 +253,7 @@ routes: [{ to: up }]
   t.equal(upstream.sessions.size, 1)
 })
 
-t.test('an upstream with a certificate that nobody signed is not spoken to', async t => {
+t.test('an upstream with a self-signed certificate gets no request', async t => {
   const upstream = await startHttp2Upstream(t, selfSigned(), () => t.fail('a request came'))
   const gateway = await startTestGateway(t, proxyTo(upstream.url))
   const session = await openSession(t, gateway.url)

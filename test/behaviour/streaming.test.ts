@@ -26,7 +26,7 @@ t.test('each event reaches the client before the upstream makes the next', async
   t.equal(line.error, undefined)
 })
 
-t.test('one byte at a time is as good as an event at a time', async t => {
+t.test('a stream that arrives one byte at a time reaches the client at once', async t => {
   const body = 'data: {"a":"\xc3\xa9"}\r\n\r\n: ping\n\ndata: [DONE]\n\n'
   let next = () => {}
   const upstream = await startWireUpstream(t, async wire => {
@@ -71,7 +71,7 @@ t.test('the head arrives before the first byte of the body', async t => {
   await client.until(/\[DONE\]/)
 })
 
-t.test('the head of a plain answer arrives before its body as well', async t => {
+t.test('the head of a JSON response arrives before its body', async t => {
   let go = () => {}
   const told = new Promise<void>(resolve => (go = resolve))
   const upstream = await startUpstream(t, async (_req, res) => {
@@ -88,7 +88,7 @@ t.test('the head of a plain answer arrives before its body as well', async t => 
   await client.until(/\r\n\r\n\{\}$/)
 })
 
-t.test('a kept-alive client connection takes one exchange after the other', async t => {
+t.test('a kept-alive client connection carries several requests in sequence', async t => {
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(200, { 'content-type': 'text/event-stream' })
     res.end('data: [DONE]\n\n')
@@ -102,7 +102,7 @@ t.test('a kept-alive client connection takes one exchange after the other', asyn
   }
 })
 
-t.test('upstream connections are used again', async t => {
+t.test('connections to an upstream are reused', async t => {
   const ports = new Set<unknown>()
   const upstream = await startUpstream(t, (req, res) => {
     ports.add(req.socket.remotePort)

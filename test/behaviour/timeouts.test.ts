@@ -61,7 +61,7 @@ for (const [when, short, sent, code] of [
   ['in mid-stream', 'idle', STREAM_HEAD + EVENT, 'idle_timeout'],
   ['in mid-stream', 'total', STREAM_HEAD + EVENT, 'total_timeout'],
 ] as const) {
-  t.test(`${short}: an upstream that falls silent ${when}: the error event and an abrupt end`, async t => {
+  t.test(`${short}: if an upstream stalls ${when}, the client gets an error event and an abrupt end`, async t => {
     const { gateway, torn } = await setUp(t, short, wire => wire.send(sent))
     const client = await connect(t, gateway.url)
     client.send(CHAT)
@@ -74,7 +74,7 @@ for (const [when, short, sent, code] of [
   })
 }
 
-t.test('idle: over HTTP/2 as well', async t => {
+t.test('idle: an HTTP/2 upstream that stalls reaches the timeout', async t => {
   const { gateway } = await setUp(t, 'idle', wire => wire.send(STREAM_HEAD + EVENT))
   const session = await openSession(t, gateway.url)
   const request = postH2(session, '/v1/chat/completions', { model: 'm', stream: true, messages: [] })
@@ -82,7 +82,7 @@ t.test('idle: over HTTP/2 as well', async t => {
   t.match(request.text, /"code":"idle_timeout"/)
 })
 
-t.test('hazard: a timer for the first byte does not fire in mid-stream', async t => {
+t.test('hazard: the first_byte timeout does not fire in mid-stream', async t => {
   const { gateway } = await setUp(t, 'first_byte', wire => {
     wire.send(STREAM_HEAD + EVENT)
     setTimeout(() => wire.send(`${EVENT + chunk('data: [DONE]\n\n')}0\r\n\r\n`), 1_500)
@@ -92,7 +92,7 @@ t.test('hazard: a timer for the first byte does not fire in mid-stream', async t
   t.match(await client.until(/0\r\n\r\n$/), /\[DONE\]/)
 })
 
-t.test('idle counts from the last byte, not from the first', async t => {
+t.test('the idle timeout counts from the last byte, not from the first', async t => {
   const { gateway } = await setUp(t, 'idle', wire => {
     wire.send(STREAM_HEAD)
     let sent = 0
@@ -120,8 +120,8 @@ function flood(wire: Wire): void {
 }
 
 for (const version of ['HTTP/1.1', 'HTTP/2']) {
-  t.test('idle: a client that does not read holds an upstream no longer ' +
-    `than that, over ${version}`, async t => {
+  t.test('idle: a client that does not read holds an upstream ' +
+    `until the idle timeout, over ${version}`, async t => {
     const { gateway, torn } = await setUp(t, 'idle', flood)
     if (version === 'HTTP/2') {
       const request = postH2(await openSession(t, gateway.url), '/v1/files', {})
@@ -138,7 +138,7 @@ for (const version of ['HTTP/1.1', 'HTTP/2']) {
   })
 }
 
-t.test('idle: a client that does not take the end of a whole response is let go of as well', async t => {
+t.test('idle: a client that does not read the end of a whole response is disconnected', async t => {
   const size = 12 * 1024 * 1024
   const { gateway } = await setUp(t, 'idle', wire => {
     wire.send(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`)

@@ -23,7 +23,7 @@ const GATEWAY = proxyTo('http://127.0.0.1:9', 'timeouts: { idle: 200ms }')
 /** SETTINGS_INITIAL_WINDOW_SIZE = 0 (RFC 9113 section 6.5.2). */
 const NO_WINDOW = frame(SETTINGS, 0, 0, Buffer.from([0, 4, 0, 0, 0, 0]))
 
-t.test('HTTP/2: a response of its own is not kept forever for a client that opens no window', async t => {
+t.test('HTTP/2: a response of the gateway to a client that opens no window ends with RST_STREAM', async t => {
   const gateway = await startTestGateway(t, GATEWAY)
   const { socket } = await connect(t, gateway.url)
   const get = [[':method', 'GET'], [':scheme', 'http'], [':path', '/v1/models'], [':authority', 'x']] as const
@@ -66,7 +66,7 @@ async function startStill(t: Test) {
   return { clock, gateway, server, connect: connectStill, ask, timers: () => clock.pending - ownTimers }
 }
 
-t.test('HTTP/2: a refusal is not kept for as long as a response of an upstream may be silent', async t => {
+t.test('HTTP/2: a refusal that the client does not read is reset after a minute', async t => {
   const { clock, connect, ask, timers } = await startStill(t)
   const { stream, status } = await ask(connect())
   t.equal(status, 401)
@@ -77,7 +77,7 @@ t.test('HTTP/2: a refusal is not kept for as long as a response of an upstream m
   t.equal(stream.rstCode, http2.constants.NGHTTP2_CANCEL)
 })
 
-t.test('HTTP/2: those beyond a thousand refusals that nobody takes have a second', async t => {
+t.test('HTTP/2: unread refusals beyond 1,000 are reset after a second', async t => {
   const { clock, gateway, server, connect, ask, timers } = await startStill(t)
   const ends: Promise<unknown>[] = []
   server.on('session', session => ends.push(once(session, 'close')))
@@ -92,7 +92,7 @@ t.test('HTTP/2: those beyond a thousand refusals that nobody takes have a second
   t.equal(timers(), 0)
 })
 
-t.test('HTTP/2: who does not take the last bytes has stalled, and the upstream is not to blame', async t => {
+t.test('HTTP/2: a client that does not read the last bytes is recorded as client_stalled', async t => {
   const upstream = await startUpstream(t, (_req, res) => {
     res.setHeader('content-type', 'application/json').end('{"data":[]}')
   })
@@ -105,7 +105,7 @@ t.test('HTTP/2: who does not take the last bytes has stalled, and the upstream i
   t.match(await gateway.waitForLog(line => line['status'] === 200), { error: 'client_stalled' })
 })
 
-t.test('HTTP/1.1: nor for one that asks again and again, and does not read', async t => {
+t.test('HTTP/1.1: a client that sends many requests and does not read is disconnected', async t => {
   const gateway = await startTestGateway(t, GATEWAY)
   const { hostname, port } = new URL(gateway.url)
   const client = net.connect(Number(port), hostname)

@@ -69,7 +69,7 @@ async function loggedAsCut(t: Test, id: unknown): Promise<void> {
 
 for (const [protocol, { path, event, error }] of Object.entries(PROTOCOLS)) {
   for (const [what, cut] of Object.entries(CUTS)) {
-    t.test(`${protocol}: ${what} gives the protocol's error event and an abrupt end`, async t => {
+    t.test(`${protocol}: ${what} gives an error event of the protocol and an abrupt end`, async t => {
       const { seen, header } = cutAfter(STREAM_HEAD + chunk(event), cut)
       const client = await connect(t, gateway.url)
       client.send(post(path, BODY, [header]))
@@ -94,7 +94,7 @@ for (const [protocol, { path, event, error }] of Object.entries(PROTOCOLS)) {
   })
 
   for (const [what, cut] of Object.entries(CUTS)) {
-    t.test(`${protocol}: ${what} in the middle of an event gives an abrupt end alone`, async t => {
+    t.test(`${protocol}: ${what} in the middle of an event gives an abrupt end without an error event`, async t => {
       const half = event.slice(0, -3)
       const { seen, header } = cutAfter(STREAM_HEAD + chunk(half), cut)
       const client = await connect(t, gateway.url)
@@ -108,7 +108,7 @@ for (const [protocol, { path, event, error }] of Object.entries(PROTOCOLS)) {
     })
   }
 
-  t.test(`${protocol}: a stream that is cut before its first event`, async t => {
+  t.test(`${protocol}: a stream that is cut before its first event ends with an error event`, async t => {
     const { seen, header } = cutAfter(STREAM_HEAD, wire => wire.socket.resetAndDestroy())
     const client = await connect(t, gateway.url)
     client.send(post(path, BODY, [header]))
@@ -121,7 +121,7 @@ for (const [protocol, { path, event, error }] of Object.entries(PROTOCOLS)) {
   })
 }
 
-t.test('chat: a cut in the middle of the chunk that nobody asked for comes between two events', async t => {
+t.test('chat: a cut inside a usage chunk that the client did not ask for gives an error event', async t => {
   const { path, event, error } = PROTOCOLS['chat'] as typeof PROTOCOLS[string]
   const half = 'data: {"choices":[],"usage":{"prompt_tokens":1,'
   const { seen, header } = cutAfter(STREAM_HEAD + chunk(event + half), wire => wire.socket.end())
@@ -135,7 +135,7 @@ t.test('chat: a cut in the middle of the chunk that nobody asked for comes betwe
   t.match(unchunk(client.text.slice(before.length)).body, error)
 })
 
-t.test('generate: a JSON array that is cut ends abruptly, and is not closed', async t => {
+t.test('generate: a JSON array that is cut ends abruptly, without a closing bracket', async t => {
   const part = '[{"candidates":[{"index":0,"content":{"parts":[{"text":"hi"}]}}]}\n,\r\n'
   for (const cut of Object.values(CUTS)) {
     const { seen, header } = cutAfter(
@@ -166,8 +166,8 @@ t.test('a close-delimited stream that a reset cuts does not look complete', asyn
   await loggedAsCut(t, idIn(client.text))
 })
 
-t.test('a close-delimited plain answer that a reset cuts does not look ' +
-  'complete, a closed one does', async t => {
+t.test('a close-delimited JSON response is incomplete after a reset, ' +
+  'and complete after a close', async t => {
   for (const [cut, whole] of [
     [(wire: Wire) => wire.socket.resetAndDestroy(), false], [(wire: Wire) => wire.socket.end(), true],
   ] as const) {
@@ -182,7 +182,7 @@ t.test('a close-delimited plain answer that a reset cuts does not look ' +
 })
 
 for (const [what, cut] of Object.entries(CUTS).slice(0, 2)) {
-  t.test(`a plain answer with a length, cut by ${what}, is a broken transfer`, async t => {
+  t.test(`a JSON response with content-length, cut by ${what}, is a broken transfer`, async t => {
     const head = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"hi":'
     const { seen, headers } = cutAfter(head, cut)
     const answer = await fetch(`${gateway.url}/v1/files`, { headers: { 'x-api-key': KEY, ...headers } })
@@ -192,7 +192,7 @@ for (const [what, cut] of Object.entries(CUTS).slice(0, 2)) {
     await loggedAsCut(t, answer.headers.get('x-gateway-request-id'))
   })
 
-  t.test(`a plain answer with a length, cut by ${what}, ends by a reset: node-fetch 2 would wait for ever behind a proper end`, async t => {
+  t.test(`a JSON response with content-length, cut by ${what}, ends with a reset, for node-fetch 2`, async t => {
     const body = `{"hi":"${'x'.repeat(50_000)}`
     const { seen, header } = cutAfter(`HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n${body}`, cut)
     seen()
@@ -203,7 +203,7 @@ for (const [what, cut] of Object.entries(CUTS).slice(0, 2)) {
     t.ok(what === 'a reset' || client.text.endsWith(`\r\n\r\n${body}`), 'what came before the cut arrives')
   })
 
-  t.test(`a plain chunked answer cut by ${what} is a broken transfer, also over HTTP/2`, async t => {
+  t.test(`a chunked JSON response cut by ${what} is a broken transfer over HTTP/2`, async t => {
     const head = STREAM_HEAD.replace('text/event-stream', 'application/json') + chunk('{"hi":')
     const { seen, headers } = cutAfter(head, cut)
     const session = await openSession(t, gateway.url)
@@ -216,7 +216,7 @@ for (const [what, cut] of Object.entries(CUTS).slice(0, 2)) {
   })
 }
 
-t.test('more bytes than content-length says are no part of the response', async t => {
+t.test('bytes beyond the content-length are not part of the response', async t => {
   const { seen, header } = cutAfter(
     'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\nX-Split: 1\r\n\r\n', () => {},
   )
@@ -233,7 +233,7 @@ t.test('more bytes than content-length says are no part of the response', async 
 for (const [protocol, last] of [
   ['chat', 'data: [DONE]\n\n'], ['messages', 'event: message_stop\ndata: {"type":"message_stop"}\n\n'],
 ] as const) {
-  t.test(`${protocol}: a cut behind the terminal event takes nothing from a whole response`, async t => {
+  t.test(`${protocol}: a cut after the last event leaves the response complete`, async t => {
     const { path, event } = PROTOCOLS[protocol] as { path: string; event: string }
     const { seen, header } = cutAfter(
       STREAM_HEAD + chunk(event) + chunk(last), wire => wire.socket.resetAndDestroy(),
@@ -249,7 +249,7 @@ for (const [protocol, last] of [
   })
 }
 
-t.test('what came before the cut, in the same packet even, arrives before the end', async t => {
+t.test('bytes before the cut, even in the same packet, reach the client', async t => {
   const size = 50_000
   const beginning = STREAM_HEAD.replace('text/event-stream', 'application/json') + chunk('x'.repeat(size))
   const one = cutAfter(`${beginning}zz\r\n`, () => {})
@@ -265,7 +265,7 @@ t.test('what came before the cut, in the same packet even, arrives before the en
   t.equal(request.text.length, size)
 })
 
-t.test('a head alone arrives before the end, though all came in one packet', async t => {
+t.test('a head without a body reaches the client before the cut, even from the same packet', async t => {
   const empty = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'
   for (const answer of [empty, `${STREAM_HEAD.replace('text/event-stream', 'application/json')}zz\r\n`]) {
     const { seen, header } = cutAfter(answer, () => {})

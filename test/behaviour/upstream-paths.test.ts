@@ -5,7 +5,7 @@ import { WebSocket, WebSocketServer } from 'ws'
 import { KEY, startTestGateway } from '../support/gateway.ts'
 import { bodyOf, startUpstream } from '../support/upstream.ts'
 
-t.test('an upstream with a path of its own for /v1 is asked there, and the query passes', async t => {
+t.test('v1 of an upstream replaces /v1 in the path, and the query is forwarded', async t => {
   const seen: (string | undefined)[] = []
   const upstream = await startUpstream(t, async (req, res) => {
     await bodyOf(req)
@@ -52,7 +52,7 @@ models:
   t.match(row, { input_tokens: 3, output_tokens: 4 }, 'and it is metered by the path that the client knows')
 })
 
-t.test('what would be a path of the API there, and is none here, does not go there', async t => {
+t.test('a path is refused if only the replacement of /v1 turns it into a path of the API', async t => {
   const seen: (string | undefined)[] = []
   const upstream = await startUpstream(t, async (req, res) => {
     await bodyOf(req)
@@ -92,7 +92,7 @@ keys: [{ name: limited, key: ${KEY}, models: [a, b] }]
   t.strictSame(seen, ['/openai/deployments/a/unheardOf', '/rerank'])
 })
 
-t.test('a WebSocket is opened there too', async t => {
+t.test('v1 of an upstream replaces /v1 in the path of a WebSocket', async t => {
   const sockets = new WebSocketServer({ port: 0, host: '127.0.0.1', path: '/api/v4/realtime' })
   sockets.on('connection', socket => socket.send('hello'))
   t.teardown(() => sockets.close())
@@ -111,7 +111,7 @@ routes: [{ to: up }]
   socket.terminate()
 })
 
-t.test('a star in the model of a target stands for what the star of the route does, with its price', async t => {
+t.test('a star in the model of a target stands for the text that the star of the route matches', async t => {
   const seen: unknown[] = []
   const upstream = await startUpstream(t, async (req, res) => {
     seen.push([req.url, (JSON.parse((await bodyOf(req)).toString()) as { model?: string }).model])

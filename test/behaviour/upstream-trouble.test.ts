@@ -40,7 +40,7 @@ t.test('a name that does not resolve: 502 upstream_unreachable', async t => {
   t.notMatch(error.message, /no-such-host/)
 })
 
-t.test('a certificate that nobody signed: 502 upstream_unreachable', async t => {
+t.test('a self-signed certificate: 502 upstream_unreachable', async t => {
   const upstream = await startHttp2Upstream(t, selfSigned(), () => t.fail('a request came'))
   const { answer, error, line } = await ask(t, upstream.url)
   t.equal(answer.status, 502)
@@ -48,7 +48,7 @@ t.test('a certificate that nobody signed: 502 upstream_unreachable', async t => 
   t.match(line.cause, /SELF_SIGNED/)
 })
 
-t.test('plain HTTP where TLS is due: 502 upstream_unreachable', async t => {
+t.test('plain HTTP from an upstream with https: 502 upstream_unreachable', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     wire.send('HTTP/1.1 400 Bad Request\r\n\r\n')
     await wire.ended
@@ -101,7 +101,7 @@ const TROUBLES: [string, (wire: Wire) => void, string, RegExp?][] = [
   }, 'upstream_reset'],
 ]
 for (const [trouble, make, code, message = /./] of TROUBLES) {
-  t.test(`${trouble}: 502 ${code}, and the request went up once`, async t => {
+  t.test(`${trouble}: 502 ${code}, and the request is sent once`, async t => {
     let requests = 0
     const upstream = await startWireUpstream(t, async wire => {
       await wire.request()
@@ -136,7 +136,7 @@ routes: [{ to: up }]
   t.equal(requests, 1)
 })
 
-t.test('a root that is not trusted: 502 upstream_unreachable, with the key that names one', async t => {
+t.test('an untrusted root: 502 upstream_unreachable, with a hint to the setting ca', async t => {
   const upstream = await startHttp2Upstream(t, certificateFiles(t), stream => stream.close())
   const { answer, error, line } = await ask(t, upstream.url)
   t.equal(answer.status, 502)
@@ -144,7 +144,7 @@ t.test('a root that is not trusted: 502 upstream_unreachable, with the key that 
   t.match(line, { why: /its ca: can name/, cause: /^DEPTH_ZERO_SELF_SIGNED_CERT: self-signed certificate$/ })
 })
 
-t.test('an upstream that comes back is used again', async t => {
+t.test('an upstream that recovers is used again', async t => {
   let broken = true
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()

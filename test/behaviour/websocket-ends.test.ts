@@ -18,10 +18,10 @@ function websocketTo(url: string): string {
 }
 
 const LEAVING = {
-  'leaves while the upstream thinks over the handshake takes the upstream with it': (socket: Socket) =>
+  'disconnects before the handshake response ends the handshake with the upstream': (socket: Socket) =>
     socket.destroy(),
-  'resets its connection meanwhile does so as well': (socket: Socket) => socket.resetAndDestroy(),
-  'has only finished writing its handshake loses its connection, too': (socket: Socket) => socket.end(),
+  'resets its connection before the handshake response ends the handshake with the upstream': (socket: Socket) => socket.resetAndDestroy(),
+  'half-closes its connection before the handshake response ends the handshake with the upstream': (socket: Socket) => socket.end(),
 }
 for (const [what, leave] of Object.entries(LEAVING)) {
   t.test(`a client that ${what}`, async t => {
@@ -67,7 +67,7 @@ routes: [{ to: up }]
   t.equal(handshakes, 0)
 })
 
-t.test('a closing gateway ends open WebSockets at once, and settles them as interrupted', async t => {
+t.test('a WebSocket that is open when the gateway closes ends at once, and is settled as interrupted', async t => {
   const { url } = await startRawUpstream(t, socket => {
     socket.once('data', () => socket.write(SWITCHING))
   })
@@ -80,7 +80,7 @@ t.test('a closing gateway ends open WebSockets at once, and settles them as inte
   t.match(gateway.logged.find(line => line.msg === 'exchange'), { status: 101, end: 'interrupted', error: 'draining' })
 })
 
-t.test('what was said inside is counted, and not what the connection was used for before', async t => {
+t.test('bytes_in and bytes_out count the WebSocket, not earlier requests on the connection', async t => {
   const { url } = await startRawUpstream(t, socket => {
     socket.once('data', () => {
       socket.write(SWITCHING)
@@ -98,18 +98,18 @@ t.test('what was said inside is counted, and not what the connection was used fo
   t.match(await gateway.waitForLog(line => line.msg === 'exchange'), { bytes_in: 5, bytes_out: 8 })
 })
 
-t.test('a client that has left before its limits are known never gets as far as the upstream', async t => {
+t.test('the handshake of a client that disconnects during admission does not go upstream', async t => {
   const { url } = await startRawUpstream(t, () => {})
   const line = await disconnectDuringAdmission(t, websocketTo(url), HANDSHAKE)
   t.match(line, { end: 'client_gone', status: 499 })
 })
 
 const NO_ANSWERS = {
-  'closes its connection instead of a response': ['upstream_reset', (socket: Socket) => socket.end()],
-  'answers with no HTTP': ['upstream_invalid', (socket: Socket) => socket.end('SSH-2.0\r\n\r\n')],
+  'closes the connection before a handshake response': ['upstream_reset', (socket: Socket) => socket.end()],
+  'responds with bytes that are not HTTP': ['upstream_invalid', (socket: Socket) => socket.end('SSH-2.0\r\n\r\n')],
 } as const
 for (const [what, [code, answer]] of Object.entries(NO_ANSWERS)) {
-  t.test(`an upstream that ${what} was reached: ${code}`, async t => {
+  t.test(`an upstream that ${what}: 502 ${code}`, async t => {
     const { url } = await startRawUpstream(t, socket => socket.once('data', () => answer(socket)))
     const gateway = await startTestGateway(t, websocketTo(url))
     const client = await connect(t, gateway.url)
@@ -119,7 +119,7 @@ for (const [what, [code, answer]] of Object.entries(NO_ANSWERS)) {
   })
 }
 
-t.test('what an HTTP/1.0 client offers to upgrade to is ignored', async t => {
+t.test('the Upgrade header of an HTTP/1.0 client is ignored', async t => {
   const { url } = await startRawUpstream(t, socket => socket.once('data', () => socket.write(SWITCHING)))
   const gateway = await startTestGateway(t, websocketTo(url))
   const client = await connect(t, gateway.url)
@@ -128,7 +128,7 @@ t.test('what an HTTP/1.0 client offers to upgrade to is ignored', async t => {
   t.match(client.text, /^HTTP\/1\.1 426 [^]*"upgrade_required"/)
 })
 
-t.test('hop-by-hop headers of the response stay behind, but for those that open the tunnel', async t => {
+t.test('only the hop-by-hop headers of the response that open the WebSocket are forwarded', async t => {
   const { url } = await startRawUpstream(t, socket => {
     socket.once('data', () => socket.write([
       'HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade, X-Hop', 'Upgrade: websocket', 'X-Hop: 1',
@@ -148,7 +148,7 @@ t.test('hop-by-hop headers of the response stay behind, but for those that open 
   t.match(head, '\r\nx-note: caf\u00e9\r\n', 'each byte as it came')
 })
 
-t.test('a refused credential alarms the operator, and the response forbids a retry', async t => {
+t.test('a refused credential is logged as an error, and the response forbids a retry', async t => {
   const { url } = await startRawUpstream(t, socket => {
     socket.once('data', () => socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n'))
   })
@@ -159,7 +159,7 @@ t.test('a refused credential alarms the operator, and the response forbids a ret
   t.match(await gateway.waitForLog(line => line.level === 50), { upstream: 'up', status: 403 })
 })
 
-t.test('an upstream that is silent in the TLS handshake is not connected', async t => {
+t.test('an upstream that does not respond in the TLS handshake reaches the connect timeout', async t => {
   const { url } = await startRawUpstream(t, () => {})
   const gateway = await startTestGateway(
     t, `${websocketTo(url.replace('http:', 'https:'))}timeouts: { connect: 300ms }\n`,

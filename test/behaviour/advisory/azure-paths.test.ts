@@ -43,7 +43,7 @@ async function ask(
 }
 
 for (const [name, gateway] of EACH) {
-  t.test(`${name}: the deployment is the model, however spelled and whatever the body names`, async t => {
+  t.test(`${name}: the deployment in the path is the model, in every spelling and whatever model the body names`, async t => {
     for (const path of [
       '/openai/deployments/no/chat/completions?api-version=1',
       '/OpenAI/Deployments/no/Chat/Completions/',
@@ -71,7 +71,7 @@ for (const [name, gateway] of EACH) {
     }
   })
 
-  t.test(`${name}: what names no model, or may be for any, is not for a key of some models`, async t => {
+  t.test(`${name}: a key limited to some models cannot send requests without a model, or batches`, async t => {
     for (const path of [
       '/openai/files', '/openai/v1/fine_tuning/jobs', '/openai/responses', '/openai/batches',
     ]) {
@@ -88,7 +88,7 @@ for (const [name, gateway] of EACH) {
     }
   })
 
-  t.test(`${name}: escaped slashes and parameters that others read as another path`, async t => {
+  t.test(`${name}: paths with escaped slashes or parameters are refused, because servers read them differently`, async t => {
     for (const path of [
       '/openai%2Fdeployments/may/chat/completions', '/openai/deployments%2Fno/chat/completions',
       '/openai/deployments/may/chat%2Fcompletions',
@@ -101,7 +101,7 @@ for (const [name, gateway] of EACH) {
     }
   })
 
-  t.test(`${name}: another model in the query, in another case, or beside it in the body`, async t => {
+  t.test(`${name}: a second model in the query or the body is refused`, async t => {
     const path = '/openai/deployments/may/chat/completions?api-version=1'
     for (const [query, body, status] of [
       ['&model=no', '{}', 400],
@@ -118,7 +118,7 @@ for (const [name, gateway] of EACH) {
   })
 }
 
-t.test('usual: the body names the model, because the path no longer does', async t => {
+t.test('usual: the model moves from the path to the body', async t => {
   const path = '/openai/deployments/may/chat/completions'
   for (const [from, to] of [
     ['{}', '{"model":"may"}'],
@@ -139,7 +139,7 @@ t.test('usual: the body names the model, because the path no longer does', async
   t.strictSame(seen, ['/v1/embeddings {"model":"real"}'])
 })
 
-t.test("usual: a model's card, whose name may have an escaped slash", async t => {
+t.test("usual: a model with an escaped slash in its name can be looked up", async t => {
   for (const [path, status] of [
     ['/openai/models/org%2Fname?api-version=1', 200], ['/openai/v1/models/org%2Fname', 200],
     ['/openai/models%2Forg', 400], ['/openai/v1%2Fmodels/org', 400], ['/openai/files/a%2Fb', 400],
@@ -150,7 +150,7 @@ t.test("usual: a model's card, whose name may have an escaped slash", async t =>
   }
 })
 
-t.test('usual: a form names the model', async t => {
+t.test('usual: the model moves from the path to the form', async t => {
   const path = '/openai/deployments/fast/audio/transcriptions'
   const form = new FormData()
   form.set('file', new Blob(['x']), 'a.wav')
@@ -173,7 +173,7 @@ t.test('usual: a form names the model', async t => {
   t.strictSame(seen, [`/v1/audio/transcriptions ${early.replace('--b ', `${model}--b `)}`])
 })
 
-t.test('named by a route: paths are forwarded unchanged, and the body follows the path', async t => {
+t.test('named by a route: the path is forwarded, and its model replaces the model in the body', async t => {
   const path = '/openai/deployments/may/chat/completions?api-version=2024-10-21'
   for (const [from, to] of [['{"n":1}', '{"n":1}'], ['{"model":"no"}', '{"model":"may"}']] as const) {
     t.equal((await ask(named, path, from)).status, 200, from)

@@ -40,7 +40,7 @@ const VERTEX = '/v1/projects/p/locations/l'
 /** Names without a letter or a digit. */
 const BLANK = ['%20', '..', '...', '%2F', '%2f%2F', '%C2%A0', '%E2%80%8B', '-', ':', ';']
 
-t.test('a path without a name where the model belongs', async t => {
+t.test('a path with an empty model is refused', async t => {
   for (const name of ['', ...BLANK]) {
     for (const verb of [':generateContent', '%3AstreamGenerateContent', ':embedContent', ':predict', ':unheardOf']) {
       await isRefused(t, `/v1beta/models/${name}${verb}`, '{"contents":[]}')
@@ -57,21 +57,21 @@ t.test('a path without a name where the model belongs', async t => {
   t.strictSame(heard, [])
 })
 
-t.test('the error has the shape of its protocol', async t => {
+t.test('the refusal of an empty model has the shape of the client\'s protocol', async t => {
   const { json } = await ask('/v1beta/models/:generateContent', '{}', KEY)
   t.match(json, { error: { code: 400, status: 'INVALID_ARGUMENT', details: [{ reason: 'MODEL_REQUIRED' }] } })
   t.match((await ask('/v1/messages', '{"model":" "}', KEY)).json, { type: 'error', error: { type: 'invalid_request_error' } })
   t.match((await ask('/v1/responses', '{"model":" "}', KEY)).json, { error: { param: 'model', code: 'model_required' } })
 })
 
-t.test('an empty model where the endpoint requires one', async t => {
+t.test('an empty model is refused if the endpoint requires a model', async t => {
   for (const path of ['/v1/chat/completions', '/v1/completions', '/v1/messages', '/v1/embeddings', '/v1/audio/speech']) {
     await isRefused(t, path, '{"model":""}')
   }
   t.strictSame(heard, [])
 })
 
-t.test('a body whose model is not a name', async t => {
+t.test('a body whose model is not a name is refused', async t => {
   for (const path of [
     '/v1/chat/completions', '/v1/completions', '/v1/responses', '/v1/messages', '/v1/messages/count_tokens', '/v1/embeddings',
     '/v1/images/generations', '/v1/images/edits', '/v1/audio/speech', '/v1beta/interactions', '/v1/other',
@@ -86,7 +86,7 @@ t.test('a body whose model is not a name', async t => {
   t.strictSame(heard, [])
 })
 
-t.test('a form whose model is not a name', async t => {
+t.test('a form whose model is not a name is refused', async t => {
   for (const path of ['/v1/images/edits', '/v1/images/variations', '/v1/audio/transcriptions', '/v1/other']) {
     for (const model of [' ', '..']) {
       const form = new FormData()
@@ -98,7 +98,7 @@ t.test('a form whose model is not a name', async t => {
   t.strictSame(heard, [])
 })
 
-t.test('names in any script, and no name where none is required', async t => {
+t.test('model names in any script are accepted, and so is no model if none is required', async t => {
   for (const model of ['m', '7', '模型', 'é', '@cf/x', '-m']) {
     t.equal((await ask('/v1/chat/completions', JSON.stringify({ model }), KEY)).status, 200, model)
     t.equal((await ask(`/v1beta/models/${encodeURIComponent(model)}:generateContent`, '{}', KEY)).status, 200, model)

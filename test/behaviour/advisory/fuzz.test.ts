@@ -97,7 +97,7 @@ const request = fc.tuple(
   },
 )
 
-t.test('any bytes', async () => {
+t.test('random bytes', async () => {
   await fc.assert(fc.asyncProperty(fc.array(
     fc.uint8Array({ maxLength: 400 }), { maxLength: 4 },
   ), async pieces => {
@@ -106,7 +106,7 @@ t.test('any bytes', async () => {
   }), { numRuns: 100 })
 })
 
-t.test('what is almost a request, cut anywhere', async () => {
+t.test('almost valid requests, cut at random places', async () => {
   await fc.assert(fc.asyncProperty(fc.array(
     request, { minLength: 1, maxLength: 3 },
   ), fc.nat(), async (requests, where) => {
@@ -117,7 +117,7 @@ t.test('what is almost a request, cut anywhere', async () => {
   }), { numRuns: 250 })
 })
 
-t.test('any target', async () => {
+t.test('random request targets', async () => {
   const target = fc.oneof(path, latin1, fc.webUrl(), fc.webUrl().map(url => url.replace('http', 'h')))
   await fc.assert(fc.asyncProperty(target, async text => {
     await feed(Buffer.from(`GET ${text} HTTP/1.1\r\n${auth}Connection: close\r\n\r\n`, 'latin1'))
@@ -125,7 +125,7 @@ t.test('any target', async () => {
   }), { numRuns: 200 })
 })
 
-t.test('any headers, and very many', async () => {
+t.test('random headers, also very many', async () => {
   await fc.assert(fc.asyncProperty(fc.array(
     fc.tuple(name, latin1), { minLength: 1, maxLength: 500 },
   ), async headers => {
@@ -136,7 +136,7 @@ t.test('any headers, and very many', async () => {
   }), { numRuns: 60 })
 })
 
-t.test('any headers over HTTP/2', async () => {
+t.test('random headers over HTTP/2', async () => {
   const pseudo = fc.constantFrom(':path', ':method', ':authority', ':status', ':protocol', '')
   const h2name = fc.oneof(name.map(text => text.toLowerCase()), latin1, pseudo)
   await fc.assert(fc.asyncProperty(
@@ -154,7 +154,7 @@ t.test('any headers over HTTP/2', async () => {
   ), { numRuns: 200 })
 })
 
-t.test('any frames', async () => {
+t.test('random frames', async () => {
   const anyFrame = fc.tuple(
     fc.oneof(fc.nat(9), fc.nat(255)),
     fc.nat(255),
@@ -172,7 +172,7 @@ t.test('any frames', async () => {
   }), { numRuns: 150 })
 })
 
-t.test('any answer of an upstream', async t => {
+t.test('random responses of an upstream', async t => {
   let answer = Buffer.alloc(0)
   const hostile = await startRawUpstream(t, socket => {
     socket.once('data', () => socket.end(answer))

@@ -30,7 +30,7 @@ t.test('hazard: Connection: close is forced on neither side', async t => {
   t.strictSame(connections, ['keep-alive', 'keep-alive', 'keep-alive'])
 })
 
-t.test("hazard: a client's Connection: close is its own, and not the upstream's", async t => {
+t.test("hazard: a Connection: close header of a client is not forwarded to the upstream", async t => {
   const connections: unknown[] = []
   const upstream = await startUpstream(t, (req, res) => {
     connections.push(req.headers.connection)

@@ -14,7 +14,7 @@ import { connect, proxyTo, startWireUpstream } from '../../support/wire.ts'
 const NAMES = ['constructor', 'valueOf', '__proto__']
 const LINES = NAMES.map(name => `${name}: 1\r\n`).join('')
 
-t.test('down to HTTP/2', async t => {
+t.test('response headers named like members of Object reach an HTTP/2 client', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.send(`HTTP/1.1 200 OK\r\n${LINES}Content-Length: 2\r\n\r\n{}`)
@@ -27,7 +27,7 @@ t.test('down to HTTP/2', async t => {
   for (const name of NAMES) t.equal(Object.getOwnPropertyDescriptor(head, name.toLowerCase())?.value, '1')
 })
 
-t.test('up with a WebSocket', async t => {
+t.test('request headers named like members of Object reach the upstream of a WebSocket', async t => {
   let seen = ''
   const upstream = await startWireUpstream(t, async wire => {
     seen = await wire.until(/\r\n\r\n/)
@@ -47,7 +47,7 @@ routes: [{ to: up }]
   }
 })
 
-t.test('up with HTTP/2', async t => {
+t.test('request headers named like members of Object reach an HTTP/2 upstream', async t => {
   const certificate = certificateFiles(t)
   let seen: object = {}
   const upstream = await startHttp2Upstream(t, certificate, (stream, headers) => {

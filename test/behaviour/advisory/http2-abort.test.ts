@@ -8,8 +8,8 @@ import { proxyTo } from '../../support/wire.ts'
 /** Above the window of a stream, which a client that does not read leaves shut. */
 const MUCH = Buffer.alloc(100_000, 'x')
 
-t.test('nodejs/node#41458: a response that breaks off behind bytes that ' +
-  'wait does not end the process', async t => {
+t.test('nodejs/node#41458: a response that breaks while earlier bytes ' +
+  'wait for the client does not end the process', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     req.resume()
     // As many as it says never come: there are no last words for such a response.

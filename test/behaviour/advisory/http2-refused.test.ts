@@ -5,8 +5,8 @@ import t from 'tap'
 import { certificateFiles } from '../../support/certificate.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 
-t.test('of requests that a GOAWAY has refused, one whose client leaves ' +
-  'does not take the others along', async t => {
+t.test('if the client of one request refused by GOAWAY disconnects, ' +
+  'the other refused requests are still served', async t => {
   const certificate = certificateFiles(t)
   const server = http2.createSecureServer(certificate)
   const refused = Promise.withResolvers<void>()

@@ -33,8 +33,8 @@ async function serves(t: Test, url: string): Promise<void> {
   t.equal((await new H2Request(session, 'GET', '/v1/files').head)[':status'], 200, 'it still serves')
 }
 
-t.test('CVE-2024-27983 and its kin: a CONTINUATION flood ends its ' +
-  'connection, and holds no memory', async t => {
+t.test('CVE-2024-27983 and similar: a CONTINUATION flood ends the ' +
+  'connection of the attacker, and holds no memory', async t => {
   const { gateway, requests } = await setUp(t)
   const client = await connect(t, gateway.url)
   client.socket.write(Buffer.concat([
@@ -79,7 +79,7 @@ t.test('CVE-2023-44487: after a rapid reset, cancelled requests do not go upstre
   t.equal(status.status, 200)
 })
 
-t.test('more streams than the session may have are refused, and the others served', async t => {
+t.test('streams above the limit of a session are refused, and the streams below it are served', async t => {
   const { gateway } = await setUp(t)
   const session = await openSession(t, gateway.url)
   const requests = Array.from({ length: 600 }, () => new H2Request(session, 'GET', '/v1/files'))
@@ -88,7 +88,7 @@ t.test('more streams than the session may have are refused, and the others serve
   }
 })
 
-t.test('headers above the limit are refused, five hundred small ones are not', async t => {
+t.test('headers above the size limit are refused, and 500 small headers are accepted', async t => {
   const { gateway, requests } = await setUp(t)
   const many = Object.fromEntries(Array.from({ length: 500 }, (_each, i) => [`x-${i}`, 'v']))
   const session = await openSession(t, gateway.url)
@@ -117,7 +117,7 @@ for (const [what, bytes] of [
   ['empty DATA', frames.frame(frames.DATA, 0, 1)],
   ['WINDOW_UPDATE', frames.frame(frames.WINDOW_UPDATE, 0, 0, Buffer.from([0, 0, 0, 1]))],
 ] as const) {
-  t.test(`a flood of ${what} frames whose answers are not read harms nobody else`, async t => {
+  t.test(`a flood of ${what} frames from a client that does not read does not affect other clients`, async t => {
     const { gateway } = await setUp(t)
     const client = await connect(t, gateway.url)
     client.socket.pause()
@@ -179,8 +179,8 @@ for (const [what, field] of [
   })
 }
 
-t.test('an upstream that sends GOAWAY is left when its streams have ' +
-  'ended, and connected to again', async t => {
+t.test('after a GOAWAY of the upstream its running streams ' +
+  'finish, and new requests use a new session', async t => {
   const certificate = certificateFiles(t)
   let sessions = 0
   const upstream = await startHttp2Upstream(t, certificate, stream => {
@@ -201,7 +201,7 @@ routes: [{ to: up }]
   t.ok(sessions <= 5)
 })
 
-t.test('what node would answer itself is answered by the gateway, in its own shape', async t => {
+t.test('CONNECT and unsupported Expect headers get an error of the gateway, not of Node.js', async t => {
   const { gateway, requests } = await setUp(t)
   const session = await openSession(t, gateway.url)
   const asked = [
@@ -229,7 +229,7 @@ for (const [what, path, isWhole] of [
   ['to a whole request', '/v1/models', true], ['that is an error', '/nowhere', true],
   ['to half a request', '/nowhere', false],
 ] as const) {
-  t.test(`a response of the gateway's own ${what} has its END_STREAM`, async t => {
+  t.test(`a response that the gateway makes ${what} has END_STREAM`, async t => {
     const { gateway } = await setUp(t)
     const client = await connect(t, gateway.url)
     const fields = FIELDS.map(([name, value]): [string, string] => [name, name === ':path' ? path : value])
@@ -249,7 +249,7 @@ for (const [what, path, isWhole] of [
   })
 }
 
-t.test('Expect: 100-continue counts in any case', async t => {
+t.test('the value of Expect: 100-continue is read in upper and lower case', async t => {
   const { gateway } = await setUp(t)
   const session = await openSession(t, gateway.url)
   const request = new H2Request(session, 'POST', '/v1/files', { expect: '100-Continue' }, false)

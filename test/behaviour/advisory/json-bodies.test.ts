@@ -43,14 +43,14 @@ for (const [what, body, message] of [
   ['UTF-16', Buffer.from('\ufeff{"model":"m"}', 'utf16le'), /is in UTF-16; send it in UTF-8/],
   ['UTF-16 without a mark', Buffer.from('{"model":"m"}', 'utf16le'), /is in UTF-16; send it in UTF-8/],
 ] as const) {
-  t.test(`${what} is named: nothing of it is seen in an editor`, async t => {
+  t.test(`the error names ${what}, which an editor does not show`, async t => {
     const { status, text } = await post(body)
     t.equal(status, 400)
     t.match(text, message)
   })
 }
 
-t.test('a body passes byte for byte if it is JSON in UTF-8, and is 400 invalid_json otherwise', async t => {
+t.test('a body is forwarded byte for byte if it is JSON in UTF-8, and gets 400 invalid_json otherwise', async t => {
   for (const value of CASES) {
     const bytes = Buffer.concat([Buffer.from('{"model":"m","x":'), Buffer.from(value), Buffer.from('}')])
     const name = String(value).replace(/[^ -~]/g, '·').slice(0, 60)
@@ -67,7 +67,7 @@ t.test('a body passes byte for byte if it is JSON in UTF-8, and is 400 invalid_j
   }
 })
 
-t.test('an invalid body without a model is 400 too, and nothing goes upstream', async t => {
+t.test('an invalid body without a model gets 400, and nothing goes upstream', async t => {
   for (const value of JSON_CASES) {
     received.length = 0
     const { status } = await post(Buffer.from(value))

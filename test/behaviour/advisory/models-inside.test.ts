@@ -46,7 +46,7 @@ const BATCHES = [
 ] as const
 
 for (const [path, body] of BATCHES) {
-  t.test(`a batch is for keys that may use any model, without a budget: ${path}`, async t => {
+  t.test(`only a key for all models and without a budget can create a batch: ${path}`, async t => {
     const limited = await ask(path, body)
     t.equal(limited.status, 403)
     t.match(limited.text, /a batch may be for any/)
@@ -60,7 +60,7 @@ for (const [path, body] of BATCHES) {
   })
 }
 
-t.test('a key with a budget may ask for its batches, and cancel them', async t => {
+t.test('a key with a budget can read and cancel batches', async t => {
   const headers = { 'x-api-key': BUDGET }
   for (const path of ['/v1/batches/b1', '/v1/messages/batches/b1/results']) {
     t.equal((await fetch(gateway.url + path, { headers })).status, 200, path)
@@ -91,7 +91,7 @@ t.test('the requests inside batchEmbedContents and countTokens must name the mod
   }
 })
 
-t.test('a path that is not known by name: every model that its body names, however deep', async t => {
+t.test('on an unknown path, every model in the body is checked, at any depth', async t => {
   for (const body of [
     { model: 'a1', session: { audio: { input: { transcription: { model: 'b' } } } } },
     { model: 'a1', graders: [{ type: 'score_model', Model: 'b' }] },
@@ -110,7 +110,7 @@ t.test('a path that is not known by name: every model that its body names, howev
   t.equal((await ask('/v1beta/models/a1:predict', { instances: [{ model: 'models/b' }] })).status, 403)
 })
 
-t.test('arguments and texts named model are ignored', async t => {
+t.test('tool arguments named model are ignored', async t => {
   const call = { type: 'tool_use', id: 't', name: 'f', input: { model: 'car' } }
   const messages = [{ role: 'assistant', content: [call] }]
   t.equal((await ask('/v1/messages', { model: 'a1', max_tokens: 1, messages })).status, 200)

@@ -64,7 +64,7 @@ const PLACES: readonly (readonly [what: string, request: readonly [string, strin
 ]
 
 for (const [what, [path, own], member] of PLACES) {
-  t.test(`${what} names a model`, async t => {
+  t.test(`${what}: a named model is checked against allow-list and budget`, async t => {
     const body = (model: string) => `{${own},${member(model)}}`
     for (const key of [LIMITED, GROUP]) {
       const refused = await ask(key, path, body('dear'))
@@ -94,7 +94,7 @@ t.test('the reservation has the price of the most expensive model that is named'
   t.equal((await ask(BUDGET, path, `{${own.replace('5', '1000')},"models":["costly"]}`)).status, 429)
 })
 
-t.test('queries and headers', async t => {
+t.test('models named in queries and headers are checked against the allow-list', async t => {
   const [path, own] = CHAT
   for (const query of ['models=dear', 'model_name=dear', 'Model-Id=dear', 'fallbacks=m,dear']) {
     t.equal((await ask(LIMITED, `${path}?${query}`, `{${own}}`)).status, 403, query)

@@ -48,7 +48,7 @@ for (
   }
 }
 
-t.test('an upgrade with a body that turns out malformed', async t => {
+t.test('an upgrade request with a malformed body does not end the process', async t => {
   const { gateway } = await setUp(t)
   for (const auth of ['', `X-Api-Key: ${KEY}\r\n`]) {
     for (const request of [UPGRADE, 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n']) {
@@ -65,7 +65,7 @@ t.test('an upgrade with a body that turns out malformed', async t => {
   await serves(t, gateway.url)
 })
 
-t.test('framing headers behind two thousand others, and then a malformed body', async t => {
+t.test('a Transfer-Encoding header after 2,500 other headers applies: a malformed body gets 400', async t => {
   const { gateway, asked } = await setUp(t)
   const client = await connect(t, gateway.url)
   client.send(`POST /v1/files HTTP/1.1\r\n${AUTH}${'a: b\r\n'.repeat(2_500)}Transfer-Encoding: chunked\r\n` +
@@ -77,7 +77,7 @@ t.test('framing headers behind two thousand others, and then a malformed body', 
   await serves(t, gateway.url)
 })
 
-t.test('malformed bytes behind a whole request: it is answered, they are refused once, and its connection ends', async t => {
+t.test('malformed bytes after a whole request get one 400, after the response to the request', async t => {
   const { promise: told, resolve: tell } = Promise.withResolvers<void>()
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
@@ -101,7 +101,7 @@ t.test('malformed bytes behind a whole request: it is answered, they are refused
   await serves(t, gateway.url)
 })
 
-t.test('malformed bytes behind a whole request: that its client leaves is seen all the same', async t => {
+t.test('a client that sends malformed bytes after a request and disconnects ends the upstream request', async t => {
   const { promise: asked, resolve } = Promise.withResolvers<Wire>()
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
@@ -119,7 +119,7 @@ t.test('malformed bytes behind a whole request: that its client leaves is seen a
   t.match(await gateway.waitForLog(line => line.msg === 'exchange'), { end: 'client_gone' })
 })
 
-t.test('a body longer than it was said to be is refused, not left without a response', async t => {
+t.test('a body longer than its Content-Length gets 400', async t => {
   const { gateway } = await setUp(t)
   const client = await connect(t, gateway.url)
   const text = '{"model":"\xc3\xa9"}'
@@ -129,7 +129,7 @@ t.test('a body longer than it was said to be is refused, not left without a resp
   t.match(client.text, /^HTTP\/1\.1 400 [^]*"code":"invalid_json"/)
 })
 
-t.test('HTTP/2: a response with an Upgrade header of the gateway\'s own', async t => {
+t.test('HTTP/2: a 426 of the gateway, with its Upgrade header, does not end the process', async t => {
   const { gateway } = await setUp(t)
   const session = await openSession(t, gateway.url)
   const request = new H2Request(session, 'GET', '/v1/realtime')
@@ -137,7 +137,7 @@ t.test('HTTP/2: a response with an Upgrade header of the gateway\'s own', async 
   await serves(t, gateway.url)
 })
 
-t.test('hazard: HTTP/2: an Upgrade header in a response of the upstream', async t => {
+t.test('hazard: HTTP/2: an Upgrade header in a response of the upstream is not forwarded', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.send('HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nUpgrade: h2,h2c\r\nHTTP2-Settings: x\r\n' +
@@ -154,7 +154,7 @@ t.test('hazard: HTTP/2: an Upgrade header in a response of the upstream', async 
   await serves(t, gateway.url)
 })
 
-t.test('a link-local address with a zone in X-Forwarded-For', async t => {
+t.test('a zone in an address of X-Forwarded-For does not end the process', async t => {
   const { gateway } = await setUp(t, ', trusted_proxies: [127.0.0.0/8, "fe80::/10"]')
   for (
     const hops of ['fe80::1%eth0', 'fe80::1%, 9.9.9.9%x', '%', ',,,', '::ffff:127.0.0.1, 1.2.3.4, fe80::2%lo']
@@ -167,7 +167,7 @@ t.test('a link-local address with a zone in X-Forwarded-For', async t => {
   }
 })
 
-t.test('TLS: bytes that are none, and a connection that is reset in the middle of its handshake', async t => {
+t.test('TLS: neither bytes that are not TLS nor a reset during the handshake ends the process', async t => {
   const { cert, certFile, keyFile } = certificateFiles(t)
   const { gateway } = await setUp(t, `, tls: { cert: "${certFile}", key: "${keyFile}" }`)
   const plain = gateway.url.replace('https', 'http')
@@ -181,7 +181,7 @@ t.test('TLS: bytes that are none, and a connection that is reset in the middle o
   t.equal((await new H2Request(session, 'GET', '/api/status').head)[':status'], 200)
 })
 
-t.test('HTTP/2: hundreds of requests of which each is reset in the same packet', async t => {
+t.test('HTTP/2: hundreds of requests, each reset in the same packet, do not end the process', async t => {
   const { gateway } = await setUp(t)
   const client = await connect(t, gateway.url)
   const bytes = [frames.opening()]

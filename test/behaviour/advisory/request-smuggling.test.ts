@@ -94,7 +94,7 @@ for (const [what, bytes] of refused) {
   })
 }
 
-t.test('framing: chunk extensions and trailers are read and not passed on', async t => {
+t.test('framing: chunk extensions and trailers are read, but not forwarded', async t => {
   const { seen, gateway } = await setUp(t)
   const answer = await rawRequest(
     gateway.url,
@@ -108,7 +108,7 @@ t.test('framing: chunk extensions and trailers are read and not passed on', asyn
   t.equal(seen[0]?.headers.trailer, undefined)
 })
 
-t.test('framing: pipelined requests are answered in order', async t => {
+t.test('framing: pipelined requests get their responses in order', async t => {
   const { seen, gateway } = await setUp(t)
   const one = `GET /v1/files/1 HTTP/1.1\r\n${AUTH}\r\n`
   const two = `GET /v1/files/2 HTTP/1.1\r\n${AUTH}Connection: close\r\n\r\n`
@@ -117,7 +117,7 @@ t.test('framing: pipelined requests are answered in order', async t => {
   t.strictSame(seen.map(request => request.line), ['GET /v1/files/1', 'GET /v1/files/2'])
 })
 
-t.test('framing: bytes behind a request that are not a request are refused after its response', async t => {
+t.test('framing: invalid bytes after a request are refused after the response to the request', async t => {
   const { seen, gateway } = await setUp(t)
   for (const garbage of ['\x01\x02\r\n\r\n', `GET /v1/files HTTP/2.0\r\n${AUTH}\r\n`, 'GET /v1/files HTTP/1.1\r\nX: \0\r\n\r\n']) {
     const answer = await rawRequest(gateway.url, `GET /v1/files/1 HTTP/1.1\r\n${AUTH}\r\nGET /v1/files/2 HTTP/1.1\r\n${AUTH}\r\n${garbage}`)
@@ -127,7 +127,7 @@ t.test('framing: bytes behind a request that are not a request are refused after
   t.strictSame(seen.map(({ line }) => line.slice(-1)), ['1', '2', '1', '2', '1', '2'])
 })
 
-t.test('framing: the absolute form counts as its path', async t => {
+t.test('framing: a request target in absolute form is routed by its path', async t => {
   const { seen, gateway } = await setUp(t)
   const answer = await rawRequest(
     gateway.url, `GET http://other.example/v1/files?a=1 HTTP/1.1\r\n${AUTH}Connection: close\r\n\r\n`,
@@ -150,7 +150,7 @@ for (const target of ['http://[/',
   })
 }
 
-t.test('hazard: doubled slashes are one path for the route and for the upstream', async t => {
+t.test('hazard: route and upstream get the same path if slashes are doubled', async t => {
   const { seen, gateway } = await setUp(t)
   await rawRequest(gateway.url, `GET //v1//files HTTP/1.1\r\n${AUTH}Connection: close\r\n\r\n`)
   t.equal(seen[0]?.line, 'GET /v1/files')
@@ -171,7 +171,7 @@ t.test('a request without Host is refused', async t => {
     'Connection: close\r\n\r\n'), /^HTTP\/1\.1 400 /)
 })
 
-t.test('a request with two Host headers is refused: other servers may read the first or the last', async t => {
+t.test('a request with two Host headers is refused', async t => {
   const { seen, gateway } = await setUp(t)
   for (const version of ['1.0', '1.1']) {
     t.match(await rawRequest(gateway.url, `GET /v1/files HTTP/${version}\r\n${AUTH}hOST: gateway\r\n` +
@@ -180,7 +180,7 @@ t.test('a request with two Host headers is refused: other servers may read the f
   t.equal(seen.length, 0)
 })
 
-t.test('an expectation that is not met gets 417', async t => {
+t.test('an unsupported Expect header gets 417', async t => {
   const { seen, gateway } = await setUp(t)
   t.match(await rawRequest(gateway.url, `GET /v1/files HTTP/1.1\r\n${AUTH}Expect: 200-ok\r\n` +
     'Connection: close\r\n\r\n'), /^HTTP\/1\.1 417 [^]*"code":"expectation_failed"/)

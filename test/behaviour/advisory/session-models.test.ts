@@ -47,7 +47,7 @@ const MESSAGES: Readonly<Record<string, (model: string) => object>> = {
 }
 
 for (const [what, message] of Object.entries(MESSAGES)) {
-  t.test(`${what} names a model`, async t => {
+  t.test(`${what}: a named model is checked against allow-list and budget`, async t => {
     for (const key of [LIMITED, BUDGET]) {
       const socket = await open(key)
       socket.send(JSON.stringify(message('dear')))
@@ -66,7 +66,7 @@ for (const [what, message] of Object.entries(MESSAGES)) {
   })
 }
 
-t.test('messages in fragments, and two at once', async t => {
+t.test('models in fragmented messages, and in two messages at once, are checked', async t => {
   const socket = await open(LIMITED)
   const text = JSON.stringify({ type: 'session.update', session: { model: 'dear' } })
   socket.send(text.slice(0, 20), { fin: false })

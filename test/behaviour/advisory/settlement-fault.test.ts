@@ -6,7 +6,7 @@ import type { Admission } from '../../../src/limits/types.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 import { startUpstream } from '../../support/upstream.ts'
 
-t.test('a fault of the gateway while an exchange is settled ends neither the process nor the next one', async t => {
+t.test('an internal error during a settlement ends neither the process nor the next request', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     req.resume()
     res.writeHead(200, { 'content-type': 'application/json' }).end('{}')

@@ -60,7 +60,7 @@ function rowOf(rows: ReadonlyMap<string, LedgerRow>, endpoint: string): LedgerRo
   return [...rows.values()].find(row => row.endpoint === endpoint && row.end !== 'refused')
 }
 
-t.test('a client leaves the stream of a background response: its cost is unknown', async t => {
+t.test('if a client disconnects from the stream of a background response, the cost is unknown', async t => {
   const { client, gateway, drain } = await setUp(t, 'wait', 'limits: { tokens_per_minute: 1000 }')
   const stream = await client.responses.create({ ...REQUEST, background: true })
   for await (const event of stream) if (event.type === 'response.output_text.delta') break
@@ -82,7 +82,7 @@ t.test('resuming the stream of a background response costs nothing', async t => 
   t.match(rowOf(await drain(), 'other'), { end: 'complete', source: 'none', costPico: 0n })
 })
 
-t.test('a client leaves before a background response begins: its cost is unknown', async t => {
+t.test('if a client disconnects before a background response begins, the cost is unknown', async t => {
   const asked = Promise.withResolvers<void>()
   const upstream = await startUpstream(t, req => void bodyOf(req).then(() => asked.resolve()))
   const { gateway, drain } = await openBooks(t, `
@@ -101,7 +101,7 @@ ${priced('m')}`)
   t.match(row, { end: 'client_gone', usage: { inputTokens: 4 }, costPico: null })
 })
 
-t.test('the stream of a background response breaks: its cost is unknown', async t => {
+t.test('if the stream of a background response breaks, the cost is unknown', async t => {
   const { client, drain } = await setUp(t, 'break')
   const stream = await client.responses.create({ ...REQUEST, background: true })
   await t.rejects(async () => {
@@ -111,7 +111,7 @@ t.test('the stream of a background response breaks: its cost is unknown', async 
   t.match(row, { end: 'upstream_cut', usage: { outputTokens: null }, costPico: null })
 })
 
-t.test('a whole stream of a background response costs what its usage says', async t => {
+t.test('a complete stream of a background response has the cost of its reported usage', async t => {
   const { client, drain } = await setUp(t, 'end')
   const stream = await client.responses.create({ ...REQUEST, background: true })
   for await (const _event of stream);
@@ -120,7 +120,7 @@ t.test('a whole stream of a background response costs what its usage says', asyn
   })
 })
 
-t.test('any other stream that a client leaves costs what arrived of it', async t => {
+t.test('a stream of a response that is not in the background costs what arrived before the client disconnected', async t => {
   const { client, gateway, drain } = await setUp(t, 'wait')
   const stream = await client.responses.create({ ...REQUEST, background: false })
   for await (const event of stream) if (event.type === 'response.output_text.delta') break

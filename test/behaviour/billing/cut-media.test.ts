@@ -43,7 +43,7 @@ function event(data: { readonly type: string }): string {
   return `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
-t.test('a client leaves half-way through an image', async t => {
+t.test('a client disconnects half-way through an image', async t => {
   const price = 'models: { m: { price: { input: 3, output_image: 15 } } }'
   const { client, gateway, drain } = await play(t, 'text/event-stream', event(PARTIAL), false, price)
   const stream = await client.images.generate({ ...ASKED, stream: true })
@@ -53,7 +53,7 @@ t.test('a client leaves half-way through an image', async t => {
   t.match(row, { end: 'client_gone', usage: { inputTokens: 3, outputTokens: null }, costPico: null })
 })
 
-t.test('a client leaves half-way through an image without stream: the reservation is charged', async t => {
+t.test('a client disconnects half-way through an image without stream: the reservation is charged', async t => {
   const half = `{"data":[{"b64_json":"${'A'.repeat(5_000)}`
   const limits = 'limits: { budget: { usd: 0.1, per: total } }\nbilling: { assumed_output: 5000 }'
   const { gateway, drain } = await play(t, 'application/json', half, false, `${PRICE}\n${limits}`)
@@ -121,7 +121,7 @@ for (const [what, delta] of [
   })
 }
 
-t.test('a whole response is cut inside an image: the rest of the image is not counted as text', async t => {
+t.test('a JSON response that is cut inside an image: the image is not counted as text', async t => {
   const half = '{"candidates":[{"content":{"parts":[{"inlineData":{"mimeType":"image/png","data":"'
     + 'iVBOR'.repeat(100_000)
   const { gateway, drain } = await play(t, 'application/json', half, true)
@@ -135,12 +135,12 @@ t.test('a whole response is cut inside an image: the rest of the image is not co
 })
 
 const HALVES = [
-  ['the first of two', `{"data":[{"b64_json":"${'A'.repeat(5_000)}`],
-  ['the second', `{"data":[{"b64_json":"AAAA"},{"b64_json":"${'A'.repeat(5_000)}`],
+  ['the first of two images', `{"data":[{"b64_json":"${'A'.repeat(5_000)}`],
+  ['the second image', `{"data":[{"b64_json":"AAAA"},{"b64_json":"${'A'.repeat(5_000)}`],
 ] as const
 
 for (const [which, half] of HALVES) {
-  t.test(`pictures that are paid for one by one, and break off in ${which}: all were made`, async t => {
+  t.test(`images with a price per image: a response cut in ${which} has an unknown cost`, async t => {
     const price = 'models: { m: { price: { per_image: 1 } } }'
     const { gateway, drain } = await play(t, 'application/json', half, true, price)
     const answer = await fetch(`${gateway.url}/v1/images/generations`, {
@@ -153,7 +153,7 @@ for (const [which, half] of HALVES) {
   })
 }
 
-t.test('sound that is all a model says, and has a price of its own', async t => {
+t.test('a cut response with audio only and a price for audio output has an unknown cost', async t => {
   const chunk = { candidates: [{ content: { parts: [PICTURE] } }], usageMetadata: PROMPT }
   const said = `data: ${JSON.stringify(chunk)}\n\n`
   const price = 'models: { m: { price: { input: 3, output_audio: 15 } } }'

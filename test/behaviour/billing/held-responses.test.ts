@@ -70,7 +70,7 @@ async function startWithheld(t: Test, size: number) {
   }
 }
 
-t.test('large responses use memory while they are kept, and pass unread without memory', async t => {
+t.test('large responses count as memory while they are kept, and are forwarded unread if no memory is free', async t => {
   const upstream = await startWithheld(t, MB)
   const gateway = await start(t, upstream.url)
   const asked = await Promise.all(Array.from({ length: 8 }, () => ask(gateway.url, upstream.size)))
@@ -124,7 +124,7 @@ for (const [how, end] of [
   ['whose client leaves', (req: http.ClientRequest) => req.destroy()],
   ['that is cut by the upstream', (_req: http.ClientRequest, res: http.ServerResponse) => res.destroy()],
 ] as const) {
-  t.test(`the memory of a response ${how} is free again`, async t => {
+  t.test(`the memory of a response ${how} is released`, async t => {
     const upstream = await startWithheld(t, MB)
     const gateway = await start(t, upstream.url)
     const { req, came } = await ask(gateway.url, upstream.size)

@@ -35,7 +35,7 @@ async function heldBytes(url: string): Promise<number> {
 }
 
 for (const { what, route, stream, type, answer, paid, source } of ANSWERS) {
-  t.test(`${what}: a client that leaves pays for what arrived`, async t => {
+  t.test(`${what}: a client that disconnects pays for the part that has arrived`, async t => {
     const upstream = await startUpstream(t, (req, res) => {
       void bodyOf(req).then(() => {
         res.writeHead(200, { 'content-type': type }).write(answer)
@@ -61,7 +61,7 @@ ${priced('m')}`)
   })
 }
 
-t.test('a client that disconnected from a stream can ask again at once, while it is still being counted', async t => {
+t.test('a client that disconnects can send a request while the tokens of its last stream are counted', async t => {
   const left = Promise.withResolvers<void>()
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
@@ -89,7 +89,7 @@ ${priced('m')}`)
   again.abort()
 })
 
-t.test('a client that leaves while the body of a refusal arrives pays nothing', async t => {
+t.test('a client that disconnects while the body of a refusal arrives pays nothing', async t => {
   const refusal = `{"error":{"message":"${'too many '.repeat(200)}`
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
@@ -113,7 +113,7 @@ ${priced('m', 'n')}`)
   t.match(row, { end: 'client_gone', source: 'none', costPico: 0n })
 })
 
-t.test('a client that leaves at an error in the stream pays nothing', async t => {
+t.test('a client that disconnects at an error in the stream pays nothing', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
       res.writeHead(200, { 'content-type': 'text/event-stream' })

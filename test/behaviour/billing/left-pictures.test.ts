@@ -6,7 +6,7 @@ import { openBooks } from './books.ts'
 /** More than the buffers of a connection take. */
 const PICTURE = 'A'.repeat(12_000_000)
 
-t.test('a client that leaves while it downloads pictures pays for all of them, since all were made', async t => {
+t.test('a client that disconnects while it downloads images pays for all images', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
       res.writeHead(200, { 'content-type': 'application/json' })

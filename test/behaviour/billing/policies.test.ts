@@ -60,7 +60,7 @@ ${priced('m')}`)
 }
 
 for (const abandoned of ['prompt', 'none'] as const) {
-  t.test(`a client leaves before any response, where that costs: ${abandoned}`, async t => {
+  t.test(`a client that disconnects before any response, with billing.abandoned: ${abandoned}`, async t => {
     const reached = Promise.withResolvers<void>()
     const upstream = await startWireUpstream(t, async wire => {
       await wire.request()
@@ -112,7 +112,7 @@ const IDLE: Record<string, { https?: boolean, play(wire: Wire, leave: () => void
   },
 }
 for (const [when, { https, play }] of Object.entries(IDLE)) {
-  t.test(`a client that leaves ${when} pays nothing`, async t => {
+  t.test(`a client that disconnects ${when} pays nothing`, async t => {
     const moment = Promise.withResolvers<void>()
     const upstream = await startWireUpstream(t, wire => play(wire, moment.resolve))
     const url = https ? upstream.url.replace('http:', 'https:') : upstream.url
@@ -133,7 +133,7 @@ ${priced('m')}`)
   })
 }
 
-t.test('the response to a limited key says what remains, and a failed attempt costs nothing', async t => {
+t.test('the response to a limited key has the remaining limits, and a failed attempt costs nothing', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.socket.destroy()
@@ -183,7 +183,7 @@ limits: { tokens_per_minute: 1000 }`)
   }
 })
 
-t.test('traffic goes on where the ledger is of another program, and log and status say so', async t => {
+t.test('if the ledger file belongs to another program, requests are served, and log and status report the error', async t => {
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(200, { 'content-type': 'application/json' }).end('{"choices":[]}')
   })
@@ -210,7 +210,7 @@ ledger: { file: ${JSON.stringify(file)} }`)
   t.match(await (await fetch(`${gateway.url}/api/status`)).json(), { success: true, ledger: { healthy: false, error: /^foreign$/ } })
 })
 
-t.test('the status says that the ledger works, or that there is none', async t => {
+t.test('the status shows whether the ledger works or is missing', async t => {
   const CONFIG = 'upstreams: { demo: { simulator: true } }\nroutes: [{ to: demo }]\n'
   for (const [more, expected] of [
     [`ledger: { file: ${JSON.stringify(`${t.testdir({})}/l.db`)} }`,

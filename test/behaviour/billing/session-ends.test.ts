@@ -81,7 +81,7 @@ const CLIENT_ENDS: Record<string, Play['end']> = {
 for (const compressed of [false, true]) {
   const how = compressed ? 'compressed' : 'plain'
   for (const [what, end] of Object.entries(UPSTREAM_ENDS)) {
-    t.test(`an upstream that ${what} in mid-response has cut it: ${how}`, async t => {
+    t.test(`an upstream that ${what} in mid-response is recorded as upstream_cut: ${how}`, async t => {
       const { row, line } = await ended(t, { said: [CREATED, DELTA], end, compressed })
       t.match(row, {
         end: 'upstream_cut', error: 'upstream_cut', status: 101, source: 'estimated',
@@ -92,7 +92,7 @@ for (const compressed of [false, true]) {
     })
   }
   for (const [what, end] of Object.entries(CLIENT_ENDS)) {
-    t.test(`a client that ${what} in mid-response has left: ${how}`, async t => {
+    t.test(`a client that ${what} in mid-response is recorded as client_gone: ${how}`, async t => {
       const { row, line } = await ended(t, { said: [CREATED, DELTA], end, compressed })
       t.match(row, {
         end: 'client_gone', error: 'client_gone', status: 101, source: 'estimated',
@@ -104,7 +104,7 @@ for (const compressed of [false, true]) {
 }
 
 for (const [by, ends] of [['upstream', UPSTREAM_ENDS], ['client', CLIENT_ENDS]] as const) {
-  t.test(`what ends by its ${by} between two responses is complete`, async t => {
+  t.test(`a session that the ${by} ends between two responses is complete`, async t => {
     for (const end of Object.values(ends)) {
       const { row } = await ended(t, { said: [CREATED, DELTA, COMPLETED], end })
       t.match(row, {
@@ -115,7 +115,7 @@ for (const [by, ends] of [['upstream', UPSTREAM_ENDS], ['client', CLIENT_ENDS]] 
   })
 }
 
-t.test('a request without a response: costs nothing if the upstream closes, and by the policy if the client does', async t => {
+t.test('a request without a response costs nothing if the upstream closes, and billing.abandoned applies if the client closes', async t => {
   const { 'closes without a goodbye': dies } = UPSTREAM_ENDS as { [name: string]: Play['end'] }
   const { 'closes without a goodbye': leaves } = CLIENT_ENDS as { [name: string]: Play['end'] }
   const cut = await ended(t, { said: [], end: dies as Play['end'] })
@@ -145,7 +145,7 @@ t.test('without lane names, a response belongs to the lane of its request', asyn
   }
 })
 
-t.test('with lane names, an error without one belongs to a response that has not begun', async t => {
+t.test('with lane names, an error without a lane name belongs to a response that has not begun', async t => {
   const inLane = { stream_id: 'b' }
   const { row } = await ended(t, {
     said: [{ ...CREATED, ...inLane }, { ...DELTA, ...inLane }, { type: 'error' }, { ...COMPLETED, ...inLane }],
@@ -154,7 +154,7 @@ t.test('with lane names, an error without one belongs to a response that has not
   t.match(row, { end: 'complete', source: 'reported', usage: { inputTokens: 10, outputTokens: 4 } })
 })
 
-t.test('a realtime session: what the upstream sent is counted', async t => {
+t.test('a realtime session: the output before a cut is counted', async t => {
   const said = [{ type: 'response.created', response: {} }, DELTA]
   const path = '/v1/realtime?model=m'
   for (const end of Object.values(UPSTREAM_ENDS)) {
@@ -179,7 +179,7 @@ t.test('a realtime session: simultaneous responses are kept apart', async t => {
   t.match(whole.row, { end: 'complete', source: 'reported', usage: { inputTokens: 200, outputTokens: 40 } })
 })
 
-t.test('a realtime session: an upstream that does not name the response in each event', async t => {
+t.test('a realtime session: events without a response ID belong to the running response', async t => {
   const path = '/v1/realtime?model=m'
   const end = UPSTREAM_ENDS['is reset'] as Play['end']
   const [created, delta] = inResponse('a')
@@ -203,7 +203,7 @@ const SPEECH = [
 const ANSWER = item('3', { role: 'assistant', content: [{ type: 'output_text', text: 'Hello, hello, hello.' }] })
 const DONE = { type: 'response.done', response: { usage: { input_tokens: 100, output_tokens: 20 } } }
 
-t.test('a realtime session: the input of a broken response is what the upstream reported', async t => {
+t.test('a realtime session: the input of a broken response is estimated from the session so far', async t => {
   const broke = [{ type: 'response.created', response: {} }, DELTA]
   const plays = [
     // 22 bytes and 14 of the settings, 23 of the text: each rounded up.
@@ -226,7 +226,7 @@ t.test('a realtime session: the input of a broken response is what the upstream 
   }
 })
 
-t.test('a realtime session: a response without figures, or without output, has no input', async t => {
+t.test('a realtime session: a failed response without usage has no input tokens, and a cut before output costs nothing', async t => {
   const path = '/v1/realtime?model=m'
   const end = UPSTREAM_ENDS['is reset'] as Play['end']
   const failed = { type: 'response.done', response: { status: 'failed', usage: null } }

@@ -197,7 +197,7 @@ function bodyFor({ path, stream }: Kind): string {
   return JSON.stringify({ model: 'm', stream, messages, input: 'hello', max_tokens: 10 })
 }
 
-t.test("the ledger's sums are those of the upstream", async t => {
+t.test("the sums of the ledger equal the sums of the upstream", async t => {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
       const free = FREE[String(req.headers['x-free'])]
@@ -260,7 +260,7 @@ ${priced('m')}`)
   t.equal([...rows.values()].reduce((total, { costPico }) => total + (costPico ?? 0n), 0n), sum)
 })
 
-t.test('impossible figures are replaced by counts, and never billed', async t => {
+t.test('impossible usage from the upstream is replaced by estimates, and never billed', async t => {
   const nonsense = [-5, 1e21, '250', 1.5, null, undefined, {}, []]
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {

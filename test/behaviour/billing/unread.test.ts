@@ -32,7 +32,7 @@ async function ask({ gateway }: Books): Promise<number> {
 }
 
 for (const limit of ['tokens_per_minute: 1000', 'budget: { usd: 0.02, per: total }']) {
-  t.test(`a response that passes unread has an unknown cost, and its reservation is charged: ${limit}`, async t => {
+  t.test(`a response that is forwarded unread has an unknown cost, and its reservation is charged: ${limit}`, async t => {
     const books = await setUp(t, `limits: { ${limit} }\n${priced('m')}`)
     t.equal(await ask(books), 200)
     await books.gateway.waitForLog(line => line.msg === 'exchange')
@@ -42,7 +42,7 @@ for (const limit of ['tokens_per_minute: 1000', 'budget: { usd: 0.02, per: total
   })
 }
 
-t.test('with a price per request alone, the cost of an unread response is known', async t => {
+t.test('if the price is per request only, the cost of an unread response is known', async t => {
   const books = await setUp(t, 'models: { m: { price: { per_request: 0.5 } } }')
   t.equal(await ask(books), 200)
   const [row] = [...(await books.close()).values()]
@@ -55,7 +55,7 @@ for (const [verb, query, headers] of [
   ['generateContent', '', { 'x-goog-fieldmask': 'candidates' }],
   ['streamGenerateContent', '?alt=sse&fields=candidates.content', {}],
 ] as const) {
-  t.test(`a response without usage because the mask left it out: ${verb}${query}`, async t => {
+  t.test(`the field mask excludes the usage: ${verb}${query}`, async t => {
     const part = '{"candidates":[{"content":{"parts":[{"text":"hi"}]}}]}'
     const isStream = verb === 'streamGenerateContent'
     const upstream = await startUpstream(t, (req, res) => {
@@ -83,7 +83,7 @@ ${priced('m')}`)
   })
 }
 
-t.test('a response is read if its mask includes the usage', async t => {
+t.test('the usage is read if the field mask includes it', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => res.setHeader('content-type', 'application/json').end(
       '{"candidates":[{"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}],'
@@ -123,8 +123,8 @@ for (const [path, query, headers, isIgnored] of [
 ] as const) {
   for (const stream of path.includes('openai') ? [false, true] : [path.includes('stream')]) {
     const what = `${path}${query}${stream ? ', streamed' : ''}`
-    const told = isIgnored ? 'ignored: the usage that is there is' : 'not: nothing is'
-    t.test(`a mask that is ${told} read: ${what}`, async t => {
+    const told = isIgnored ? 'ignores a field mask: the usage is' : 'applies a field mask: no usage is'
+    t.test(`the upstream ${told} read: ${what}`, async t => {
       const upstream = await startUpstream(t, (req, res) => {
         void bodyOf(req).then(() => {
           const [part, usage] = path.includes('chat') ? [CHAT, CHAT_USAGE] : [PART, PART_USAGE]

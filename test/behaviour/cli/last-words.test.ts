@@ -30,7 +30,7 @@ function logAt(t: Test) {
   return { lines, written: () => readFileSync(path, 'utf8') }
 }
 
-t.test('last words are there when they are said, whatever else is being done', async t => {
+t.test('flushSync writes all lines even if all threads are busy', async t => {
   const { lines, written } = logAt(t)
   void keepThreadsBusy(t)
   lines.write('the last\n')
@@ -38,7 +38,7 @@ t.test('last words are there when they are said, whatever else is being done', a
   t.equal(written(), 'the last\n')
 })
 
-t.test('last words do not replace what is being written: nothing is lost or said twice', async t => {
+t.test('flushSync during a running write neither loses nor repeats a line', async t => {
   const { lines, written } = logAt(t)
   const busy = keepThreadsBusy(t)
   const numbers = Array.from({ length: 400 }, (_, i) => String(i))
@@ -51,7 +51,7 @@ t.test('last words do not replace what is being written: nothing is lost or said
   t.same(said.toSorted((a, b) => a - b), numbers.map(Number))
 })
 
-t.test('a process whose last words nobody can take ends all the same', async t => {
+t.test('a process whose log is on a full disk still exits', async t => {
   const program = `
     const { LogDestination } = await import(${JSON.stringify(MODULE.href)})
     const lines = new LogDestination(1)
@@ -68,7 +68,7 @@ t.test('a process whose last words nobody can take ends all the same', async t =
   t.equal(status, 3, 'on a full disk')
 })
 
-t.test('workers whose log nobody reads end at the signal', { skip: linux }, async t => {
+t.test('workers whose log is a full pipe exit on SIGTERM', { skip: linux }, async t => {
   const dir = t.testdir({
     'gateway.yaml': `
 server: { listen: 127.0.0.1:0, workers: 2 }

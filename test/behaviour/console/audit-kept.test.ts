@@ -20,7 +20,7 @@ t.test('endless logins and logouts do not fill the disk', async t => {
   }
 })
 
-t.test('entries of key holders and unknown users displace no entry of an administrator', async t => {
+t.test('audit events of key holders and unknown users displace no audit event of an administrator', async t => {
   const db = new DatabaseSync(':memory:')
   t.teardown(() => db.close())
   db.exec(AUDIT_SCHEMA)

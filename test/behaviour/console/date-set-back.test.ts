@@ -20,7 +20,7 @@ t.test('after the date is set back, earlier failed logins do not lock a user out
   t.end()
 })
 
-t.test('after the date is set back, a session that was used later ends', t => {
+t.test('after the date is set back, a session whose last use lies in the future ends', t => {
   const db = openConsoleFile(null)
   t.teardown(() => db.close())
   const sessions = new SessionTable(db)
@@ -32,7 +32,7 @@ t.test('after the date is set back, a session that was used later ends', t => {
   t.end()
 })
 
-t.test('after the date is set back, later sessions do not count for a user', t => {
+t.test('after the date is set back, sessions from the future do not count for a user', t => {
   const db = openConsoleFile(null)
   t.teardown(() => db.close())
   const sessions = new SessionTable(db)

@@ -4,7 +4,7 @@ import { PASSWORD, SECOND_KEY, YAML, startConsole } from './console.ts'
 
 interface Models { readonly models: { readonly name: string }[] }
 
-t.test('a key holder does not see names that only upstreams use for models', async t => {
+t.test('a key holder does not see the model names of upstreams', async t => {
   const yaml = YAML
     .replace('model: "other*", to: sim', 'model: smart, to: { upstream: sim, model: up-model-x }')
     .replace('models: {', 'models: { up-model-x: { price: { input: 1, output: 2 } },')

@@ -8,7 +8,7 @@ import { KEY } from '../../support/gateway.ts'
 import { PASSWORD, cheapHash } from '../../support/operator.ts'
 import { Browser } from './console.ts'
 
-t.test('every worker shows each reload once, with who asked for it', async t => {
+t.test('every worker shows each reload once, with the user who requested the reload', async t => {
   // A socket's path has to be short.
   const dir = mkdtempSync(join(tmpdir(), 'reloads-'))
   t.teardown(() => rmSync(dir, { recursive: true }))

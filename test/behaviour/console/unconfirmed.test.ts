@@ -3,7 +3,7 @@ import t from 'tap'
 import { KeyReader } from '../../../src/auth/key-reader.ts'
 import { PASSWORD, startConsole } from './console.ts'
 
-t.test('a block that a gateway has not confirmed stays unconfirmed when it is repeated', async t => {
+t.test('a block of a key that a gateway has not confirmed stays unconfirmed when the block is repeated', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login({ name: 'ops', password: PASSWORD })
   // As a gateway that hangs: it holds the state of before.

@@ -63,7 +63,7 @@ for (const [name, route] of Object.entries(ROUTES)) {
   }
 }
 
-t.test('in pieces', async t => {
+t.test('in an error that arrives in pieces', async t => {
   const { ask } = await start(t, async res => {
     res.writeHead(400)
     for (const byte of LEAK) {
@@ -75,14 +75,14 @@ t.test('in pieces', async t => {
   t.equal((await ask()).text, MASKED)
 })
 
-t.test('compressed', async t => {
+t.test('in a compressed error', async t => {
   const { ask } = await start(t, res => res.writeHead(400, { 'content-encoding': 'gzip' }).end(gzipSync(LEAK)))
   const { headers, text } = await ask()
   t.equal(text, MASKED)
   t.equal(headers.get('content-encoding'), null)
 })
 
-t.test('translated', async t => {
+t.test('in a translated error', async t => {
   const error = JSON.stringify({ type: 'error', error: { type: 'invalid_request_error', message: `no ${SECRET}` } })
   const { url } = await startUpstream(t, async (req, res) => {
     await bodyOf(req)
@@ -112,7 +112,7 @@ t.test('in the refusal of a WebSocket', async t => {
   t.notMatch(await promise, SECRET)
 })
 
-t.test('in a header of a success; its body passes untouched', async t => {
+t.test('in a header of a successful response, whose body is forwarded unchanged', async t => {
   const body = JSON.stringify({ choices: [], text: SECRET })
   const { ask } = await start(t, res => res.writeHead(200, { 'x-echo': SECRET }).end(body))
   const { headers, text } = await ask()

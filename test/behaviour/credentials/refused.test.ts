@@ -61,7 +61,7 @@ function errors({ logged }: TestGateway): readonly unknown[] {
   return logged.filter(({ level }) => level === 50).map(({ msg }) => msg)
 }
 
-t.test('a refused credential is sent once, and the log says so once', async t => {
+t.test('a refused credential is sent once, and logged once', async t => {
   const { url, seen } = await startProvider(t)
   const gateway = await startTestGateway(t, configuration(url, DEAD))
   for (let n = 0; n < 30; n++) t.equal(await ask(gateway), 502)
@@ -70,14 +70,14 @@ t.test('a refused credential is sent once, and the log says so once', async t =>
   t.equal(gateway.logged.filter(({ msg, error }) => msg === 'exchange' && error === 'upstream_rejected_key').length, 30)
 })
 
-t.test('for requests at the same time the log says so once', async t => {
+t.test('a credential that several simultaneous requests find refused is logged once', async t => {
   const { url } = await startProvider(t)
   const gateway = await startTestGateway(t, configuration(url, DEAD))
   t.strictSame(await Promise.all(Array.from({ length: 10 }, () => ask(gateway))), Array(10).fill(502))
   t.strictSame(errors(gateway), [REFUSED])
 })
 
-t.test('another model and another endpoint are still asked: their refusal may have another reason', async t => {
+t.test('a credential refused for one model is still sent for other models and endpoints', async t => {
   const { url, seen } = await startProvider(t)
   const gateway = await startTestGateway(t, configuration(url, DEAD))
   for (let n = 0; n < 2; n++) {
@@ -88,7 +88,7 @@ t.test('another model and another endpoint are still asked: their refusal may ha
   t.equal(seen.length, 3)
 })
 
-t.test('the other targets of the route are tried', async t => {
+t.test('after a refused credential the other targets of the route are tried', async t => {
   const { url, seen } = await startProvider(t)
   const gateway = await startTestGateway(t, configuration(url, DEAD, '[{ to: [up, other], strategy: ordered }]'))
   for (let n = 0; n < 5; n++) t.equal(await ask(gateway), 200)
@@ -96,7 +96,7 @@ t.test('the other targets of the route are tried', async t => {
   t.equal(seen.filter(each => each.startsWith(GOOD)).length, 5)
 })
 
-t.test('after a reload with another credential the upstream is asked at once, otherwise not', async t => {
+t.test('after a reload the upstream is asked at once only if its credential changed', async t => {
   const { url, seen } = await startProvider(t)
   const gateway = await startTestGateway(t, configuration(url, DEAD))
   t.equal(await ask(gateway), 502)
@@ -121,7 +121,7 @@ t.test('after a change of the secret file the upstream is asked at once', async 
   t.equal(await ask(gateway), 200)
 })
 
-t.test('after 403 the upstream is asked each time: it may refuse the request, not the credential', async t => {
+t.test('a 403 does not stop further requests, because the upstream may have refused the prompt', async t => {
   const { url, seen } = await startProvider(t, 403)
   const gateway = await startTestGateway(t, configuration(url, DEAD))
   for (let n = 0; n < 3; n++) t.equal(await ask(gateway), 502)
@@ -141,7 +141,7 @@ t.test('a WebSocket with a refused credential is not opened again', async t => {
   t.strictSame(errors(gateway), [REFUSED])
 })
 
-t.test('a refusal that one client causes does not concern the others', async t => {
+t.test('a refusal that one client causes does not affect other clients', async t => {
   const { url, seen } = await startProvider(t)
   const gateway = await startTestGateway(t, `${configuration(url, DEAD)}keys:
   - { name: a, key: ${KEY} }
@@ -160,7 +160,7 @@ t.test('a refusal that one client causes does not concern the others', async t =
   t.strictSame(errors(gateway), [REFUSED], 'one line is logged')
 })
 
-t.test('a client that chooses a wrong account disables no credential of a pool, and opens no circuit', async t => {
+t.test('a wrong account chosen by a client neither disables a pooled credential nor opens a circuit', async t => {
   const credentials: string[] = []
   const { url } = await startUpstream(t, async (req, res) => {
     credentials.push(String(req.headers.authorization))

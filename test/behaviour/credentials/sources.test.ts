@@ -8,7 +8,7 @@ import { KEY, startTestGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 
-t.test('a secret in a file is sent, as bearer or in any header, and the client\'s own is not', async t => {
+t.test('a secret from a file replaces the client\'s key, as bearer token or in any header', async t => {
   const folder = folderWith(t, { bearer: 'sk-file\n', value: 'sk-value' })
   const { gateway, seen } = await start(t, `
   bearer: { url: URL, auth: { bearer: { file: ${folder}/bearer } } }
@@ -23,7 +23,7 @@ t.test('a secret in a file is sent, as bearer or in any header, and the client\'
   t.match(seen[1], { authorization: undefined, 'x-api-key': 'sk-value' })
 })
 
-t.test('after a change of the file the request is sent again with the new secret, and the client sees nothing', async t => {
+t.test('after 401, if the secret file has changed, the request is sent again without an error for the client', async t => {
   const folder = folderWith(t, { key: 'sk-old' })
   const file = join(folder, 'key')
   const { gateway, seen, accept } = await start(t, `
@@ -57,7 +57,7 @@ t.test('a command is run once for all requests that wait, and once more after a 
   t.ok(runs(folder) <= 3, 'a credential that is always refused does not run the command for each request')
 })
 
-t.test('a source that fails makes the target fail: the next target responds', async t => {
+t.test('if the source of a credential fails, the next target responds', async t => {
   const { gateway } = await start(t, `
   broken: { url: URL, auth: { bearer: { command: [sh, -c, "echo sk-secret; exit 7"] } } }
   up: { url: URL, auth: { bearer: sk-static } }
@@ -71,7 +71,7 @@ t.test('a source that fails makes the target fail: the next target responds', as
   t.match(gateway.logged.find(({ level }) => level === 50), { upstream: 'broken', msg: 'credentials: the command ended with exit code 7' })
 })
 
-t.test('without another target the client gets an error that says nothing of the source', async t => {
+t.test('if the source fails and no other target exists, the client gets an error without details of the source', async t => {
   const { gateway, seen } = await start(t, `
   up: { url: URL, auth: { bearer: { file: /does/not/exist } } }
 `)
@@ -96,7 +96,7 @@ t.test('a client that leaves while its credential is fetched ends the request', 
   t.equal(seen.length, 0)
 })
 
-t.test('a WebSocket is opened with the credential, and again with a new one after a 401', async t => {
+t.test('a WebSocket handshake is repeated with a new credential after a 401', async t => {
   const folder = folderWith(t, { key: 'sk-old' })
   const seen: (string | undefined)[] = []
   const upstream = await startUpstream(t, (_req, res) => res.writeHead(404).end())
@@ -124,7 +124,7 @@ routes: [{ to: up }]
   socket.close()
 })
 
-t.test('a reload that does not change auth keeps the credential, and one that does replaces it', async t => {
+t.test('a reload keeps the credential if auth is unchanged, and replaces it otherwise', async t => {
   const folder = folderWith(t, { runs: '', secret: 'sk-1', 'print.sh': '#!/bin/sh\ncd "$(dirname "$0")"; echo run >> runs; cat secret\n' })
   chmodSync(join(folder, 'print.sh'), 0o755)
   const { gateway, seen, yaml } = await start(t, `

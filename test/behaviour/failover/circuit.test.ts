@@ -17,7 +17,7 @@ everyWay(t, 'a dead upstream is not hammered', async (t, dialect, stream) => {
   t.ok(dead.simulator.stats.requests <= 5 + probes, `it was asked ${dead.simulator.stats.requests} times`)
 })
 
-t.test('a dead upstream is not hammered by many requests at once', async t => {
+t.test('many requests at once send few attempts to a dead upstream', async t => {
   const dead = await start(t)
   const { url } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(dead.url, url, 'sim,status=503', 'sim'))
@@ -44,7 +44,7 @@ t.test('a recovered primary takes traffic again within seconds', async t => {
   for (let n = 0; n < 5; n++) t.equal(await served(), 'a')
 })
 
-t.test('an upstream whose error asks for a pause gets one, though it still responds to an earlier request', async t => {
+t.test('an upstream whose error asks for a pause gets a pause, even if an earlier request succeeds later', async t => {
   const early = Promise.withResolvers<() => void>()
   let asked = 0
   const primary = await startUpstream(t, (_req, res) => {
@@ -80,14 +80,14 @@ for (const [fault, streams] of [
   }, [...streams])
 }
 
-t.test('when all circuits are open, the targets are asked all the same', async t => {
+t.test('when all circuits are open, the targets are still asked', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,status=500', 'sim,status=503'))
   for (let n = 0; n < 8; n++) t.ok((await ask(gateway, CHAT!)).status >= 500)
   t.equal(simulator.stats.requests, 16)
 })
 
-t.test('retries do not multiply an outage: once the circuit is open, each request asks once', async t => {
+t.test('once the circuit is open, each request makes one attempt', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" } }
@@ -109,14 +109,14 @@ everyWay(t, 'streams that are cut in the middle count', async (t, dialect) => {
   t.match(await ask(gateway, dialect, { stream: true }), { whole: true, text: WORDS })
 }, [true])
 
-t.test('an upstream whose error asks for a pause gets one', async t => {
+t.test('an upstream whose error asks for a pause gets a pause', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,status=429,retry_after=30', 'sim'))
   for (let n = 0; n < 4; n++) t.equal((await ask(gateway, CHAT!)).status, 200)
   t.equal(simulator.stats.requests, 5)
 })
 
-t.test('an upstream that asks for a pause in a body gets one, even without another attempt', async t => {
+t.test('an upstream that asks for a pause in an error body gets a pause, even without another attempt', async t => {
   const retryInfo = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', 'retryDelay': '30s' }
   let asked = 0
   const primary = await startUpstream(t, (_req, res) => {
@@ -158,7 +158,7 @@ routes: [{ to: a, retries: 0 }]
   t.match(await candidatesOf(gateway), Array.from({ length: 3 }, () => ({ circuit: 'closed', in_flight: 0 })))
 })
 
-t.test('the circuit of an upstream whose streams always break opens, though others continue them', async t => {
+t.test('the circuit of an upstream whose streams always break opens, even if other upstreams continue the streams', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" }, b: { url: "${url}" } }
@@ -172,7 +172,7 @@ routes: [{ to: [{ upstream: a, model: "sim,close_after=6" }, { upstream: b, mode
   }
 })
 
-t.test('a client that leaves in mid-response does not reset the count of failures', async t => {
+t.test('a client that disconnects in mid-response does not reset the failure count of the upstream', async t => {
   const head = Promise.withResolvers<void>()
   let asked = 0
   const upstream = await startUpstream(t, (_req, res) => {
@@ -219,7 +219,7 @@ routes: [{ to: [a, { upstream: b, model: sim }] }]
   t.equal(well.headers.get('x-gateway-upstream'), 'a')
 })
 
-t.test('affinity: one key, one target; one session, one target', async t => {
+t.test('with affinity, requests of one key or one session go to one target', async t => {
   const { url } = await start(t)
   const targets = 'to: [{ upstream: a, model: sim }, { upstream: b, model: sim }], strategy: weighted'
   const gateway = await startTestGateway(t, `

@@ -71,19 +71,19 @@ for (const shown of ['summarized', 'omitted'] as const) {
   })
 }
 
-t.test('between complete thinking and the first word, the text alone is requested', async t => {
+t.test('a stream that breaks between thinking and text is continued with a request for the text only', async t => {
   const { message, bodies } = await ask(t, 'close_after=13')
   t.match(message, { content: [{ type: 'thinking', signature: /./ }, { type: 'text', text: WORDS }] })
   t.match(bodies, [{ thinking: { type: 'disabled' }, messages: { length: 1 } }])
 })
 
-t.test('before any block, all of the response is requested, with its thinking', async t => {
+t.test('a stream that breaks before any block is restarted, including thinking', async t => {
   const { message, bodies } = await ask(t, 'error_event_after=1')
   t.match(message, { content: [{ type: 'thinking', signature: /./ }, { type: 'text', text: WORDS }] })
   t.match(bodies, [{ thinking: REQUEST.thinking, max_tokens: REQUEST.max_tokens, messages: { length: 1 } }])
 })
 
-t.test('inside of thinking the stream is not continued', async t => {
+t.test('a stream that breaks inside thinking is not continued', async t => {
   const { message, bodies, gateway } = await ask(t, 'close_after=7')
   t.ok(message instanceof Error)
   t.equal(bodies.length, 0)

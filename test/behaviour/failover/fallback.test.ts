@@ -69,7 +69,7 @@ everyWay(t, 'without a fault the first responds, and the second is not asked', a
   t.equal(simulator.stats.requests, 1)
 })
 
-t.test('the next candidate is asked although the body of an error does not arrive', async t => {
+t.test('the next candidate is asked even if the body of an error does not arrive', async t => {
   const first = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.send('HTTP/1.1 503 Busy\r\nContent-Length: 9\r\n\r\n{')

@@ -16,7 +16,7 @@ const ANSWER = [
 ].map(event).join('')
 const ROLE = 'data: {"id":"1","choices":[{"index":0,"delta":{"role":"assistant"},"finish_reason":null}]}\n\n'
 
-t.test('a client that leaves when the first target has begun without content pays for both prompts', async t => {
+t.test('a client that disconnects before any content of the first target pays for the prompts of both attempts', async t => {
   const { first, second, books, gateway } = await startPair(t, { after: '200ms' })
   const leaving = new AbortController()
   const asking = ask(gateway, CHAT, { stream: true, signal: leaving.signal })
@@ -33,7 +33,7 @@ t.test('a client that leaves when the first target has begun without content pay
   t.equal(row.usage.inputTokens, (prompts[0] ?? 0) + (prompts[1] ?? 0))
 })
 
-t.test('a client that leaves after the second target has refused pays for the prompt of the first', async t => {
+t.test('a client that disconnects after the second target has refused pays for the prompt of the first target', async t => {
   const { first, second, books, gateway } = await startPair(t)
   const leaving = new AbortController()
   const asking = ask(gateway, CHAT, { stream: true, signal: leaving.signal })
@@ -62,7 +62,7 @@ t.test('an attempt that is cancelled while its refusal arrives is not billed', a
   t.equal(row.costPico, costOf({ input: 10, output: 2 }))
 })
 
-t.test('a cancelled attempt costs what its upstream has reported of its input', async t => {
+t.test('a cancelled attempt costs the input that its upstream has reported', async t => {
   const [, MESSAGES] = DIALECTS as [Dialect, Dialect]
   for (const abandoned of ['prompt', 'none']) {
     const { first, second, books, gateway } = await startPair(t, { after: '200ms', more: `billing: { abandoned: ${abandoned} }` })
@@ -77,7 +77,7 @@ t.test('a cancelled attempt costs what its upstream has reported of its input', 
   }
 })
 
-t.test('a cancelled attempt costs what the service tier costs that its upstream has reported', async t => {
+t.test('a cancelled attempt has the price of the service tier that its upstream has reported', async t => {
   const [, MESSAGES] = DIALECTS as [Dialect, Dialect]
   const { first, second, books, gateway } = await startPair(t, { after: '200ms', models: `models:
   one: { price: { input: 3, output: 15, service_tiers: { priority: { input: 6, output: 30 } } } }
@@ -92,7 +92,7 @@ t.test('a cancelled attempt costs what the service tier costs that its upstream 
   t.equal(row.costPico, 2n * costOf({ input: 100, output: 0 }) + costOf({ input: 10, output: 2 }))
 })
 
-t.test('a timeout of the whole request bills neither of two attempts that were silent', async t => {
+t.test('if a request with two silent attempts reaches timeouts.total, neither attempt is billed', async t => {
   const { first, second, books, gateway } = await startPair(t, { route: ', timeouts: { total: 1s }' })
   const asking = ask(gateway, CHAT, { stream: true })
   await Promise.all([first.asked.promise, second.asked.promise])
@@ -100,7 +100,7 @@ t.test('a timeout of the whole request bills neither of two attempts that were s
   t.match(await onlyRow(books.drain()), { end: 'timeout', usage: { inputTokens: null }, costPico: 0n })
 })
 
-t.test('billing.abandoned: none leaves the rest of the tokens of the target that responds', async t => {
+t.test('with billing.abandoned: none, the target that responds releases its unused reserved tokens', async t => {
   const { first, second, gateway } = await startPair(t, {
     more: 'billing: { abandoned: none }', secondUpstream: ', limits: { tokens_per_minute: 1000 }',
   })

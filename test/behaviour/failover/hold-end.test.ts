@@ -63,7 +63,7 @@ function isOnlyAnswer(t: Test, dialect: Dialect, answer: Asked): void {
 
 for (const dialect of DIALECTS) {
   for (const end of Object.keys(ENDS) as End[]) {
-    t.test(`${dialect.name}: all was said, and the upstream ${end}`, async t => {
+    t.test(`${dialect.name}: only the end marker is missing, and the upstream ${end}`, async t => {
       const { url, simulator } = await start(t)
       const events = await eventsOf(url, dialect)
       const lacking = dialect.name === 'generate' ? events : events.slice(0, -1)
@@ -82,7 +82,7 @@ for (const dialect of DIALECTS) {
   }
 }
 
-t.test('the protocol\'s end arrives, and HTTP\'s does not', async t => {
+t.test('a response with the end marker of its protocol, but without the end of HTTP, is complete', async t => {
   for (const dialect of DIALECTS) {
     const { url } = await start(t)
     const events = await eventsOf(url, dialect)
@@ -92,7 +92,7 @@ t.test('the protocol\'s end arrives, and HTTP\'s does not', async t => {
   }
 })
 
-t.test('responses, which have no end marker: the last event arrives, and HTTP\'s end does not', async t => {
+t.test('a Responses stream with its last event, but without the end of HTTP, is complete', async t => {
   const { url, simulator } = await start(t)
   const responses: Dialect = {
     ...DIALECTS[0] as Dialect,
@@ -109,7 +109,7 @@ t.test('responses, which have no end marker: the last event arrives, and HTTP\'s
   t.equal(simulator.stats.requests, 2)
 })
 
-t.test('a part of the protocol\'s end arrives: the client gets one end', async t => {
+t.test('if a part of the end marker arrives, the client gets one complete end marker', async t => {
   const [chat, messages] = DIALECTS as [Dialect, Dialect]
   for (const [dialect, part] of [
     [chat, 'data: [DO'], [chat, 'data: [DONE]'], [chat, 'data: [DONE]\n'], [chat, 'data: [DONE]\r\n'],
@@ -123,7 +123,7 @@ t.test('a part of the protocol\'s end arrives: the client gets one end', async t
   }
 })
 
-t.test('usage that only the gateway had asked for does not make a response incomplete', async t => {
+t.test('a response without the usage that only the gateway asked for is complete', async t => {
   const [chat] = DIALECTS as [Dialect]
   const { url } = await start(t)
   const events = await eventsOf(url, chat)
@@ -146,7 +146,7 @@ for (const [what, dialect, lacking, behind, body] of [
   ['the last chunk', GENERATE, 1, '', {}],
   ['the other answer', GENERATE, 0, '', { generationConfig: { candidateCount: 2 } }],
 ] as const) {
-  t.test(`${dialect.name}: ${what} is missing, and the next is asked`, async t => {
+  t.test(`${dialect.name}: ${what} is missing: the next target is asked`, async t => {
     const { url } = await start(t)
     const events = await eventsOf(url, dialect)
     const sent = events.slice(0, events.length - lacking).join('') + behind

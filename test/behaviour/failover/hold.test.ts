@@ -59,7 +59,7 @@ everyWay(t, 'when every stream is cut the client gets a proper ' +
   t.match(line, { end: 'upstream_cut', error: 'upstream_cut', attempts: 2 })
 }, [true])
 
-t.test('a response too large to be held ends with an error that says so', async t => {
+t.test('a response too large to be held ends with an error that names the size limit', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" } }
@@ -71,7 +71,7 @@ routes: [{ to: { upstream: a, model: "sim,huge=40mb" }, resume: hold, retries: 3
   t.match(await gateway.waitForLog(each => each.msg === 'exchange'), { error: 'answer_too_large' })
 })
 
-t.test('a response that is not a stream passes, however large it is', async t => {
+t.test('a response that is not a stream is forwarded, whatever its size', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" } }
@@ -83,7 +83,7 @@ routes: [{ to: { upstream: a, model: "sim,huge=40mb" }, resume: hold, retries: 3
   t.ok(answer.text.length >= 40 * 1024 * 1024)
 })
 
-t.test('a client leaves while its response is held: the request to the upstream ends', async t => {
+t.test('if a client disconnects while a response is held, the upstream request ends', async t => {
   const { url, simulator } = await start(t)
   const gone = once(simulator, 'aborted')
   const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,stall_after=4', 'sim', HOLD))
@@ -98,7 +98,7 @@ t.test('a client leaves while its response is held: the request to the upstream 
 /**
  * The three ways in which a long wait can end, beside each other: it takes ten seconds before the first sign.
  */
-t.test('a client that waits long gets keep-alives', async t => {
+t.test('a client that waits long for a held response gets keep-alives', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" } }
@@ -132,7 +132,7 @@ routes:
   }))
 })
 
-t.test('after a long wait too, a prompt refused with 403 does not count as a refused credential', async t => {
+t.test('a prompt refused with 403 after a long wait does not count as a refused credential', async t => {
   const upstream = await startUpstream(t, async (_req, res) => {
     await sleep(11_000)
     res.writeHead(403, { 'content-type': 'application/json' })
@@ -165,7 +165,7 @@ t.test('a held stream is sent only when it is complete', async t => {
   t.match(await gateway.waitForLog(each => each.endpoint === 'chat.completions'), { end: 'client_gone' })
 })
 
-t.test('a held stream is metered, and sent without the usage that the client did not ask for', async t => {
+t.test('a held stream is metered and sent without usage if the client did not ask for usage', async t => {
   const delta = (content: string) => `data: {"id":"1","choices":[{"index":0,"delta":{"content":"${content}"}}]}\n\n`
   const usage = 'data: {"id":"1","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12}}\n\n'
   const whole = delta('one') + usage + delta('two') + 'data: [DONE]\n\n'
@@ -185,8 +185,8 @@ t.test('a held stream is metered, and sent without the usage that the client did
   t.match(line, { end: 'complete', input_tokens: 7, output_tokens: 5 })
 })
 
-t.test('held responses share the memory of the request bodies, ' +
-  'and beyond it are refused', async t => {
+t.test('held responses count against server.body_memory, ' +
+  'and are refused with 503 beyond the limit', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 server: { listen: 127.0.0.1:0, reveal_upstream: true, body_limit: 16kb, body_memory: 64kb }
@@ -201,7 +201,7 @@ routes: [{ to: { upstream: a, model: "sim,huge=200kb" }, resume: hold }]
   t.match(await (await fetch(`${gateway.addresses.console}/api/status`)).json(), { body_bytes: 0 })
 })
 
-t.test('a broken response that was held frees its memory for the next', async t => {
+t.test('a held response that breaks releases its memory for the next attempt', async t => {
   const words = 'data: {"choices":[{"index":0,"delta":{"content":"' + 'hello '.repeat(7_000) + '"}}]}\n\n'
   let asked = 0
   const upstream = await startUpstream(t, (req, res) => {

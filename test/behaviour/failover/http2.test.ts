@@ -27,7 +27,7 @@ routes:
   })
 }
 
-t.test('over HTTP/2, no upstream can continue: the client gets an error event, and its stream is reset', async t => {
+t.test('over HTTP/2, if no upstream can continue, the client gets an error event and RST_STREAM', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" }, b: { url: "${url}" } }

@@ -100,7 +100,7 @@ everyWay(t, 'a stream that is only an error, from all of them: ' +
   t.ok(dialect.tellsError(answer.body))
 }, [true])
 
-t.test('the only response is an error too large to keep: the client gets an error that says so', async t => {
+t.test('if the only response is an error too large to keep, the client gets 502', async t => {
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(500, { 'content-type': 'text/plain' })
     res.end(Buffer.alloc(2 * 1024 * 1024, 'x'))
@@ -121,7 +121,7 @@ everyWay(t, 'a 400 goes to the client, and nobody else is asked', async (t, dial
   }
 })
 
-t.test('a stream that breaks has its own message, not that of an earlier candidate', async t => {
+t.test('a stream that breaks ends with its own error, not with the error of an earlier candidate', async t => {
   const { url } = await start(t)
   const failing = await startUpstream(t, (_req, res) => {
     res.writeHead(500, { 'content-type': 'application/json' }).end(OWN_ERROR)

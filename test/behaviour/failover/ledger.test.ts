@@ -120,7 +120,7 @@ routes: [{ to: { upstream: a, model: "sim,${fault}" } }]
   }, [...streams])
 }
 
-t.test('an error that was kept is recorded with the price of the upstream that sent it', async t => {
+t.test('an error that the client gets is recorded with the price of the upstream that sent the error', async t => {
   const { url } = await start(t)
   const [one, two] = ['sim,status=500', 'sim,reset']
   const books = await openBooks(t, `${twoTargets(url, url, one, two)}
@@ -132,7 +132,7 @@ models:
   t.match(row, { upstream: 'a', upstreamModel: one, price: { input: '1' }, costPico: 0n })
 })
 
-t.test('a request that cannot be written for its target is not an attempt', async t => {
+t.test('a request that the gateway cannot write for the target is not an attempt', async t => {
   const { url, simulator } = await start(t)
   const books = await openBooks(t, `
 upstreams: { a: { url: "${url}" } }
@@ -149,7 +149,7 @@ routes: [{ to: { upstream: a, model: sim } }]`)
   t.equal(simulator.stats.requests, 0)
 })
 
-t.test('the draft of a request lists every attempt that has begun, in case the process dies', async t => {
+t.test('the draft of a running request lists every attempt that has begun', async t => {
   const [broken, silent] = await Promise.all([
     start(t), startUpstream(t, req => void req.resume()),
   ])

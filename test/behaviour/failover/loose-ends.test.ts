@@ -40,7 +40,7 @@ t.test('the last event of a stream that is continued may lack its blank line', a
   t.match(text, /\r\n0\r\n\r\n$/, 'and it ends properly')
 })
 
-t.test('half an event behind a complete response does not reach the client', async t => {
+t.test('half an event after a complete response does not reach the client', async t => {
   const half = said('', 'STOP').slice(0, 30)
   const text = await got(t, [{ bytes: `${said('all', 'STOP')}\n\n${half}`, cut: true }])
   t.match(text, /all.*STOP/s)
@@ -50,7 +50,7 @@ t.test('half an event behind a complete response does not reach the client', asy
 
 for (const cut of [true, false]) {
   const end = cut ? 'the connection breaks there' : 'the stream ends there'
-  t.test(`an error that lacks its blank line is continued as any other: ${end}`, async t => {
+  t.test(`after an error event without its blank line the stream is continued: ${end}`, async t => {
     for (const lineEnds of ['', '\n']) {
       const error = `data: ${JSON.stringify({ error: { code: 503, message: 'overloaded' } })}${lineEnds}`
       const text = await got(t, [

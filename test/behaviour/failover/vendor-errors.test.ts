@@ -25,7 +25,7 @@ const ANSWERS: readonly (readonly [string, object])[] = [
 ]
 
 for (const [whose, body] of ERRORS) {
-  t.test(`an error of ${whose}: the next candidate answers`, async t => {
+  t.test(`an error of ${whose}: the next candidate responds`, async t => {
     const { gateway, asked } = await start(t, body, '[a, b]')
     const { status, headers } = await ask(gateway.url)
     t.equal(status, 200)
@@ -33,7 +33,7 @@ for (const [whose, body] of ERRORS) {
     t.strictSame(asked, ['/a/v1/chat/completions', '/b/v1/chat/completions'])
   })
 
-  t.test(`an error of ${whose}: without another candidate the client gets it, and it costs nothing`, async t => {
+  t.test(`an error of ${whose}: without another candidate the client gets the error at no cost`, async t => {
     const { gateway } = await start(t, body, 'a')
     t.strictSame(JSON.parse((await ask(gateway.url)).text), body)
     const line = await gateway.waitForLog(each => each['msg'] === 'exchange')

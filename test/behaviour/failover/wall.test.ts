@@ -60,7 +60,7 @@ ${priced(...SCENARIOS.map(({ model }) => model), FLAP, 'fb-ok', 'fb-ok-noprefill
 
 for (const { name } of DIALECTS) {
   for (const stream of [true, false]) {
-    t.test(`the wall: ${name}, ${stream ? 'streamed' : 'whole'}`, async t => {
+    t.test(`every fault scenario at once: ${name}, ${stream ? 'streamed' : 'whole'}`, async t => {
       const wall = await startWall(t)
       const books = await openBooks(t, configuration(wall.url))
       const calls = SCENARIOS.map(({ model }) => call(books.gateway.url, name, model, stream))

@@ -6,7 +6,7 @@ import { admitted, key, refused, setUp, USD } from './asking.ts'
 import { limits } from './limits-of.ts'
 
 t.test('past spend', async t => {
-  t.test('counts in its period, for the key and the matching globs', async t => {
+  t.test('counts in the budget period, for the key and the matching globs', async t => {
     const { limiter } = setUp(null, '2026-11-21T12:00:00Z')
     const team = key(limits({
       budget: { usd: '10', per: 'month' },
@@ -54,7 +54,7 @@ t.test('past spend', async t => {
     ['by no models', globbed, limits({ concurrent: 5 })],
   ] as const
   for (const [what, before, meanwhile] of ways) {
-    t.test(`is restored again to a budget that comes back, counted ${what} meanwhile`, async t => {
+    t.test(`is restored again to a budget that a reload brings back, after spend was counted ${what}`, async t => {
       const { limiter } = setUp()
       const running = admitted(limiter, key(before), { pico: USD })
       admitted(limiter, key(before), { pico: 2n * USD }).settle({ tokens: 1, pico: 2n * USD })
@@ -82,7 +82,7 @@ t.test('past spend', async t => {
     t.equal(refused(limiter, key(null), { pico: 4n * USD + 1n }).which, 'budget')
   })
 
-  t.test('counts what was counted for a late request with other limits', async t => {
+  t.test('includes the spend of a request that arrives with other limits', async t => {
     const { limiter } = setUp()
     admitted(limiter, key(month), { pico: 6n * USD })
     admitted(limiter, key(day), { pico: 3n * USD })

@@ -161,7 +161,7 @@ t.test('any sequence of events gives the result of the reference model', async (
   }), { numRuns: 2000 })
 })
 
-t.test('a refused request is admitted after exactly the time in its response', async () => {
+t.test('a refused request is admitted after exactly the retry delay in the refusal', async () => {
   const world = fc.record({
     requestsPerMinute: fc.integer({ min: 1, max: 9 }),
     tokensPerMinute: fc.integer({ min: 1, max: 99 }),

@@ -24,7 +24,7 @@ routes: [{ path: /v1/realtime, to: [a, b] }, { to: a }]
   socket.close()
 })
 
-t.test('a handshake with another credential takes over the concurrency of the refused one', async t => {
+t.test('a second handshake with another credential takes over the concurrency of the refused handshake', async t => {
   const upstream = await startUpstream(t, respond)
   const sockets = new WebSocketServer({ noServer: true })
   upstream.server.on('upgrade', (req, socket, head) => {
@@ -44,7 +44,7 @@ routes: [{ to: a }]
   socket.close()
 })
 
-t.test('the losing attempt of a hedge releases its concurrency while the other responds', async t => {
+t.test('the losing attempt of a hedge releases its concurrency while the winning attempt responds', async t => {
   const [slow, fast] = await Promise.all([startHeld(t), startHeld(t)])
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${slow.url}", limits: { concurrent: 1 } }, b: { url: "${fast.url}" } }

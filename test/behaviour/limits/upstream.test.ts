@@ -7,7 +7,7 @@ import type { TestGateway } from '../../support/gateway.ts'
 import { startRedis, withoutRedis } from '../../support/redis.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 
-t.test('a target at its concurrency limit is skipped, which counts as no attempt', async t => {
+t.test('a target at its concurrency limit is skipped and gets no attempt', async t => {
   const { gateway, a, b } = await start(t, '{ concurrent: 1 }', 'routes: [{ to: [a, b], retries: 0 }]')
   const held = a.hold()
   const first = ask(gateway)
@@ -21,7 +21,7 @@ t.test('a target at its concurrency limit is skipped, which counts as no attempt
   t.match(await gateway.waitForLog(({ msg }) => String(msg).startsWith('target skipped')), { upstream: 'a', next: 'b' })
 })
 
-t.test('without another target the client gets 429 with a retry delay', async t => {
+t.test('if the only target is at its limit, the client gets 429 with a retry delay', async t => {
   const { gateway, a } = await start(t, '{ requests_per_minute: 2 }', 'routes: [{ to: a }]')
   t.strictSame([(await ask(gateway)).status, (await ask(gateway)).status], [200, 200])
   const refused = await ask(gateway)
@@ -116,7 +116,7 @@ routes: [{ to: a }]
   again.socket.close()
 })
 
-t.test('gateways with shared limits share those of an upstream', { skip: withoutRedis }, async t => {
+t.test('gateways with shared limits share the limits of an upstream', { skip: withoutRedis }, async t => {
   const redis = await startRedis(t)
   const upstream = await startTestUpstream(t)
   const gateways = await Promise.all(['gw1', 'gw2'].map(instance => startTestGateway(t, `

@@ -87,7 +87,7 @@ t.test('memory of bodies is released at the end of the request, before its last 
   t.ok(kept < 2 * SIZE, `${kept} bytes`)
 })
 
-t.test('a body beyond the memory limit is refused while it arrives, and its memory released', async t => {
+t.test('a body that exceeds the memory limit while it arrives is refused, and its memory is released', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     req.resume().on('end', () => res.writeHead(200, { 'content-type': 'application/json' }).end('{}'))
   })
@@ -119,7 +119,7 @@ t.test('a body beyond the memory limit is refused while it arrives, and its memo
   while ((await status(gateway.url)).body_bytes > 0);
 })
 
-t.test('a held response counts until the client has received it', async t => {
+t.test('a held response counts as memory until the client has received the response', async t => {
   const part = JSON.stringify({ choices: [{ index: 0, delta: { content: 'x'.repeat(60_000) } }] })
   const upstream = await startUpstream(t, (req, res) => {
     req.resume()
@@ -141,7 +141,7 @@ t.test('a held response counts until the client has received it', async t => {
   while ((await status(gateway.url)).body_bytes > 0);
 })
 
-t.test('what a translated stream of responses repeats at its end counts', async t => {
+t.test('the text that a translated Responses stream repeats at its end counts as memory', async t => {
   const part = JSON.stringify({ id: 'c', model: 'm', choices: [{ index: 0, delta: { content: 'x'.repeat(60_000) } }] })
   const open: http.ServerResponse[] = []
   const upstream = await startUpstream(t, (req, res) => {
@@ -170,7 +170,7 @@ upstreams: { up: { url: "${upstream.url}", speaks: [chat] } }\nroutes: [{ to: up
   while ((await status(gateway.url)).body_bytes > 0);
 })
 
-t.test('incomplete events count, and one beyond the memory limit is forwarded unread', async t => {
+t.test('incomplete events count as memory, and an event beyond the memory limit is forwarded unread', async t => {
   const begun = `data: {"choices":[{"index":0,"delta":{"content":"${'x'.repeat(5_000_000)}`
   const open = new Map<string, http.ServerResponse>()
   const upstream = await startUpstream(t, (req, res) => {
@@ -207,7 +207,7 @@ t.test('incomplete events count, and one beyond the memory limit is forwarded un
   while ((await status(gateway.url)).body_bytes > 0);
 })
 
-t.test('a body in chunks of one byte takes no more memory than another', async t => {
+t.test('a body in chunks of one byte takes no more memory than a body in one chunk', async t => {
   const gateway = await startTestGateway(t, yaml('http://127.0.0.1:9', 'body_limit: 8mb'))
   const client = await connect(t, gateway.url)
   const head = 'POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n'
@@ -222,7 +222,7 @@ t.test('a body in chunks of one byte takes no more memory than another', async t
   t.ok(more < 30_000_000, `${more >> 20} MB for 2 MB`)
 })
 
-t.test('decompressed bodies count while they are decompressed', async t => {
+t.test('decompressed bodies count as memory during the decompression', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     req.resume().on('end', () => res.writeHead(200, { 'content-type': 'application/json' }).end('{}'))
   })

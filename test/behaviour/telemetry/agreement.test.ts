@@ -163,7 +163,7 @@ t.test('the counters of a killed process and its successor together equal the le
   agree(t, usage, [before, samples])
 })
 
-t.test('the counts of a killed worker stay', async t => {
+t.test('the metrics keep the counts of a killed worker', async t => {
   const dir = t.testdir({ 'gateway.yaml': configFile() })
   const gateway = await startMetered(t, dir, 'http://127.0.0.1:1', 2)
   for (let n = 0; n < 12; n++) await ask(gateway.base, { model: 'sim,tokens=20' })

@@ -110,7 +110,7 @@ t.test('a compressed response is stored decompressed', async t => {
   t.ok(total > text.length, 'and it is known that there was more')
 })
 
-t.test('a response that the client left is stored as far as it was sent', async t => {
+t.test('a response whose client disconnected is stored up to the last byte sent', async t => {
   const gateway = await startTestGateway(t, CONFIG)
   const { headers, body } = chat('sk-team-a-0123456789', 'slow', {
     stream: true, model: 'sim,pace=50ms,tokens=1000',
@@ -152,7 +152,7 @@ t.test('the response to a request without a reachable upstream is stored', async
   t.equal(textOf(one?.response.bytes), sent)
 })
 
-t.test('no file exists until a key is named; a reload can name one', async t => {
+t.test('the file is created only when the configuration, also by a reload, names a key', async t => {
   const gateway = await startTestGateway(t, CONFIG.replace(/^log:.*$/m, ''))
   const ask = async () => {
     const answer = await fetch(`${gateway.url}/v1/chat/completions`, chat('sk-team-a-0123456789', 'Hello'))

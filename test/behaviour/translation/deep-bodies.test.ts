@@ -38,7 +38,7 @@ const CLIENTS: Readonly<Record<string, DeepClient>> = {
 
 for (const [client, { path, body, named, shape }] of Object.entries(CLIENTS)) {
   for (const to of Object.keys(CLIENTS).filter(name => name !== client)) {
-    t.test(`${client} to ${to}: a schema nested too deeply is refused and named, a less deep one is sent`, async t => {
+    t.test(`${client} to ${to}: a schema nested too deeply is refused and named, and a flatter schema is sent`, async t => {
       const { gateway, seen } = await startTranslating(t, { up: { speaks: to, responses: [{ status: 400, body: {} }] } })
       const send = async (text: string): Promise<[number, string]> => {
         const response = await fetch(gateway.url + path, { method: 'POST', body: text, headers: { 'x-api-key': KEY, 'content-type': 'application/json' } })

@@ -177,7 +177,7 @@ t.test('message_start has the usage if it is known, otherwise message_delta has 
   t.match(delta, { usage: { input_tokens: 5, cache_read_input_tokens: 4, output_tokens: 2 } })
 })
 
-t.test('no delta follows the stop', async t => {
+t.test('a late delta never follows the stop event', async t => {
   const late = chatChunks({ delta: { role: 'assistant', content: 'Hi' } }, { delta: {}, finish_reason: 'stop' }, { delta: { content: ' late' } }) + 'data: [DONE]\n\n'
   const types = dataOf(streamBetween('messages', 'chat', [Buffer.from(late)])).map(({ type }) => type)
   t.strictSame(types.slice(-2), ['message_delta', 'message_stop'], 'what a server sends late comes before the stop')

@@ -70,7 +70,7 @@ function rows(dir: string): { end: string }[] {
 
 const linux = process.platform === 'linux' ? false : 'processes are found in /proc'
 
-t.test('two workers share a random port and their limits', async t => {
+t.test('two workers share one random port and the limits', async t => {
   const gateway = await startWorkers(t, 'concurrent: 5')
   t.equal(gateway.lines.filter(({ msg }) => msg === 'listening').length, 1)
   t.same(await serving(gateway.url), [1, 2])

@@ -24,7 +24,7 @@ const ANSWERS = {
 } as const
 
 for (const kind of ['stream', 'body'] as const) {
-  t.test(`kill -9 while what ended is still being counted: ${kind}`, async t => {
+  t.test(`kill -9 while the tokens of an ended request are counted: ${kind}`, async t => {
     const upstream = await startUpstream(t, (req, res) => {
       req.resume()
       const type = kind === 'stream' ? 'text/event-stream' : 'application/json'

@@ -17,7 +17,7 @@ const HELD = [
   { stream: false, type: 'application/json', answer: BODY, output: Math.ceil(BODY.length / 4), told: null },
 ] as const
 
-t.test('kill -9: a held response has the cost of what arrived of it', async t => {
+t.test('kill -9: a held response costs the tokens that have arrived', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
       const { type, answer } = HELD[Number(req.headers['x-play'])] ?? HELD[0]

@@ -33,7 +33,7 @@ const SESSIONS = {
   },
 }
 
-t.test('kill -9: what a WebSocket carried until then has its cost', async t => {
+t.test('kill -9: a WebSocket costs the tokens that it has carried', async t => {
   const { server, url } = await startUpstream(t, (_req, res) => res.end())
   const plays = Object.values(SESSIONS)
   new WebSocketServer({ server }).on('connection', (peer, { url }) => {

@@ -75,7 +75,7 @@ function statusesIn(file: string): unknown[] {
   return db.prepare('SELECT status FROM in_flight').all().map(({ status }) => status)
 }
 
-t.test('kill -9: an unknown cost is null, as after an orderly break', async t => {
+t.test('kill -9: an unknown cost is null', async t => {
   const plays = Object.entries(PLAYS)
   const asked = Promise.withResolvers<void>()
   const upstream = await startUpstream(t, (req, res) => {

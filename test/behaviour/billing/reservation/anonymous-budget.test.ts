@@ -36,12 +36,12 @@ async function ask({ url }: TestGateway, headers: Record<string, string> = {}): 
 
 t.test('without required keys, the common budget is kept over a restart', async t => {
   const file = join(t.testdir({ books: {} }), 'books', 'ledger.db')
-  await t.test('before', async t => {
+  await t.test('before the restart', async t => {
     const gateway = await startTestGateway(t, await configuration(t, file) + BUDGET)
     t.equal(await ask(gateway), 200)
     t.equal(await ask(gateway), 429)
   })
-  await t.test('after', async t => {
+  await t.test('after the restart', async t => {
     const gateway = await startTestGateway(t, await configuration(t, file) + BUDGET)
     t.equal(await ask(gateway), 429)
   })
@@ -58,14 +58,14 @@ t.test('without required keys, a budget added by a reload includes what was spen
 t.test('a key named "anonymous" has its own budget', async t => {
   const file = join(t.testdir({ books: {} }), 'books', 'ledger.db')
   const keys = `\nkeys: [{ name: anonymous, key: ${KEY} }]`
-  await t.test('before', async t => {
+  await t.test('before the restart', async t => {
     const gateway = await startTestGateway(t, await configuration(t, file) + BUDGET + keys)
     t.equal(await ask(gateway, { 'x-api-key': KEY }), 200)
     t.equal(await ask(gateway, { 'x-api-key': KEY }), 429)
     t.equal((await gateway.change()).applied, true)
     t.equal(await ask(gateway), 200)
   })
-  await t.test('after, where only the key has spent what was its', async t => {
+  await t.test('after the restart, only the spend of the key counts for the key', async t => {
     const gateway = await startTestGateway(t, await configuration(t, file) + keys + `
 limits: { budget: { usd: 3.5, per: day } }`)
     t.equal(await ask(gateway), 200)

@@ -31,7 +31,7 @@ const ROUTES = [
 ] as const
 
 for (const [what, route, served] of ROUTES) {
-  t.test(`requests at once do not overspend by failover: ${what}`, async t => {
+  t.test(`simultaneous requests with failover do not overspend: ${what}`, async t => {
     const held: (() => void)[] = []
     let refused = 0
     const { promise: decided, resolve: decide } = Promise.withResolvers<void>()
@@ -69,7 +69,7 @@ ${MODELS}`)
   })
 }
 
-t.test('under a budget, a priced candidate is not enough if another has no price', async t => {
+t.test('under a budget, a request is refused if any candidate has no price', async t => {
   const up = await startUpstream(t, (_req, res) => res.writeHead(503).end())
   const books = await openBooks(t, `
 upstreams: { up: { url: "${up.url}", websocket: true } }

@@ -71,7 +71,7 @@ const KINDS = [
 ] as const
 
 for (const { what, price, path, body, usage } of KINDS) {
-  t.test(`requests at once do not overspend if they use the highest price: ${what}`, async t => {
+  t.test(`simultaneous requests at the highest price do not overspend: ${what}`, async t => {
     const held: (() => void)[] = []
     let refused = 0
     const { promise: decided, resolve: decide } = Promise.withResolvers<void>()

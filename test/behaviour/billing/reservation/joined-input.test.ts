@@ -6,7 +6,7 @@ import { openBooks, priced } from '../books.ts'
 const PIECE = 'data: {"id":"x","choices":[{"index":0,"delta":{"content":" hello"}}]}\n\n'
 const FINISH = 'data: {"id":"x","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
 
-t.test('without reported usage, the text so far counts as input of the upstream that continues it', async t => {
+t.test('without reported usage, the text so far counts as input of the upstream that continues the stream', async t => {
   let asked = 0
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {

@@ -5,7 +5,7 @@ import { openBooks, priced } from '../books.ts'
 
 const ANY = 'sk-any-0123456789abcdef'
 
-t.test('a batch, a prediction and what became of them go and are billed by their model', async t => {
+t.test('the model in the path of a batch, prediction or operation selects the route and the price', async t => {
   const asked: string[] = []
   const upstream = await startUpstream(t, (req, res) => {
     asked.push(`${req.method} ${req.url}`)

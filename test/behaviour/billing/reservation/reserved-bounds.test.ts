@@ -99,7 +99,7 @@ const FAULTS: readonly (readonly [Protocol, member: string, named: string])[] = 
 ]
 
 for (const [holder, limits] of Object.entries(LIMITS)) {
-  t.test(`a bound that servers read in different ways is refused: a key with ${holder}`, async t => {
+  t.test(`an ambiguous output bound is refused: a key with ${holder}`, async t => {
     const upstream = await startGreedy(t)
     const { gateway } = await openBooks(t, `
 upstreams: { up: { url: "${upstream.url}" } }
@@ -213,7 +213,7 @@ function requestOf(from: typeof PROTOCOLS[number], bound: number | null, thinkin
 
 for (const { from, to, bound, thinking, isFirstDown } of fc.sample(CASE, 12)) {
   const what = `${from} to ${to.join(', ')}, bound ${bound}, thinking ${thinking}${isFirstDown ? ', the first is down' : ''}`
-  t.test(`requests at once never cost more than the budget: ${what}`, async t => {
+  t.test(`simultaneous requests never cost more than the budget: ${what}`, async t => {
     const first = await startGreedy(t, isFirstDown ? 503 : 200)
     const second = await startGreedy(t)
     const books = await openBooks(t, `

@@ -36,7 +36,7 @@ ${priced('m')}`)
   }
 })
 
-t.test('the cost of what a default model makes is unknown', async t => {
+t.test('the cost of a request without a model is unknown', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => res.setHeader('content-type', 'application/json').end('{"id":"made"}'))
   })
