@@ -278,7 +278,7 @@ t.test('a form in another charset is refused, because Starlette reads UTF-7', as
   }
 })
 
-t.test('a WebSocket of Gemini Live is checked if its first message names another model than the query', async t => {
+t.test('a key limited to some models cannot open a WebSocket of Gemini Live, even with an allowed model in the query', async t => {
   for (const path of [
     '/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent',
     '/ws/google.ai.generativelanguage.v1beta.GenerativeService.%42idiGenerateContent',

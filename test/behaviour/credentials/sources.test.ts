@@ -81,7 +81,7 @@ t.test('if the source fails and no other target exists, the client gets an error
   t.equal(seen.length, 0)
 })
 
-t.test('a client that leaves while its credential is fetched ends the request', async t => {
+t.test('a client that disconnects while the gateway fetches a credential ends the request', async t => {
   const { gateway, seen } = await start(t, `
   up: { url: URL, auth: { bearer: { command: [sleep, "1000"] } } }
 `)

@@ -6,7 +6,7 @@ import { DIALECTS, WITH_STATUS, WORDS, ask, candidatesOf, everyWay, twoTargets }
 
 const [CHAT] = DIALECTS
 
-everyWay(t, 'a dead upstream is not hammered', async (t, dialect, stream) => {
+everyWay(t, 'a dead upstream gets few attempts', async (t, dialect, stream) => {
   const dead = await start(t)
   const { url } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(dead.url, url, 'sim,reset', 'sim'))
@@ -68,8 +68,8 @@ for (const [fault, streams] of [
   ['first_event_error', [true]], ['error_event_after=3', [true]], ['error_200', [false, true]],
   ['error_200,gzip', [false]],
 ] as const) {
-  everyWay(t, `nor one whose answers are passed on, and ` +
-    `tell of an error (${fault})`, async (t, dialect, stream) => {
+  everyWay(t, `an upstream whose forwarded responses contain ` +
+    `an error gets few attempts (${fault})`, async (t, dialect, stream) => {
     const broken = await start(t)
     const { url } = await start(t)
     const gateway = await startTestGateway(
@@ -98,7 +98,7 @@ routes: [{ to: { upstream: a, model: "sim,status=503" }, retries: 2 }]
   t.equal(simulator.stats.requests, 11)
 })
 
-everyWay(t, 'streams that are cut in the middle count', async (t, dialect) => {
+everyWay(t, 'streams that are cut in mid-response open the circuit', async (t, dialect) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,close_after=8', 'sim'))
   for (let n = 0; n < 3; n++) {

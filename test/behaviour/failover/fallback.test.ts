@@ -23,7 +23,7 @@ const FAULTS: readonly (readonly [string, 'any' | 'stream' | 'whole'])[] = [
 
 for (const [fault, when] of FAULTS) {
   const streams = when === 'any' ? [false, true] : [when === 'stream']
-  everyWay(t, `the first candidate with ${fault}, and the second answers`, async (t, dialect, stream) => {
+  everyWay(t, `the first candidate fails with ${fault}, and the second candidate responds`, async (t, dialect, stream) => {
     const { url } = await start(t)
     const timeouts = /delay|stall/.test(fault) ? '    timeouts: { first_byte: 1s }' : ''
     const gateway = await startTestGateway(t, twoTargets(url, url, `sim,${fault}`, 'sim', timeouts))
@@ -39,7 +39,7 @@ for (const [fault, when] of FAULTS) {
   }, streams)
 }
 
-everyWay(t, 'nobody listens at the first', async (t, dialect, stream) => {
+everyWay(t, 'the second candidate responds if the first candidate refuses the connection', async (t, dialect, stream) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(`http://127.0.0.1:${await freePort()}`, url, 'sim', 'sim'))
   const asked = await ask(gateway, dialect, { stream })
@@ -47,13 +47,13 @@ everyWay(t, 'nobody listens at the first', async (t, dialect, stream) => {
   t.equal(asked.headers.get('x-gateway-upstream'), 'b')
 })
 
-everyWay(t, 'the first has no address', async (t, dialect, stream) => {
+everyWay(t, 'the second candidate responds if the name of the first candidate does not resolve', async (t, dialect, stream) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, twoTargets('http://no-such-host.invalid', url, 'sim', 'sim'))
   t.match(await ask(gateway, dialect, { stream }), { status: 200, text: WORDS, whole: true })
 })
 
-everyWay(t, 'the first speaks no TLS', async (t, dialect, stream) => {
+everyWay(t, 'the second candidate responds if the first candidate does not use TLS', async (t, dialect, stream) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(url.replace('http:', 'https:'), url, 'sim', 'sim'))
   t.match(await ask(gateway, dialect, { stream }), { status: 200, text: WORDS, whole: true })

@@ -14,8 +14,8 @@ for (const fault of [
   'status=503', 'first_event_error', 'close_after=0', 'wrong_length,cut_after=3',
   'malformed_after=0', 'malformed_after=8', 'gzip,close_after=8', 'gzip,error_event_after=8',
 ]) {
-  everyWay(t, `a stream with ${fault} is asked for again, ` +
-    'and the client sees a whole one', async (t, dialect) => {
+  everyWay(t, `a stream with ${fault} is requested again, ` +
+    'and the client gets a complete stream', async (t, dialect) => {
     const { url } = await start(t)
     const timeouts = fault.startsWith('stall') ? '\n    timeouts: { idle: 1s }' : ''
     const gateway = await startTestGateway(t, twoTargets(url, url, `sim,${fault}`, 'sim', HOLD + timeouts))
@@ -27,7 +27,7 @@ for (const fault of [
   }, [true])
 }
 
-everyWay(t, 'a good response passes as it came', async (t, dialect, stream) => {
+everyWay(t, 'a complete response is forwarded unchanged', async (t, dialect, stream) => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,split=7,crlf', 'sim', HOLD))
   const answer = await ask(gateway, dialect, { stream })
@@ -37,7 +37,7 @@ everyWay(t, 'a good response passes as it came', async (t, dialect, stream) => {
   t.equal(simulator.stats.requests, 1)
 })
 
-everyWay(t, 'a single target is held too, and asked again when retries allow', async (t, dialect, stream) => {
+everyWay(t, 'the response of a single target is held, and requested again if retries allow', async (t, dialect, stream) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" } }
@@ -46,8 +46,8 @@ routes: [{ to: { upstream: a, model: "sim,close_after=4,first=1" }, retries: 1, 
   t.match(await ask(gateway, dialect, { stream }), { status: 200, text: WORDS, whole: true })
 })
 
-everyWay(t, 'when every stream is cut the client gets a proper ' +
-  'error, and no half of a response', async (t, dialect) => {
+everyWay(t, 'if every stream is cut, the client gets 502 ' +
+  'and no part of a response', async (t, dialect) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(
     t, twoTargets(url, url, 'sim,close_after=8', 'sim,cut_after=4', HOLD),
@@ -59,7 +59,7 @@ everyWay(t, 'when every stream is cut the client gets a proper ' +
   t.match(line, { end: 'upstream_cut', error: 'upstream_cut', attempts: 2 })
 }, [true])
 
-t.test('a response too large to be held ends with an error that names the size limit', async t => {
+t.test('a response too large to be held gets 502 answer_too_large', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" } }

@@ -60,7 +60,7 @@ async function startLarge(t: Test, dialect: Dialect): Promise<{ url: string; bod
   return { url, body: parts.join('') }
 }
 
-everyWay(t, 'an event too large to be kept passes where nothing broke before', async (t, dialect) => {
+everyWay(t, 'an event too large to be kept is forwarded if no earlier stream broke', async (t, dialect) => {
   const { url, body } = await startLarge(t, dialect)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" }, b: { url: "http://127.0.0.1:9" } }
@@ -71,7 +71,7 @@ routes: [{ to: [a, { upstream: b, prefill: true }], resume: continue }]
   t.ok(answer.body === body, 'byte for byte')
 }, [true])
 
-everyWay(t, 'where it cannot be joined to what the client has, the client is informed', async (t, dialect) => {
+everyWay(t, 'a large event that cannot continue a broken stream gives the client an error event', async (t, dialect) => {
   const { url } = await start(t)
   const large = await startLarge(t, dialect)
   const gateway = await startTestGateway(t, `
@@ -89,7 +89,7 @@ routes:
   t.match(line, { error: 'upstream_invalid', attempts: 2 })
 }, [true])
 
-everyWay(t, 'and where another target is left, that one goes on', async (t, dialect) => {
+everyWay(t, 'if an event is too large to continue a stream, the next target continues the stream', async (t, dialect) => {
   const { url } = await start(t)
   const large = await startLarge(t, dialect)
   const gateway = await startTestGateway(t, `
@@ -108,7 +108,7 @@ routes:
   t.match(await gateway.waitForLog(line => line['msg'] === 'exchange'), { end: 'complete', attempts: 3 })
 }, [true])
 
-everyWay(t, 'half of one that passed is neither continued nor followed by an error', async (t, dialect) => {
+everyWay(t, 'after half of a large event the stream is neither continued nor followed by an error', async (t, dialect) => {
   const whole = streamOf(dialect, LARGE).join('')
   const { url } = await startUpstream(t, (req, res) => {
     req.resume()

@@ -7,7 +7,7 @@ import { DIALECTS, ask, everyWay, twoTargets } from './asking.ts'
 const OWN_ERROR =
   '{ "error" : {"message":"overloaded, says the provider","type":"x","code":"y","odd":[1, 2]} }\n'
 
-everyWay(t, 'every candidate fails: the last one\'s own error, unmodified', async (t, dialect, stream) => {
+everyWay(t, 'if every candidate fails, the client gets the error of the last candidate, unmodified', async (t, dialect, stream) => {
   const asked: string[] = []
   const upstream = await startUpstream(t, async (req, res) => {
     asked.push(JSON.parse(`${await bodyOf(req)}`).model ?? req.url)
@@ -44,7 +44,7 @@ everyWay(t, 'the last one cannot be reached: the own error of the one before', a
   t.match(line, { upstream: 'a', status: 429, end: 'error', attempts: 2 })
 })
 
-everyWay(t, 'none can be reached: 502, in the protocol\'s shape', async (t, dialect, stream) => {
+everyWay(t, 'if no candidate can be reached, the client gets 502 in the shape of its protocol', async (t, dialect, stream) => {
   const gateway = await startTestGateway(
     t, twoTargets('http://no-such-host.invalid', 'http://127.0.0.1:1', 'x', 'y'),
   )
@@ -89,8 +89,8 @@ everyWay(t, 'an own error beats a refused credential', async (t, dialect, stream
   t.equal((await ask(gateway, dialect, { stream })).status, 503)
 })
 
-everyWay(t, 'a stream that is only an error, from all of them: ' +
-  'the client gets it as it is', async (t, dialect, stream) => {
+everyWay(t, 'if every stream contains only an error, ' +
+  'the client gets the error unchanged', async (t, dialect, stream) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(
     t, twoTargets(url, url, 'sim,first_event_error', 'sim,first_event_error'),

@@ -11,8 +11,8 @@ import { DIALECTS, ask, everyWay, twoTargets } from './asking.ts'
 const [CHAT] = DIALECTS
 const USED = 'input=100,output=20'
 
-everyWay(t, 'every attempt is in the ledger, and the one that answered ' +
-  'is billed, at its own price', async (t, dialect, stream) => {
+everyWay(t, 'every attempt is in the ledger, and the attempt that responds ' +
+  'is billed at the price of its target', async (t, dialect, stream) => {
   const { url } = await start(t)
   const [first, second] = [`sim,status=503,${USED}`, `sim,${USED}`]
   const books = await openBooks(t, `${twoTargets(url, url, first, second)}
@@ -61,7 +61,7 @@ everyWay(t, 'the word with which an error names itself is ' +
   }
 })
 
-everyWay(t, 'a refused credential stands there with its status', async (t, dialect, stream) => {
+everyWay(t, 'an attempt with a refused credential is in the ledger with its status', async (t, dialect, stream) => {
   for (const targets of ['a', '[a, b]']) {
     const { url } = await start(t)
     const books = await openBooks(t, `
