@@ -90,7 +90,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
     shown.chain = certificate.chain
   }
   const reloader = new Reloader({ gateway: first, simulatorFor, setCertificate })
-  /** The exchange of the current asynchronous context: it names the owner of an uncaught error. */
+  /** The exchange of the current asynchronous context: an uncaught error ends this exchange. */
   const exchangeContext = new AsyncLocalStorage<ExchangeContext>()
   const runInContext = (exchange: Exchange, run: () => Promise<void>): void => {
     const context: ExchangeContext = { exchange }

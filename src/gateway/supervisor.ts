@@ -13,7 +13,7 @@ import { superviseMetrics } from './supervisor-metrics.ts'
 import type { WorkerStart, Listening, SupervisorMessage, WorkerMessage } from './worker-messages.ts'
 
 export interface Supervisor {
-  /** Resolves when all workers listen; null when one could not and all have ended. */
+  /** Resolves when all workers listen; null = a worker failed to listen, and all have ended. */
   readonly ready: Promise<Listening | null>
   /** Resolves when all workers have ended after `drain` or `close`: true = one failed or cut off an exchange. */
   readonly ended: Promise<boolean>
@@ -90,7 +90,7 @@ export function supervise(
     isEnding = true
     for (const delay of delays) clearTimeout(delay)
     order({ kind })
-    // A worker that does not end in time hangs.
+    // A worker that has not ended in time is killed.
     const force = () => running().forEach(worker => worker.process.kill('SIGKILL'))
     setTimeout(force, kind === 'close' ? CLOSE_TIMEOUT : drainWithin + CLOSE_TIMEOUT).unref()
     if (running().length === 0) ended.resolve(failed)
@@ -123,7 +123,7 @@ export function supervise(
     try {
       worker = cluster.fork()
     } catch (err) {
-      // For example without memory. Other causes arrive as an event.
+      // `fork` throws, for example, if memory is short. Other failures arrive as an `error` event.
       log.error({ err }, 'worker could not be started')
       replace({}, true)
       return
@@ -138,14 +138,14 @@ export function supervise(
       connection.close()
       metrics.workerEnded(worker.id)
       listeningWorkers.delete(worker)
-      // A connected worker would be handed connections.
+      // While a worker is connected, the cluster module gives it new connections.
       if (worker.isConnected()) worker.disconnect()
       replace({ worker: worker.id, pid: worker.process.pid, code, signal }, code !== 0)
     }
     worker.on('error', err => {
-      // A message to a worker that has just ended.
+      // The message was for a worker that has just ended.
       if (worker.process.pid !== undefined || isOver) return
-      // Node reports no exit for this.
+      // Node emits no `exit` event for a worker that could not be started.
       log.error({ worker: worker.id, err }, 'worker could not be started')
       over(null, null)
     })

@@ -16,7 +16,7 @@ export interface LocalLimiter extends Limiter {
   admit(request: AdmissionRequest): Admission
   /**
    * Reserves what up to `maxRequests` requests like this one may need.
-   * @returns null where that is too much of what is free, and where nothing limits this key
+   * @returns null if too little is free for a lease, or if the key has no limits
    */
   lease(request: AdmissionRequest, maxRequests: number): QuotaLease | null
   /** A key may have lost its limits: its spend is no longer counted. */

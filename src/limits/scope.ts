@@ -24,7 +24,7 @@ export interface BlockingLimit {
 
 /** A lease takes at most 1/32 of the free rate or budget, so that rate-limit headers stay accurate. */
 const LEASE_SHARE_DIVISOR = 32
-/** The same for concurrency, which no header shows. */
+/** A lease takes at most 1/8 of the free concurrency: no header shows the concurrency. */
 const CONCURRENCY_SHARE_DIVISOR = 8
 
 const NO_LIMITS: ScopeLimits = {
@@ -48,7 +48,7 @@ export class Scope {
   #running = 0
   #requests: Bucket | null = null
   #tokens: Bucket | null = null
-  /** Those of active limits. */
+  /** The buckets of the active limits; null = no such limit. */
   #requestBucket: Bucket | null = null
   #tokenBucket: Bucket | null = null
   #account: BudgetAccount | null = null
@@ -80,7 +80,7 @@ export class Scope {
   /**
    * @param tokens worst case
    * @param pico worst case in picodollars; null = unknown
-   * @param isPart it counts neither as a request nor as running
+   * @param isPart the reservation counts neither as a request nor as running
    * @returns the limit that blocks the request longest; null = none blocks it
    */
   blockingLimit(tokens: number, pico: bigint | null, now: Moment, isPart = false): BlockingLimit | null {
@@ -194,7 +194,7 @@ export class Scope {
     return { limit: bucket.perMinute, remaining: bucket.remaining(mono), resetMs: bucket.resetMs(mono) }
   }
 
-  /** Whether it equals a new scope. */
+  /** True if this scope has the state of a new scope, so that it can be dropped. */
   idle(now: Moment): boolean {
     return this.#running === 0
       && (this.#requests?.idle(now.mono) ?? true)

@@ -33,18 +33,18 @@ import { translatorFor } from './attempt/outgoing-request.ts'
 import { route, websocketTargets } from './route.ts'
 
 export interface RouteQuery {
-  /** As a client would send it, with or without a query. */
+  /** The path as a client would send it, with or without a query. */
   readonly path: string
   readonly model: string | null
   readonly key: Key | null
-  /** JSON: shows what translation drops of this request; absent = what it drops of any request. */
+  /** JSON body, to list the fields that translation drops from it; absent = list those dropped from any request. */
   readonly body?: Buffer | null
 }
 
 /** Where a request would go, and why. */
 export interface Explanation {
   readonly classified: Classified
-  /** The model that decides: the one in the path, or the one given. */
+  /** The model for routing: from the path, or as given by the caller. */
   readonly model: string | null
   /** The gateway itself responds: no route applies. */
   readonly own: boolean
@@ -64,9 +64,9 @@ export interface Destination {
   readonly headers: readonly string[]
   /** null = the target gets the request untranslated. */
   readonly translation: ExplainedTranslation | null
-  /** Rules for requests that are not translated, and who says so; the strongest last. */
+  /** Rules for untranslated requests, with their source; later rules override earlier ones. */
   readonly ownRules: readonly AppliedRule[]
-  /** The target cannot count the tokens of such a request: the gateway counts them, and sends nothing upstream. */
+  /** The target has no endpoint to count tokens: the gateway counts them, and sends nothing upstream. */
   readonly isCountedHere: boolean
 }
 
@@ -75,7 +75,7 @@ export interface ExplainedTranslation extends TranslationLosses {
   /** The client's protocol and the target's. */
   readonly from: string
   readonly to: string
-  /** The rules of what the model accepts, and where each comes from; the strongest last. */
+  /** Rules for what the model accepts, with their source; later rules override earlier ones. */
   readonly rules: readonly AppliedRule[]
   /** Why the request is not sent to the target; null = it is sent. */
   readonly refusal: Pick<GatewayError, 'code' | 'status' | 'message'> | null

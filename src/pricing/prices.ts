@@ -45,7 +45,7 @@ const OTHER_MODELS: readonly (readonly [RegExp, string])[] = [
 ]
 /** Models of Ollama: `deepseek-r1:7b`, `:latest`, `:671b-cloud`. No vendor sells a model with such a name. */
 const TAGGED = /:(?:latest|cloud|[a-z]?\d[\w.]*[bmt])\b/i
-/** It sells models of all vendors, as `vendor/model`. */
+/** The catalogue's id of a reseller of all vendors' models, which it names `vendor/model`. */
 const RESELLER = 'openrouter'
 /** The catalogue takes every name with this prefix for deepseek-r1, but these are small models of other vendors. */
 const R1 = 'deepseek-reasoner'

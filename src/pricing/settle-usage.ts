@@ -12,7 +12,7 @@ import type { TokenCounter } from './token-counter.ts'
 /** The part of a successful response that settlement needs. */
 export type MeteredResponse =
   | { readonly kind: 'stream'; readonly meter: StreamMeter }
-  /** Of a cut response, the part that arrived. */
+  /** `body`: the received part, if the response was cut. */
   | { readonly kind: 'body'; readonly body: Buffer }
   /** There is no body: none has arrived yet, or it is not kept (audio). */
   | { readonly kind: 'none'; readonly delivered: boolean }
@@ -25,7 +25,7 @@ export interface SettleInput {
   readonly response: MeteredResponse | null
   /** The request's body as sent upstream; null = it cannot be read. */
   readonly request: Buffer | null
-  /** The input, if it is not in a request body. */
+  /** Estimate of the input, if the input is not in a request body. */
   readonly estimate?: InputEstimate | null
   /** What is billed for a request whose client disconnected before any response. */
   readonly abandoned: 'prompt' | 'none'
@@ -75,12 +75,12 @@ class UsageSettler {
   readonly #counter: TokenCounter
   readonly #reading: ReportedUsage | null
   readonly #reported: Usage
-  /** It has an error of the protocol. */
+  /** The response contains an error of the protocol. */
   readonly #failed: boolean
-  /** It reached its proper end, without such an error. */
+  /** The response reached its proper end, without an error of the protocol. */
   readonly #isComplete: boolean
   readonly #generated: boolean
-  /** Who counted what is billed. */
+  /** The billed usage contains counts that the upstream reported. */
   #usesReported = false
   #usesEstimate = false
 
@@ -111,10 +111,10 @@ class UsageSettler {
     const { inputTokens, outputTokens } = this.#reported
     if (!this.#isComplete && !this.#generated) {
       if (this.#input.end !== 'client_gone') return noCharge()
-      // The upstream has reported usage, so it has started and will bill it.
+      // The upstream has reported usage: it started to work on the request, and bills it.
       if ((inputTokens ?? outputTokens) === null) return this.#abandoned()
     }
-    // Usually there is nothing to count.
+    // Usually the upstream reports all counts.
     const isReported = this.#metering === 'text' && inputTokens !== null && outputTokens !== null && this.#coversOutput
     if (!isReported) return this.#usage().then(usage => this.#settled(usage))
     this.#usesReported = true
@@ -261,7 +261,7 @@ class UsageSettler {
     return { outputTokens, reasoningTokens: this.#reported.reasoningTokens }
   }
 
-  /** The page of a proxy is not output of the model. A transcript can be plain text. */
+  /** The HTML page of a proxy is not the model's output, so it is not counted; a plain-text transcript is. */
   #estimateInterrupted(body: Buffer): number | null {
     return this.#metering === 'transcript' || beginsJson(body) ? estimateTextTokens(body) : null
   }

@@ -36,17 +36,17 @@ export interface TokenCounterOptions {
 
 interface TextRun {
   readonly bytes: Uint8Array
-  /** As it stands in JSON. */
+  /** The bytes are JSON-escaped. */
   readonly escaped: boolean
 }
 
-/** What the thread is asked. */
+/** A request to the thread. */
 export type CountRequest =
   | { readonly kind: 'texts'; readonly texts: readonly TextRun[] }
   | { readonly kind: 'prompt'; readonly prompt: PromptText | null; readonly body: Uint8Array }
   | { readonly kind: 'response'; readonly members: readonly string[] | null; readonly body: Uint8Array }
 
-/** Its reply: the tokens of each text, or of the body; null for a body that is not text. */
+/** The thread's reply: the tokens of each text, or of the body; null for a body that is not text. */
 export type TokenCounts = readonly (number | null)[]
 
 /** A longer body is not copied to the thread: the rate is taken from a sample of its text. */
@@ -76,7 +76,7 @@ class ThreadCounter implements TokenCounter {
   #watchdog: Timer | null = null
   /** Runs while the thread has nothing to do. */
   #idleTimer: Timer | null = null
-  /** Bytes that the thread has not replied to. */
+  /** Bytes of requests that the thread has not replied to. */
   #pendingBytes = 0
   #crashes = 0
   #pausedUntil = 0
@@ -179,7 +179,7 @@ class ThreadCounter implements TokenCounter {
     return this.#pendingBytes > BUSY_BYTES
   }
 
-  /** Ends a thread that makes no progress, whatever it works on. */
+  /** Ends a thread that makes no progress. */
   #startWatchdog(): Timer {
     return this.#clock.setTimeout(() => {
       this.#countCrash()
@@ -212,7 +212,7 @@ function bytesByKind(runs: readonly GeneratedRun[]): Record<TextKind, number> {
   return bytes
 }
 
-/** In memory of its own, which can be transferred to the thread. */
+/** Copies a run into a separate buffer, which can be transferred to the thread. */
 function copyOf({ bytes, escaped }: GeneratedRun): TextRun {
   return { bytes: Uint8Array.from(bytes), escaped }
 }

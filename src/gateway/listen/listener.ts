@@ -44,7 +44,7 @@ export interface ListenerOptions extends Http1Handlers {
 }
 
 export interface Listener {
-  /** Such as `http://127.0.0.1:8080`, with the real port. */
+  /** The listener's URL with the actual port, such as `http://127.0.0.1:8080`. */
   readonly url: string
   /** Uses another certificate from the next handshake on; does nothing without TLS. */
   setCertificate(certificate: Certificate): void
@@ -130,7 +130,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     if (state.isDraining) drainSession(session, drainIdle)
   })
 
-  // Node enforces its head timeout from this event on; this server does not listen itself.
+  // Node enforces its head timeout only after `listening`; this server never emits it, because `front` listens.
   h1.emit('listening')
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   front.once('error', reject)

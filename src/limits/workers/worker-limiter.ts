@@ -79,7 +79,7 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
     }
     const ref = this.#ref(key)
     const state = this.#keyState(key, model)
-    // A lease is for whole requests.
+    // A lease admits only whole requests.
     const reservation = isPart ? null : state.admit(estimate, this.#clock.monotonic())
     if (reservation !== null) return { ok: true, reservation }
     const { promise, resolve } = Promise.withResolvers<Admission>()
@@ -213,7 +213,7 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
   }
 }
 
-/** Whether both have the same limit objects: then nothing has changed. */
+/** True if both keys have the same limit objects: no limit has changed. */
 function hasSameLimits(one: LimitedKey, other: LimitedKey): boolean {
   return one.limits === other.limits && one.groups === other.groups
 }

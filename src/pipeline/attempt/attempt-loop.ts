@@ -66,7 +66,7 @@ export class AttemptLoop<A extends UpstreamAttempt, End> {
   readonly #exchange: Exchange
   readonly #plan: TargetPlan
   readonly #recorder: AttemptRecorder
-  /** Of the upstreams at their limit, the error with the shortest retry-after. */
+  /** The error of the upstream at its limit with the shortest retry-after; null = none at its limit. */
   #full: GatewayError | null = null
   #cancelWait: (() => void) | null = null
 

@@ -48,7 +48,7 @@ export class ClientStream {
   readonly resumeMode: Exclude<ResumeMode, 'continue_or_hold'>
   /** Lets other targets continue the client's stream if it breaks; null = not allowed. */
   readonly continuation: Continuation | null
-  /** Sends events to a client that waits for a held stream, or for one to be continued; null = not started. */
+  /** Sends events while the client waits for a held stream or a continuation; null = not started. */
   keepAliveTimer: KeepAliveTimer | null = null
   readonly #gateway: Gateway
   readonly #exchange: Exchange
@@ -76,7 +76,7 @@ export class ClientStream {
     this.keepAliveTimer.start()
   }
 
-  /** The error that broke the stream that another target is to continue; null = none. */
+  /** The error that broke the client's stream, if another target is to continue the stream; null = none. */
   get streamError(): GatewayError | null {
     return this.continuation?.streamError ?? null
   }
@@ -88,7 +88,7 @@ export class ClientStream {
     if (refusal !== null) return refusal
     const body = this.#stages(attempt, head)
     if (body instanceof GatewayError) return body
-    // The gate has read a held error. A rejected credential never gets here.
+    // A response gate handles the errors that it holds, and lets no rejected credential pass.
     if (head.status >= 400 && isOperatorError(head.status)) this.#recorder.credentialRejected(attempt.target, head.status)
     this.#attempt = attempt
     this.#open(attempt, head, { body, source, mayContinue: attempt.missingEnd !== null || this.continuation !== null })

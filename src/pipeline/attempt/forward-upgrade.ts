@@ -243,7 +243,7 @@ class WebSocketAttempt extends UpstreamAttempt {
         this.record.status = 101
         this.health.responseStarted(this.elapsedMs)
         const { session } = exchange.classified.endpoint
-        // Messages that are not read are billed, but their usage is unknown.
+        // The gateway does not read the messages of this WebSocket: they are billed, with unknown usage.
         if (session === null) this.deliver(UNREAD_MESSAGES)
         else this.session = new MeteredSession(gateway, exchange, this, session, extensions, rules.reservations)
         writeCheckpoint(gateway, exchange)
@@ -268,7 +268,7 @@ class WebSocketAttempt extends UpstreamAttempt {
 function refusedHandshake({ status, headers, body }: HandshakeRefusal, nowMs: number): AttemptFailure {
   const head = responseHead(status, headers)
   const said = body && decompressedOrRaw(body, head.coding)
-  // It refuses the content of the request, not the credential: the client gets it unchanged.
+  // A 401 or 403 with a denial reason refuses the content, not the credential: the client gets the response unchanged.
   const reason = said && isCredentialRefused(status) ? denialReason(said) : null
   return {
     error: reason === null ? handshakeError(status, headerValue(headers, 'retry-after')) : null,

@@ -193,7 +193,7 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
     for (;;) {
       const end = await relay.outcome
       if (!(end instanceof StreamBreak)) return { kind: 'ended', end: this.#stream.ended(attempt, end) }
-      // It may have been stopped meanwhile.
+      // The relay may have been stopped meanwhile.
       if (!relay.isBroken) continue
       const { error } = end
       const recovery = this.#stream.recovery(attempt, error)

@@ -28,7 +28,7 @@ export interface HedgeHost {
 export interface HedgedAttemptsOptions {
   readonly recorder: AttemptRecorder
   readonly plan: RetryPlan
-  /** Of the first attempt, and of the response that goes to the client. */
+  /** Deadlines of the first attempt, and of the response that goes to the client. */
   readonly deadlines: Deadlines
   /** Milliseconds without a response to the first attempt. */
   readonly afterMs: number
@@ -41,7 +41,7 @@ export class HedgedAttempts {
   readonly #exchange: Exchange
   readonly #options: HedgedAttemptsOptions
   readonly #hedge: Hedge
-  /** The second attempt, its deadlines, and the ms from the start of the first attempt to its own. */
+  /** The second attempt, its deadlines, and how many ms after the first attempt it started. */
   #second: { readonly attempt: HttpAttempt, readonly deadlines: Deadlines, readonly afterMs: number } | null = null
 
   constructor(gateway: Gateway, exchange: Exchange, options: HedgedAttemptsOptions) {
@@ -251,7 +251,7 @@ class Hedge {
   async #startSecond(onStarted: (none: null) => void): Promise<void> {
     this.#isUsed = true
     const target = await this.#options.reserve()
-    // The wait was for shared limits, and meanwhile the first attempt has ended or responds.
+    // While the reservation waited, the first attempt has ended or begun to respond: no second attempt.
     if (this.#timer === null) return target?.reservation?.release()
     const second = target && this.#options.start(target)
     if (second !== null) this.#add(second)
@@ -274,7 +274,7 @@ class Hedge {
  * silent until it is complete.
  *
  * @param after milliseconds, as the route has it
- * @returns the same; null = no
+ * @returns `after`; null = the request is not hedged
  */
 export function hedgeAfter(exchange: Exchange, after: number, { targets, retries }: Route): number | null {
   if (targets.length < 2 || retries === 0) return null

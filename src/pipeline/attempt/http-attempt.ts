@@ -127,7 +127,7 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
     return rejected && failureOfResponse(rejected, this.#gateway.clock.wall())
   }
 
-  /** No other attempt can follow: its error goes to the client. */
+  /** No other attempt can follow: an error of this attempt goes to the client. */
   get isLast(): boolean {
     return this.#options.requirements === null
   }
@@ -141,7 +141,7 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
     return this.#call.wasSent && (this.#gate?.status ?? 0) < 400
   }
 
-  /** The settlement basis if nobody waits for its response any more. */
+  /** The settlement basis if the client no longer waits for the response of this attempt. */
   override get abandonedResponse(): MeteredResponse {
     return this.#gate?.abandoned ?? NOT_DELIVERED
   }

@@ -31,7 +31,7 @@ import { checkParseMemory } from './parse-memory.ts'
  * @param mode what happens to a request whose target does not speak its protocol
  * @param continuationEdits edits of the body that ask for the rest of a response; null = request a whole response
  * @param trace headers that name the attempt's span; flat
- * @returns the request, and what later phases need to know about it
+ * @returns the request, and facts about it for later phases
  * @throws GatewayError not_translatable, translation_lossy, body_too_large, overloaded, and errors of opening a
  *   capsule
  */

@@ -57,7 +57,7 @@ export class AttemptRecorder {
     if (said !== null) this.#error(attempt, said)
     if (error?.code === 'credential_unavailable') attempt.record.said = credentialReason(error)
     if (error?.code === 'upstream_rejected_key' && status === null) attempt.record.said = NOT_SENT
-    // These are not the upstream's fault: a request refused for its content, an outdated credential, a limit.
+    // The upstream is not at fault if it refused the content, an outdated credential, or a request over a limit.
     const isFault = reason !== null || isRetried || error?.code === 'upstream_rate_limited' ? false : error
       ? error.source === 'upstream'
       : status !== null && isFailure(status) && !(isSecret && attempt.isClientsChoice)
@@ -155,7 +155,7 @@ export class AttemptRecorder {
     this.#gateway.log.info(line, 'target skipped: its upstream is at its limit')
   }
 
-  /** A target is silent, so another one is tried beside it. */
+  /** A target has not responded yet: a second attempt starts at another target. */
   logHedge({ record: { upstream } }: UpstreamAttempt, { upstream: { name } }: Target): void {
     this.#gateway.log.info({ ...this.#exchange.logIds, upstream, beside: name }, 'the upstream is slow: another one is asked too')
   }
@@ -165,7 +165,7 @@ export class AttemptRecorder {
     this.#gateway.log.info({ ...this.#exchange.logIds, why }, 'the stream cannot be continued')
   }
 
-  /** The credential itself logs why its source failed. */
+  /** Stores the reason for the status. The credential itself logs it. */
   #credentialFailed({ upstream: { name } }: Target, reason: string): void {
     this.#gateway.sharedState.credentialFailures.set(name, { reason, at: this.#gateway.clock.wall() })
   }

@@ -33,7 +33,7 @@ export interface AttemptRequest {
   readonly translated: TranslatedAttempt | null
 }
 
-/** What a response is settled by. */
+/** The parts of a response that settlement reads. */
 export interface ResponseContent {
   /** null = nothing: the response is an error, or is not billed. */
   readonly metered: MeteredResponse | null
@@ -92,7 +92,7 @@ export interface UpstreamAttemptOptions {
   readonly quoted: QuotedPrice | null
   readonly record: AttemptDraft
   readonly health: HealthReporter
-  /** From the limits of the upstream; null = no limits. */
+  /** Reservation from the limits of the upstream; null = no limits. */
   readonly reservation: Reservation | null
   readonly clock: Clock
   /** On the monotonic clock, ms. */
@@ -162,7 +162,7 @@ export abstract class UpstreamAttempt extends Attempt {
   /** The upstream may have begun to work on the request, and has not refused it: the prompt may be billed. */
   abstract readonly mayBeBilled: boolean
 
-  /** The settlement basis if nobody waits for its response any more. */
+  /** The settlement basis if the client no longer waits for the response of this attempt. */
   get abandonedResponse(): MeteredResponse {
     return NOT_DELIVERED
   }
@@ -183,7 +183,7 @@ export abstract class UpstreamAttempt extends Attempt {
     return this.#clock.monotonic() - this.startedAt
   }
 
-  /** What the response is settled by; null = no successful response arrived. */
+  /** The settlement basis of the response; null = no successful response arrived. */
   get metered(): MeteredResponse | null {
     return this.response?.metered ?? this.#abandoned
   }
@@ -211,7 +211,7 @@ export abstract class UpstreamAttempt extends Attempt {
     else this.reservation?.release()
   }
 
-  /** Releases the body that it sent. */
+  /** Drops the body that this attempt sent. */
   releaseBody(): void {
     this.sentBody = null
     if (this.translated) this.translated = { ...this.translated, request: EMPTY_REQUEST }

@@ -60,7 +60,7 @@ export class ContinuationStage implements EventSink {
   #heldFrom = 0
   #faultLocation: FaultLocation | null = null
   #isClosed = false
-  /** The end of the stream has cut an event in two. */
+  /** The stream ended in the middle of an event. */
   #isHalf = false
   /** The last event, which lacks only its blank line; null = none. */
   #last: (EventContent & { readonly isHidden: boolean }) | null = null
@@ -112,7 +112,7 @@ export class ContinuationStage implements EventSink {
     return this.#passOn(open === 0 ? bytes : bytes.subarray(0, blockStart - start), start)
   }
 
-  /** The stream has ended: later events are what its end has cut off. */
+  /** The stream has ended: an event that is taken later is incomplete. */
   close(): void {
     this.#isClosed = true
   }
@@ -149,7 +149,7 @@ export class ContinuationStage implements EventSink {
     const bytes = this.#join(chunk)
     this.fault = { kind, bytes: Buffer.from(bytes.subarray(start - heldFrom, end - heldFrom)) }
     this.#memory.resize(0)
-    // Later: the bytes before the fault have to reach the client first.
+    // Report the fault later: the bytes before it have to reach the client first.
     queueMicrotask(() => this.#options.onStreamFault(error))
     return this.#passOn(bytes.subarray(0, start - heldFrom), heldFrom)
   }
@@ -188,7 +188,7 @@ export class ContinuationStage implements EventSink {
     if (bytes.length > 0) this.#held.push(ownCopy(bytes))
   }
 
-  /** The held bytes followed by these. */
+  /** @returns the held bytes followed by `bytes` */
   #join(bytes: Buffer): Buffer {
     if (this.#held.size === 0) return bytes
     const whole = Buffer.concat([...this.#held.list, bytes])

@@ -36,7 +36,7 @@ const UNKNOWN_COST: SettledCost = {
   usage: blankUsage(), source: 'none', billed: true, suspect: false, unread: true, costPico: null,
 }
 
-/** What a response would be settled by. */
+/** The input for the settlement of a response. */
 interface SettlementBasis {
   readonly response: MeteredResponse
   readonly request: PendingRequest | null
@@ -253,7 +253,7 @@ export class MeteredSession implements Session {
     const estimate = request === null && end !== 'complete' ? part.estimate : null
     const input = { endpoint: this.#billedEndpoint, end, response, request, estimate, abandoned } as const
     this.#settlingParts.add(part)
-    // The counter limits how much waits, and estimates the rest by bytes.
+    // The token counter limits its queue, and estimates further requests by bytes.
     const settling = Promise.try(settleUsage, input, counter).then(settled => {
       const bill = settleCost(settled, quoted)
       this.#settlingParts.delete(part)
@@ -301,7 +301,7 @@ export class MeteredSession implements Session {
   }
 }
 
-/** For the limits; null = unknown. */
+/** @returns the usage to settle with the limits; null values = unknown */
 function usedBy({ usage: { inputTokens, outputTokens }, billed, unread, costPico }: SettledCost): ActualUsage {
   if (!billed) return { tokens: 0, pico: 0n }
   const isCounted = !unread && (inputTokens !== null || outputTokens !== null)

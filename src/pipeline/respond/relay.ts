@@ -39,7 +39,7 @@ export class Relay implements ClientDelivery {
   #response: OpenResponse | null = null
   /** null = the body passes unread. */
   #body: ResponseBody | null = null
-  /** Bytes of the body that were written to the client, sent or not. */
+  /** Bytes of the body that were written to the client's stream, including bytes that are still buffered. */
   #written = 0
   #isEventStream = false
   /** The head contains the length of the body. */
@@ -69,7 +69,7 @@ export class Relay implements ClientDelivery {
     return this.#written - this.#writer.unsent
   }
 
-  /** Bytes that were written, and that the client's connection has not taken yet. */
+  /** Written bytes that are still buffered: the client's connection has not accepted them yet. */
   get unsent(): number {
     return this.#writer.unsent
   }
@@ -81,7 +81,7 @@ export class Relay implements ClientDelivery {
    *   may
    */
   accepts({ status, contentType, coding }: ResponseHead): GatewayError | null {
-    // The head that the client has names no coding.
+    // The client already has a head without a content coding: the continuation must not be compressed.
     if (!this.#awaitsResponse || (status === 200 && isEventStream({ contentType }) && coding === null)) return null
     return new GatewayError('upstream_invalid', 'the upstream did not respond with an event stream')
   }
@@ -124,7 +124,7 @@ export class Relay implements ClientDelivery {
     this.#awaitsResponse = true
     const { id, classified: { endpoint: { format: { requestIdHeader } } } } = this.#exchange
     const type = ['content-type', 'text/event-stream; charset=utf-8', 'cache-control', 'no-cache']
-    // An error may be all that follows.
+    // The request ID is in the head already, because only an error may follow.
     if (requestIdHeader !== null) type.push(requestIdHeader, id)
     writeHead(res, 200, [...type, ...gatewayHeaders(this.#gatewayHeaders()), 'via', appendVia('', '1.1')])
     frameChunks(res)
@@ -146,7 +146,7 @@ export class Relay implements ClientDelivery {
 
   /** @returns false = pause until the source is resumed */
   data(chunk: Buffer): boolean {
-    // A stream has many chunks: avoid calls that few of them need.
+    // This runs for each chunk of a stream: avoid calls that only few chunks need.
     if (this.#over || this.#brokenAtBoundary !== null) return true
     if (this.#writer.blocked) this.#deadlines.clientBlocked()
     else this.#deadlines.upstreamActive()
@@ -154,7 +154,7 @@ export class Relay implements ClientDelivery {
     return this.#write(this.#body === null ? chunk : this.#body.push(chunk))
   }
 
-  /** The first byte of the body arrived. @returns false = an earlier one had */
+  /** The first byte of the body arrived. @returns false = the body had begun before */
   begin(): boolean {
     if (this.firstByteAt !== 0) return false
     this.firstByteAt = this.#gateway.clock.monotonic()
@@ -236,7 +236,7 @@ export class Relay implements ClientDelivery {
     this.#awaitsResponse = true
   }
 
-  /** The stream broke, and only these bytes are missing. */
+  /** The stream broke: sends the missing bytes, which complete it. */
   finish(missing: Buffer): void {
     this.#reopen()
     this.#write(missing)
@@ -262,7 +262,7 @@ export class Relay implements ClientDelivery {
     this.#abort(error, atBoundary, event)
   }
 
-  /** Read it before the body is ended: afterwards the last event can be half of one. */
+  /** The bytes so far end with a whole event. Read this before the body is ended, which can pass on half an event. */
   get #atBoundary(): boolean {
     return this.#body?.atBoundary ?? this.#awaitsResponse
   }

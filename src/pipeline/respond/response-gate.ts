@@ -29,13 +29,13 @@ export interface RejectedResponse {
   readonly reason: RefusalReason | null
 }
 
-/** The outlet of a good response: its attempt, which opens the client's response. */
+/** Gets a good response: the attempt that opens the client's response. */
 export interface GateOutlet extends Omit<ResponseSink, 'head'> {
   /** A good response has begun. @returns false if another attempt is to respond */
   claim(status: number): boolean
   /** Sends the response to the client. @returns an error if it cannot; null = sent */
   pass(head: ResponseHead): GatewayError | null
-  /** Bytes that were passed, and that the client's connection has not taken yet. */
+  /** Passed bytes that the client's connection has not accepted yet. */
   readonly unsent: number
   /** Reads nothing more from the upstream. */
   abort(reason: GatewayError): void
@@ -66,7 +66,7 @@ export class ResponseGate implements ResponseSink {
   readonly #checkpoint: LedgerCheckpoint
   readonly #held = new ChunkList()
   #timer: Timer | null = null
-  /** Bytes that count until the exchange ends, because the client does not read them. */
+  /** Bytes that the client has not read: their memory stays reserved until the exchange ends. */
   #unread = 0
   #claimed = false
   #decided = false
@@ -107,7 +107,7 @@ export class ResponseGate implements ResponseSink {
     return this.missingEnd === null ? this.#classifier.framed ?? null : null
   }
 
-  /** What the response is settled by if nobody waits for it any more. */
+  /** The settlement basis if the client no longer waits for the response. */
   get abandoned(): MeteredResponse {
     const meter = this.#classifier.framed?.meter ?? this.#classifier.meter
     return meter ? { kind: 'stream', meter } : NOT_DELIVERED
@@ -118,7 +118,7 @@ export class ResponseGate implements ResponseSink {
     return this.#held.concat()
   }
 
-  /** The attempt has the head already. */
+  /** Ignored: the attempt already has the head. */
   head(): null {
     return null
   }
@@ -216,7 +216,7 @@ export class ResponseGate implements ResponseSink {
     let more = true
     for (const chunk of chunks) more = outlet.data(chunk)
     this.#held.clear()
-    // Until the exchange ends, bytes that the client does not read count.
+    // Bytes that the client has not read stay reserved until the exchange ends.
     if (!more) this.#countUnread(size)
     this.#passed = true
     this.#resolve(null)

@@ -60,7 +60,7 @@ export function createResponseStream(
   return reader instanceof WholeBody ? reader : new ResponseStream(stagesOf(reader))
 }
 
-/** A response on its way to the client, and what it is settled by. */
+/** A response on its way to the client, with the parts that settlement reads. */
 export type ReadBody = ResponseBody & ResponseContent
 
 /** What a gate has read of a response that goes to the client. */

@@ -33,14 +33,14 @@ const NOT_SENT_UPSTREAM = new Set<string>([
   ...CREDENTIAL_HEADERS, 'cookie', 'cookie2',
   // One of the subprotocols may be the key; the handshake adds the others.
   'sec-websocket-protocol',
-  // Sent under the upstream's name for the version.
+  // The gateway sends the version under the upstream's header name.
   ...VERSION_HEADERS,
   ...FORWARDING_HEADERS,
 ])
 
 const NOT_SENT_TO_CLIENT = new Set([
   ...HOP_BY_HOP,
-  // It would send the client to the upstream's own ports.
+  // `alt-svc` would direct the client to the upstream's ports.
   'alt-svc',
   // Set only by the gateway.
   'via', 'x-gateway-version', 'x-gateway-request-id', 'x-gateway-upstream', 'x-gateway-attempts', 'x-gateway-translated', 'x-gateway-dropped',
@@ -134,7 +134,7 @@ export function upstreamHeaders(
     const value = raw[i + 1] as string
     const lower = name.toLowerCase()
     if (presentedKeys.length > 0 && holdsKey(value, presentedKeys)) {
-      // A second one does not replace it: the gateway read the body by the first.
+      // A second content-type is ignored: the gateway has read the body by the first.
       if (lower === 'content-type') {
         hasContentType = true
         if (own.length > 0) (sent ??= new Set()).add(lower)
@@ -152,7 +152,7 @@ export function upstreamHeaders(
     if (lower.charCodeAt(0) === 0x3a || named?.has(lower)) continue
     if (lower === 'accept-encoding' && source.uncompressed) continue
     if (trace.length > 0 && TRACE_HEADERS.has(lower)) continue
-    // The gateway read the body by the first one: the upstream must not read it by another.
+    // A second content-type is not forwarded: the gateway has read the body by the first.
     if (lower === 'content-type') {
       if (hasContentType) continue
       hasContentType = true

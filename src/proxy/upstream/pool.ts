@@ -14,9 +14,9 @@ const PROBE_TIMEOUT = 1_000
 
 interface Connection {
   readonly client: Client
-  /** null until it is connected. */
+  /** null = not connected yet. */
   socket: Socket | null
-  /** Its index in `#available`; -1 = not available. */
+  /** The connection's index in `#available`; -1 = not available. */
   availableIndex: number
   /**
    * Takes no more requests: its socket is closed or never opened, or it is too old. It finishes its running requests.
@@ -115,7 +115,7 @@ export class Pool {
       const connection = this.#available.pop()
       if (!connection) return this.#probe ? null : this.#open()
       connection.availableIndex = -1
-      // The name may have new addresses: a connection that is always in use would never learn of them.
+      // Replace old connections: a connection that is always in use would never follow a change in DNS.
       if (performance.now() < connection.expiresAt) return connection
       connection.leave()
     }
@@ -125,7 +125,7 @@ export class Pool {
     const { client } = connection
     const { size } = client.stats
     const hasRoom = client.dispatch(options, handler)
-    // A request that could not begin occupies nothing, and no event reports room again.
+    // A request that could not begin takes no room, and no event would make the connection available again.
     if (hasRoom || client.stats.size === size) this.#addAvailable(connection)
   }
 

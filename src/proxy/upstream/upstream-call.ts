@@ -35,7 +35,7 @@ export interface ResponseSink extends BodySink {
   head(head: ResponseHead): GatewayError | null
 }
 
-/** The passes of a request: the `web` passes of http-proxy-3 (http-proxy.ts). */
+/** The steps that prepare and send a request: the `web` passes of http-proxy-3 (http-proxy.ts). */
 export interface PassChain {
   web(req: IncomingMessage, res: ServerResponse, options: never): void
 }
@@ -47,7 +47,7 @@ const NO_CLIENT = { method: 'GET', url: '/', headers: {} } as unknown as ClientR
 const STALE_WITHIN = 1_000
 
 /**
- * The error that undici gets for a call that the gateway ends. It is not the real reason: after a GOAWAY, refused
+ * The gateway aborts a call in undici with this error, not with the real reason: after a GOAWAY, refused
  * requests wait for another connection, and undici fails them all with the reason of the first one that is aborted,
  * unless it has this code.
  */
@@ -55,7 +55,7 @@ const ABORTED = Object.assign(new Error('the call was ended'), { code: 'UND_ERR_
 
 /** The operator's credential as a call sends it. */
 export interface CallCredential {
-  /** Adds the credential to the request. @returns a promise only if it has to be fetched, or the request is signed */
+  /** Adds the credential to the request. @returns a promise only if the credential is fetched, or signs the request */
   authorize(request: OutgoingRequest): Promise<void> | null
   /** Masked in headers and errors of the upstream. */
   readonly secrets: readonly string[]
@@ -76,7 +76,7 @@ export type CallState =
 
 export interface CallOptions {
   readonly upstream: UpstreamAddress
-  /** Its path is relative to the upstream's url, and it has no headers yet. */
+  /** The request's path is relative to the upstream's url; its headers are not set yet. */
   readonly request: OutgoingRequest
   /** null = the upstream needs no credential. */
   readonly credential: CallCredential | null
@@ -139,7 +139,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
   #receivedAt = 0
 
   constructor(options: CallOptions) {
-    // Nobody uses its destroy event, which node would otherwise track.
+    // No destroy event on garbage collection: nothing listens for one.
     super('UpstreamCall', { requireManualDestroy: true })
     this.options = options
     this.request = options.request
@@ -196,7 +196,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     return this.#sentAt === 0 ? 0 : (this.#receivedAt || this.options.deadlines.clock.monotonic()) - this.#sentAt
   }
 
-  /** The whole request was sent: its body can be freed. */
+  /** Drops the body of the request: the whole request was sent. */
   releaseBody(): void {
     this.request.body = null
   }
@@ -274,7 +274,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     if (status >= 100 && status < 200 || this.state === 'over') return
     try {
       this.#received = receivedHead(status, controller.rawHeaders)
-      // They are slices of up to 64 kB read from the socket, and would keep that memory until the end.
+      // Raw headers are slices of socket reads of up to 64 kB: a reference would keep those reads in memory until the end.
       controller.rawHeaders = null
       this.#secrets = this.options.credential?.secrets ?? []
       if (status >= 400 && this.#secrets.length > 0) this.#prepareMask(this.#received)
@@ -298,7 +298,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
       const coding = decompresses && !isMasked ? codingOf(received) : null
       if (coding !== null) this.#decompressor = new Decompressor(coding, this)
       const lines = maskHeaders(received.headers, this.#secrets)
-      // Without the coding, where that is undone here.
+      // If this call decompresses the body, the headers must not name the coding.
       const plain = isMasked || coding !== null ? decompressedHeaders(lines) : lines
       const read = readResponse?.(received.status, plain) ?? null
       this.#decoder = read?.decoder ?? null
@@ -344,7 +344,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
         this.options.readTurns.waitForTurn(this.#reader)
       }
     } catch (thrown) {
-      // An error of our own is not the upstream's: it keeps its own code.
+      // An error of the gateway itself keeps its code: it is not reported as the upstream's.
       this.#abortRequest()
       this.#fail(asGatewayError(thrown))
     }
@@ -364,7 +364,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     return masked.length === 0 || this.#sink.data(masked)
   }
 
-  /** Passes on bytes that were held: incomplete ones, and those that may be the start of a secret. */
+  /** Passes on held bytes: an incomplete piece in the decoder, and a possible start of a secret in the mask. */
   #passRest(): void {
     const decoder = this.#decoder
     if (decoder !== null) {
@@ -421,9 +421,9 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
   }
 
   onResponseError(_controller: Controller | null, error: Error): void {
-    // When a kept connection breaks, requests that wait to be sent on it fail too: nothing of them was sent.
+    // When a reused connection breaks, requests that are queued for it fail too, although no byte of them was sent.
     const wasHeldUp = this.state === 'made' && this.options.upstream.transport.breaking && isBrokenConnection(error)
-    // Later: undici is failing the requests of the connection and cannot take new ones meanwhile.
+    // Send later: until undici has failed all requests of the connection, it cannot accept new ones.
     queueMicrotask(() => {
       if (wasHeldUp && this.state === 'made') this.options.upstream.transport.send(this.request, this)
       else this.runInAsyncScope(this.#onError, this, error)

@@ -21,7 +21,7 @@ export interface TunnelOptions {
   readonly head: Buffer
   /** Path and query below the upstream's url. */
   readonly path: string
-  /** Flat names and values, sanitised; without those of the handshake. */
+  /** Flat names and values, sanitised; without the handshake headers. */
   readonly headers: readonly string[]
   /** The client's handshake headers, lower-case. */
   readonly handshake: Readonly<Record<string, string>>
@@ -112,7 +112,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     this.abort(new GatewayError('client_gone', 'the client closed the connection'))
   }
 
-  /** Nobody reads before the tunnel is open: a readable event without bytes is the end. */
+  /** Before the tunnel is open nothing reads the socket: a `readable` event without bytes means that it has ended. */
   readonly #checkClientDisconnected = (): void => {
     if (this.#options.socket.readableLength === 0) this.#clientDisconnected()
   }
@@ -156,7 +156,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
 
   onHandshake(handshake: ClientRequest): void {
     this.#handshake = handshake
-    // The event comes when the connection is established.
+    // `socket` is emitted when the connection is established.
     handshake.once('socket', () => {
       this.#connected = true
       this.#deadlines.waiting()
@@ -166,7 +166,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     })
     // A response that is not an upgrade is reported by the gateway, in the protocol's shape.
     process.nextTick(() => {
-      // After http-proxy-3's own listener: an earlier reader would take the bytes that came with the 101.
+      // Attach after http-proxy-3's own listener: an earlier reader would consume the bytes that came with the 101.
       handshake.once('upgrade', (_answer: IncomingMessage, upstream: Duplex) => this.#watch(upstream))
       handshake.removeAllListeners('response')
       handshake.once('response', (response: IncomingMessage) => this.#refused(response))
@@ -215,13 +215,13 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     const active = () => this.#deadlines.upstreamActive()
     active()
     upstream.on('data', active).on('data', onData).once('end', () => this.#recordFirstEnd('upstream'))
-    // Before http-proxy-3 forwards it.
+    // Observe each chunk before http-proxy-3 forwards it.
     if (!holdsClientData) socket.prependListener('data', onSaid)
     socket.on('data', active).once('end', () => this.#recordFirstEnd('client'))
     if (holdsClientData) this.#forwardHeld(upstream)
   }
 
-  /** Forwards what the client sends in place of http-proxy-3, which does not wait. */
+  /** Forwards the client's chunks instead of http-proxy-3, which cannot hold a chunk back. */
   #forwardHeld(upstream: Duplex): void {
     const { socket, onClientData: onSaid } = this.#options
     const forward = (chunk: Buffer): boolean => this.#over || upstream.destroyed || upstream.write(chunk)

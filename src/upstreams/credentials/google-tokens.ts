@@ -17,7 +17,7 @@ type CredentialsFile = JWTInput & { readonly token_uri?: unknown }
 
 interface GoogleToken {
   readonly token: string
-  /** Milliseconds. */
+  /** Lifetime of the token, ms. */
   readonly lifetimeMs: number
   /** The project of the credentials; null = they name none. */
   readonly project: string | null
@@ -106,7 +106,7 @@ function tokenUrlOf({ token_uri: place }: CredentialsFile): string {
 
 /** The token of the machine or of the Kubernetes service account, with its project. */
 async function metadataToken({ gcpMetadata, gaxios }: Library): Promise<GoogleToken> {
-  // Without this the library sets no deadline on a machine that it takes for one of Google's.
+  // On a machine that the library takes for one of Google's, it would set no deadline.
   gcpMetadata.setGCPResidency(false)
   const tokenKey = 'instance/service-accounts/default/token'
   const projectKey = 'project/project-id'
@@ -141,7 +141,7 @@ async function readCredentials(file: string): Promise<CredentialsFile> {
     const json: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
     if (typeof json === 'object' && json !== null) return json as CredentialsFile
   } catch {
-    // The error contains a part of the file.
+    // Drop the error: it contains a part of the file.
   }
   throw credentialUnavailable('the credentials file is not a JSON object')
 }

@@ -150,9 +150,9 @@ class Member {
   readonly credential: Credential
   readonly index: number
   readonly window = new RateLimitWindow()
-  /** On the monotonic clock, ms. */
+  /** End of the pause on the monotonic clock, ms. */
   restsUntil = 0
-  /** Why it is paused, or was paused last. */
+  /** Reason of the current or latest pause. */
   restReason: RestReason = 'rate_limited'
   /** Refusals since the last success. */
   refusals = 0
@@ -166,7 +166,7 @@ class Member {
 class PoolAuthorization implements Authorization {
   readonly member: Member
   readonly inner: Authorization
-  /** It was refused, and its member has a newer one. */
+  /** The credential was refused, and its member has a newer one. */
   isRenewed = false
 
   constructor(member: Member, inner: Authorization) {
@@ -187,7 +187,7 @@ function isOf(authorization: Authorization, member: Member): boolean {
   return authorization instanceof PoolAuthorization && authorization.member === member
 }
 
-/** The authorizations of the member itself. */
+/** The member's own authorizations among those of the pool. */
 function innerOf(authorizations: readonly Authorization[], member: Member): Authorization[] {
   return authorizations.flatMap(each => (each instanceof PoolAuthorization && each.member === member ? [each.inner] : []))
 }
