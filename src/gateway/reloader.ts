@@ -75,7 +75,7 @@ export class Reloader {
       Object.assign(this.#nextReload, { load, by })
       return this.#nextReload.done
     }
-    // One turn of the event loop, so that a burst of signals becomes one reload.
+    // Wait for one turn of the event loop, so that a burst of signals becomes one reload.
     const done = this.#lastReload.then(nextTurn).then(() => {
       const next = this.#nextReload
       this.#nextReload = null

@@ -5,7 +5,7 @@
  */
 const UNITS = 60_000
 
-/** Higher limits are lowered to this one: above it, a double no longer counts units exactly. */
+/** The highest rate. Higher limits are lowered to this value: a double would not count their units exactly. */
 export const MAX_PER_MINUTE = 1e11
 
 /** What a reservation holds of a bucket until its actual amount is known. */
@@ -17,11 +17,11 @@ export interface Hold {
 
 /** The lowest level since some holds were poured in. */
 interface LowWaterMark {
-  /** In units. */
+  /** The level in units. */
   low: number
-  /** The first hold that the mark covers. Its last hold is the one before the next mark's first. */
+  /** Number of the first hold that the mark covers. It covers the holds up to the next mark's `firstHold`. */
   readonly firstHold: number
-  /** How many of its holds are not settled yet. */
+  /** Number of unsettled holds that the mark covers. */
   holds: number
 }
 
@@ -46,7 +46,7 @@ export class Bucket {
   perMinute: number
   #level = 0
   #drainedAt: number
-  /** Oldest and lowest first: a level below the last marks merges them. There are few, except after a burst. */
+  /** Oldest first, which is also lowest first: a new level merges the marks above it. Usually there are few. */
   readonly #marks: LowWaterMark[] = []
   #lastHold = 0
 
@@ -114,7 +114,7 @@ export class Bucket {
     return this.perMinute === 0 ? 0 : Math.ceil(this.#level / this.perMinute)
   }
 
-  /** Whether it equals a new bucket. */
+  /** True if the bucket has the state of a new one, so that it can be dropped. */
   idle(now: number): boolean {
     if (now > this.#drainedAt) this.#drain(now)
     return this.#level === 0 && this.#marks.length === 0
@@ -129,7 +129,7 @@ export class Bucket {
     this.#merge(this.#marks.length - 1)
   }
 
-  /** @returns where the mark is afterwards */
+  /** @returns the index of the mark after the refund */
   #refund(at: number, units: number): number {
     const refund = Math.min(units, this.#marks[at]?.low ?? 0)
     if (refund === 0) return at
@@ -138,7 +138,7 @@ export class Bucket {
     return this.#merge(at)
   }
 
-  /** Merges a mark into the older ones that are no lower. @returns where it is afterwards */
+  /** Merges a mark with the older marks that are not lower. @returns the index of the merged mark */
   #merge(at: number): number {
     const marks = this.#marks
     for (let mark = marks[at], older = marks[at - 1]; mark && older && older.low >= mark.low; older = marks[at - 1]) {

@@ -5,14 +5,14 @@ import type { Key, Limits } from '../config/key-types.ts'
 export type LimitClock = Pick<Clock, 'monotonic' | 'wall'>
 
 /**
- * Whose limits these are. State belongs to the name. The active limits are
+ * The owner of limits: a key, a group or an upstream. State is kept by name. The active limits are
  * those of the object last seen, compared by identity: pass the same frozen
  * object while nothing changes.
  */
 export interface LimitedKey extends Pick<Key, 'name' | 'limits'> {
   /** Its parent groups, the nearest first: their limits apply too. Absent = none. */
   readonly groups?: readonly LimitedKey[] | undefined
-  /** Of a group: its own name and those of its child groups. Their spend counts here. */
+  /** If this is a group: the names of the group and of its child groups, whose spend counts for this group. */
   readonly members?: readonly string[] | undefined
   /** A group of keys or an upstream: defaults do not apply, and a key can have the same name. */
   readonly isGroup?: true | undefined
@@ -36,7 +36,7 @@ export type CompileGlob = (glob: string) => (model: string) => boolean
 
 export interface AdmissionRequest {
   readonly key: LimitedKey
-  /** As the client sent it; null = none, and then only limits of the key as a whole count. */
+  /** The model as the client sent it; null = none: only the limits of the key as a whole apply. */
   readonly model: string | null
   readonly estimate: Estimate
   /** A part of a request that was admitted, such as a response in a WebSocket: it counts neither as a request nor as running. */
@@ -78,7 +78,7 @@ export interface Reservation {
 export interface LeaseSize {
   readonly requests: number
   readonly tokens: number | null
-  /** 1e-12 USD. */
+  /** Cost in 1e-12 USD; null = not limited. */
   readonly pico: bigint | null
 }
 
@@ -105,7 +105,7 @@ export type LimitReason = 'requests' | 'tokens' | 'concurrent' | 'budget' | 'unp
 
 /** The state of one rate limit, as headers report it. */
 export interface RateLimitState {
-  /** Per minute. */
+  /** The limit per minute. */
   readonly limit: number
   readonly remaining: number
   /** Milliseconds until all of the limit is free again, if nothing else is used. */
@@ -121,7 +121,7 @@ export interface RateLimitStates {
 /** One sum of past spend. */
 export interface Spend {
   readonly key: LimitedKey
-  /** As the client sent it, or null. */
+  /** The model as the client sent it; null = none. */
   readonly model: string | null
   /** Any moment of the UTC day in which the requests began, ms since 1970. */
   readonly startedAt: number
@@ -144,6 +144,6 @@ export interface Limiter {
   budgetSpend(): ReadonlyMap<string, bigint>
   /** Adds spend from before the budgets existed; each budget accepts it once. */
   restoreSpend(rows: Iterable<Spend>): void
-  /** Sets other default limits. Counts stay. */
+  /** Sets other default limits. Counts are kept. */
   reconfigure(defaults: Limits | null): void
 }

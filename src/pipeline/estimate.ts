@@ -64,7 +64,7 @@ export function estimate(
   const costs = outputs.map((outputTokens, at) => attemptsCost(usages, pricesAt(at), outputTokens, prompts))
   const most = Math.max(...outputs)
   const further = continuations(exchange, plan)
-  // Each reads the prompt and the text so far, and can write as much as the first one.
+  // Each continuation reads the prompt and the text so far, and can write as much as the first attempt.
   const continued = further === 0 ? 0n : costs.map((_, at) => highestCost(usages.map(usage => ({ ...usage, inputTokens: input + most, outputTokens: most })), pricesAt(at))).reduce(higher)
   return {
     inputTokens,
@@ -88,7 +88,7 @@ function attemptsCost(
   return prompts === 1 ? cost : addCost(cost, highestCost(usages.map(usage => ({ ...usage, outputTokens: 0 })), quotes))
 }
 
-/** null = unknown, which makes the result unknown. */
+/** The higher cost; null = unknown if either cost is unknown. */
 function higher(a: bigint | null, b: bigint | null): bigint | null {
   return a === null || b === null ? null : a > b ? a : b
 }

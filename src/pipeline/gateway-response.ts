@@ -42,7 +42,7 @@ export function sendJson(
     'via', appendVia('', req.httpVersion),
   ]
   if (!isHttp2(res) && (unread || gateway.draining)) head.push('connection', 'close')
-  // GOAWAY: running requests continue, and no new ones arrive.
+  // Send GOAWAY: running requests continue, and the client sends no new ones.
   if (isHttp2(res) && gateway.draining) res.stream.session?.close()
   exchange.deliverBy(ownResponse(status, req.method === 'HEAD' ? 0 : bytes.length))
   writeHead(res, status, head)

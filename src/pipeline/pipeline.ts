@@ -46,7 +46,7 @@ export async function handle(gateway: Gateway, exchange: Exchange, upgrade: Upgr
   } catch (thrown) {
     failure = asGatewayError(thrown)
     sendError(gateway, exchange, failure)
-    // The client may have closed its half only; close the other one too.
+    // The client may have closed only its half of the connection; close the gateway's half too.
     if (failure.code === 'client_gone') upgrade?.socket.destroy()
   } finally {
     const settling = settle(gateway, exchange, failure)

@@ -22,7 +22,7 @@ export interface ResponseEstimate extends Estimate {
 
 const UNBOUNDED: OutputBounds = { bound: null, other: 0, thinking: 0, responses: 1, fault: null }
 const AUDIO = 'input_audio_buffer.append'
-/** Of base64: a token is 100 ms of sound, and G.711 has 8,000 bytes in a second. */
+/** Base64 bytes for each audio token: a token is 100 ms of sound, and G.711 has 8,000 bytes per second before base64. */
 const BYTES_PER_AUDIO_TOKEN = 1_000
 const EARLIER = [Buffer.from('previous_response_id'), Buffer.from('conversation')]
 const RESPONSE = Buffer.from('response')
@@ -33,13 +33,13 @@ export function tokensSent(type: string, message: Buffer): number {
   return type === AUDIO ? sound : Math.max(sound, estimateTokens(message))
 }
 
-/** Can a message of a realtime session start a response? With voice detection, what the client says does. */
+/** Can a message of a realtime session start a response? With voice detection, the client's audio can. */
 export function mayStartResponse(type: string): boolean {
   return type === AUDIO
 }
 
 /**
- * The most output that the settings of a session allow for each response.
+ * The maximum output that the settings of a session allow for each response.
  *
  * @param assumed tokens of a response that nothing bounds
  */
@@ -73,7 +73,7 @@ export function estimateResponse(
   return { tokens: Math.max(1, input + outputTokens), pico: quotes.length === 0 ? null : highestCost(usages, quotes), fault: bounds.fault }
 }
 
-/** @returns null = the message is no JSON */
+/** @returns null = the message is not JSON */
 function inspected(message: Buffer): ValidJson | null {
   const scan = jsonInspection()
   scan.push(message)

@@ -15,7 +15,7 @@ export interface FailedAttempt {
 /** The next attempt of a request. */
 export interface RetryStep {
   readonly target: Target
-  /** Milliseconds to wait before it. */
+  /** Milliseconds to wait before the attempt. */
   readonly delayMs: number
 }
 
@@ -24,7 +24,7 @@ export interface RetryContext {
   readonly now: number
   /** ms until the total timeout. */
   readonly timeLeft: number
-  /** Between 0 and 1. */
+  /** Random number from 0 to 1, for the jitter. */
   readonly random: number
 }
 
@@ -39,9 +39,9 @@ export interface RetryState {
 interface Candidate {
   readonly target: Target
   readonly attempts: number
-  /** ms of the monotonic clock before which it is not tried. */
+  /** The candidate is not tried before this time; ms on the monotonic clock. */
   readonly notBefore: number
-  /** It was unhealthy before this request, so it is tried only once. */
+  /** The candidate was unhealthy before this request, so it is tried only once. */
   readonly wasUnhealthy: boolean
   readonly excluded: boolean
 }
@@ -70,7 +70,7 @@ const MAX_BACKOFF = 2_000
 export function startRetries(
   order: readonly Target[], retries: number, isUnhealthy: (target: Target) => boolean = () => false,
 ): RetryState {
-  // Without spare attempts no target is tried twice, whatever its health.
+  // Without spare attempts no target is tried twice: health does not matter.
   const hasSpare = retries >= order.length
   const [first, ...others] = order.map(target => newCandidate(target, hasSpare && isUnhealthy(target)))
   const current = { ...first as Candidate, attempts: 1 }
@@ -104,7 +104,7 @@ export function nextAttempt(
   return delayMs > MAX_WAIT || delayMs >= timeLeft ? { state, step: null } : moveTo(state, earliest, delayMs)
 }
 
-/** Rounds: with fractions of ms, a sum minus one term can exceed the other term. */
+/** Rounds to whole ms: with fractions, `a + b - a` can exceed `b`. */
 function wholeMs(time: number): number {
   return Math.floor(time)
 }
@@ -163,7 +163,7 @@ function moveTo(before: RetryState, to: Candidate, delayMs: number): Decision {
   }
 }
 
-/** @returns the state with another value of its current candidate */
+/** @returns the state with `current` in place of its current candidate */
 function replace(before: RetryState, current: Candidate): RetryState {
   const candidates = before.candidates.map(candidate => (candidate === before.current ? current : candidate))
   return { ...before, candidates, current }

@@ -28,9 +28,9 @@ export interface LiveUpstream extends UpstreamAddress {
   readonly connections: Connections
   /** null = the upstream serves the vendor's own API. */
   readonly provider: Provider | null
-  /** Whose host it is, as OpenTelemetry names it; null = the host tells nothing. */
+  /** OpenTelemetry's name of the vendor that owns the host; null = unknown. */
   readonly vendor: string | null
-  /** null = the upstream needs none. */
+  /** null = the upstream needs no credential. */
   readonly credential: SharedCredential | null
   readonly secrets: UpstreamSecrets
 }
@@ -106,7 +106,7 @@ export class SharedCredential {
   }
 }
 
-/** What credentials are opened with. */
+/** The dependencies of credentials. */
 export interface UpstreamParts {
   readonly clock: Clock
   readonly log: Logger

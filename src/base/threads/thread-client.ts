@@ -37,7 +37,7 @@ export class ThreadError extends Error {
   override readonly name = 'ThreadError'
   /** `thrown`: by the thread. `ended`: the thread died. `closed`: no more requests, or `cancel` was called. */
   readonly reason: 'thrown' | 'ended' | 'timeout' | 'closed'
-  /** For `thrown`. */
+  /** The error in the thread, if `reason` is `thrown`; otherwise null. */
   readonly thrown: ThrownInThread | null
 
   constructor(reason: ThreadError['reason'], message: string, thrown: ThrownInThread | null = null) {

@@ -11,7 +11,7 @@ import { hasExtraSpaces, hasHttp1Version } from './request-line.ts'
 /** Maximum number of pipelined requests that wait on one connection. */
 const MAX_PIPELINED = 100
 
-/** Handlers of what arrives over HTTP/1.1. */
+/** Handlers for HTTP/1.1 connections. */
 export interface Http1Handlers {
   onRequest(req: ClientRequest, res: ClientResponse, awaitsContinue: boolean): void
   /** A WebSocket handshake, or a CONNECT. */
@@ -19,7 +19,7 @@ export interface Http1Handlers {
   /**
    * Bytes that are not an HTTP request, at most once for a connection: the handler writes the response to the socket.
    *
-   * @param own the response of that request, if node has made one: nothing is written to it
+   * @param own node's response object for the malformed request, if node has made one; nothing was written to it
    */
   onMalformed(error: NodeJS.ErrnoException, socket: Duplex, own?: http.ServerResponse): void
 }
@@ -30,7 +30,7 @@ export interface Http1State {
   isDraining: boolean
   /** Connections that started with HTTP/1.1. */
   readonly sockets: Slots<net.Socket>
-  /** Those that switched to another protocol. */
+  /** Connections that switched to another protocol. */
   readonly upgraded: WeakSet<net.Socket>
 }
 
@@ -44,7 +44,7 @@ export function createHttp1Server(
   { headersTimeout, keepAlive }: { headersTimeout: number; keepAlive: number }, state: Http1State,
 ): http.Server {
   const server = http.createServer({
-    // The exchange has its own deadlines, which also bound uploads.
+    // No timeout for the whole request: the deadlines of the exchange also bound uploads.
     ...serverOptions({ headersTimeout, requestTimeout: 0, keepAlive }),
     // The gateway responds to a missing Host itself, as to any other error.
     requireHostHeader: false,

@@ -23,7 +23,7 @@ export interface AttemptFailure {
   readonly status: number | null
   /** The upstream's error if it is complete. */
   readonly response: HeldResponse | null
-  /** The body of that error, decompressed. */
+  /** The body of the upstream's error, decompressed; null = no complete error. */
   readonly said: Buffer | null
   /** Why the upstream refused the request: by 401 or 403, or for a reason for which the route names another target. */
   readonly reason: RefusalReason | null
@@ -60,7 +60,7 @@ export function upstreamErrorEvent(
     const isError = typeof value === 'object' && value !== null && 'error' in value
     return isError ? format.errorEvent(JSON.stringify(value)) : null
   } catch {
-    // It is not JSON.
+    // The error is not JSON.
     return null
   }
 }

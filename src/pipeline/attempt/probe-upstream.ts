@@ -25,7 +25,7 @@ export interface ProbeResult {
   readonly verdict: 'ok' | 'unclear' | 'failed'
   /** Milliseconds until the response was complete, including the time to fetch a token. */
   readonly ms: number
-  /** What was requested, and what is wrong with it; without secrets. */
+  /** The request and its result, as text without secrets. */
   readonly detail: string
 }
 
@@ -98,7 +98,7 @@ function judge(probe: Probe, status: number, body: Buffer): Omit<ProbeResult, 'm
   const said = `${asked}: ${status}${word === null ? '' : ` ${word}`}`
   if (status === 401 || status === 403) return { verdict: 'failed', detail: `${said}: the credential is refused` }
   if (status === 429) return { verdict: 'ok', detail: `${said}: the credential is at its rate limit` }
-  // Some upstreams have no such list, and some models cannot be counted.
+  // Some upstreams have no list of models, and some models support no token counting.
   const isMissing = probe.model === null ? status === 404 || status === 405 : status === 400
   return isMissing ? { verdict: 'unclear', detail: `${said}: nothing is known of the credential` } : { verdict: 'failed', detail: said }
 }

@@ -100,7 +100,7 @@ export class RetryPlan {
     return this.#decide(failure, isContinuation ? this.#canContinue : undefined)
   }
 
-  /** As long as there is no output, every target can start over. */
+  /** Can the target continue the stream? Without output so far, every target can: it starts over. */
   readonly #canContinue = ({ prefill }: Target): boolean => prefill || !hasGeneratedOutput(this.#exchange)
 
   #decide(failure: FailedAttempt, suits?: (target: Target) => boolean): RetryStep | null {

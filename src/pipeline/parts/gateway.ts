@@ -68,7 +68,7 @@ export interface PassedShare {
 
 /** Keeps the passed shares of budgets for the process that replaces this one, by `idOf`. */
 export interface PassedShares {
-  /** As the previous process saved them; null = there was none, or it had not checked any budget. */
+  /** Shares that the previous process saved; null = no previous process, or it had checked no budget. */
   readonly initial: ReadonlyMap<string, PassedShare> | null
   save(passed: ReadonlyMap<string, PassedShare>): void
 }

@@ -18,7 +18,7 @@ import type { ResponseStages, Stage } from './response-stream.ts'
 const NOTHING = Buffer.alloc(0)
 /** Bytes of a whole body that are kept to read its usage; a longer body passes unread. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024
-/** Bytes of an error that is read. */
+/** Maximum bytes of an error body that are read. */
 const MAX_ERROR_BYTES = 64 * 1024
 /** Bytes of a compressed body that is decompressed synchronously: no error with status 200 is longer. */
 const MAX_SYNC_DECOMPRESS_BYTES = 4 * 1024
@@ -41,7 +41,7 @@ export function sinkOf(stages: readonly Stage[]): EventSink {
   }
 }
 
-/** Reads a whole body, which the client gets as it came: it ends as HTTP says. */
+/** Reads a whole body, which the client gets unchanged. The end of the HTTP message is its end. */
 export abstract class WholeBody implements Stage, ResponseBody, ResponseContent {
   metered: MeteredResponse | null = NOT_DELIVERED
   encoding: string | null = null
@@ -70,12 +70,12 @@ export abstract class WholeBody implements Stage, ResponseBody, ResponseContent 
   }
 }
 
-/** Keeps a whole body as long as there is memory for it and for all others that are kept. */
+/** Keeps a whole body for settlement, as long as `server.body_memory` has room. */
 export class BodyCollector extends WholeBody {
   readonly #memory: MemoryReservation
   /** null = a partial body is not billed. */
   readonly #checkpoint: LedgerCheckpoint | null
-  /** null = there was no memory, and the body passes unread; or it has ended. */
+  /** null = the body has ended, or passes unread because there was no memory. */
   #chunks: ChunkList | null = new ChunkList()
   #size = 0
 
@@ -133,7 +133,7 @@ export class MaskedUsage implements Stage, ResponseContent {
   readonly errorBody = null
   metered: MeteredResponse = NOT_DELIVERED
   readonly #exchange: Exchange
-  /** What the stage before this one reads. */
+  /** The settlement basis from the stage before this one. */
   readonly #content: ResponseContent
 
   constructor(exchange: Exchange, content: ResponseContent) {

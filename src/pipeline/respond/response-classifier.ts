@@ -26,7 +26,7 @@ const REQUEST_REFUSAL_STATUSES = new Set([400, 403, 413, 422])
 /** What a response must show before the client gets any of it. */
 export interface ResponseRequirements {
   readonly reasons: RefusalReasons
-  /** It must be complete. */
+  /** The response must be complete. */
   readonly whole: boolean
   /** A stream must have content; an event is not enough. */
   readonly content: boolean

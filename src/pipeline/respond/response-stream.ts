@@ -48,7 +48,7 @@ export interface ResponseStages {
   /** All stages in order, and the reader that passes them its events. */
   readonly all: readonly Stage[]
   readonly reader: EventReader
-  /** What the response is settled by. */
+  /** The parts of the response that settlement reads. */
   readonly content: ResponseContent
   /** Knows whether the stream has reached its protocol's end; null = the HTTP message's end is the end. */
   readonly meter: StreamMeter | null
@@ -158,7 +158,7 @@ export class ResponseStream implements ResponseBody, ResponseContent {
   #begin(): void {
     this.#hasBegun = true
     for (const stage of this.#stages.all) stage.begin?.()
-    // The first checkpoint is written at once: it contains the upstream and the status.
+    // Write the first checkpoint at once: it records the upstream and the status.
     this.#stages.checkpoint?.writeNow()
   }
 }

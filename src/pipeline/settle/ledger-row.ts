@@ -27,10 +27,10 @@ export function checkpointRow(exchange: Exchange): LedgerRow {
   })
 }
 
-/** Does it request something free, such as a token count? */
+/** Does the exchange request something free, such as a token count? */
 function isFree(exchange: Exchange): boolean {
   const { endpoint } = exchange.classified
-  // The messages of a WebSocket decide.
+  // A WebSocket is not free: its messages decide what is billed.
   return !isMetered(endpoint) && endpoint.session === null && !(callsModel(exchange) && isUnmetered(endpoint))
 }
 
@@ -80,7 +80,7 @@ function responsesSoFar(exchange: Exchange): [ResponseSoFar, ...ResponseSoFar[]]
 
 interface RowUsage extends Pick<LedgerRow, 'usage' | 'source' | 'costPico'> {
   readonly quoted: QuotedPrice | null
-  /** The model that the upstream names, if the request names none. */
+  /** The model that the upstream named, if the request names none. */
   readonly model?: string | null
 }
 

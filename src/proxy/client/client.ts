@@ -22,10 +22,10 @@ export function localAddressOf(req: ClientRequest): string {
 /** ms that the last bytes of a broken response may take to be sent. */
 const ABORT_FLUSH = 5_000
 
-/** Node throws if one of these is sent over HTTP/2 (RFC 9113 section 8.2.2). */
+/** HTTP/1.1 headers for which node throws over HTTP/2 (RFC 9113 section 8.2.2). */
 const HTTP1_ONLY = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade'])
 
-/** Node ends these responses with their head: a Content-Length would make them malformed (RFC 9113 section 8.1.1). */
+/** Statuses without a body: over HTTP/2 a Content-Length would make the response malformed (RFC 9113 section 8.1.1). */
 const EMPTY = new Set([204, 205])
 
 /**
@@ -70,7 +70,7 @@ export function flushHead(res: ServerResponse): void {
   res.write('', 'latin1')
 }
 
-/** Bytes up to which a chunk is cheaper as text in one piece with the head than as a separate piece. */
+/** Up to this many bytes, writing the chunk as text together with the head is cheaper than a separate write. */
 const SENT_WITH_HEAD = 16 * 1024
 
 /** Like `write`, for the first bytes of a body, which usually leave together with the head. */

@@ -14,7 +14,7 @@ export interface BodyOptions {
   readonly clock: Clock
   /** End of the exchange on the monotonic clock, and its timeout in ms. */
   readonly total?: { readonly endsAt: number; readonly ms: number }
-  /** Gets what ends the reading from outside, and null when it is over. */
+  /** Gets an object whose `stop` ends the reading, and null when the reading is over. */
   readonly owner?: { stopBy(reading: { stop(reason: GatewayError): void } | null): void }
   /** Called when reading begins: the moment for `100 Continue`. */
   readonly onWanted?: (() => void) | undefined
@@ -100,14 +100,14 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
   req.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onError)
   owner?.stopBy({ stop: fail })
   options.onWanted?.()
-  // By then node has read what came along with the head. Most bodies are complete then and need no timer.
+  // After this turn node has read the bytes that came with the head: most bodies are complete and need no timer.
   setImmediate(() => {
     if (!isOver && !req.complete) check()
   })
   return promise
 }
 
-/** Bytes of a piece. */
+/** Maximum bytes of a decoded piece. */
 const DECODED_PIECE = 64 * 1024
 
 /**

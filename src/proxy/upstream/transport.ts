@@ -10,7 +10,7 @@ import { fixHttp2Streams } from '../../patches/http2-streams.ts'
 import { Pool } from './pool.ts'
 import { acceptUnsolicitedContinue } from '../../patches/unsolicited-continue.ts'
 
-/** A request to an upstream, as the passes of the proxy complete it. */
+/** A request to an upstream. The proxy's passes (http-proxy-3) complete it. */
 export interface OutgoingRequest {
   readonly method: string
   /** Path and query: relative to the upstream's url before the pass `address`, complete after it. */
@@ -85,7 +85,7 @@ export function createTransport(options: TransportOptions): Transport {
     bodyTimeout: 0,
     keepAliveTimeout: 60_000,
     maxHeaderSize: 64 * 1024,
-    // undici's other parser, which the environment could enable.
+    // An environment variable could enable undici's other HTTP parser.
     useMilo: false,
   }, new ConnectionAge(options.connectionAge ?? Infinity))
   return Object.assign(state, {
@@ -104,7 +104,7 @@ export function isBrokenConnection(error: Error & { code?: string }): boolean {
   return BROKEN_CONNECTION_CODES.has(error.code ?? '')
 }
 
-/** What happens to any connection at this moment. */
+/** The connection events that are being emitted at this moment. */
 interface ConnectionState {
   breaking: boolean
   fresh: boolean
@@ -126,7 +126,7 @@ function trackConnections(connect: Connector, state: ConnectionState): Connector
       callback(...args)
       state.fresh = false
       if (socket) acceptUnsolicitedContinue(socket)
-      // undici's listeners are attached by now, so they run between these two.
+      // undici's listeners are attached already. They run after the first and before the second listener of this function.
       socket?.on('error', () => {
         state.breaking = false
       })

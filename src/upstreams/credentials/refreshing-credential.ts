@@ -10,7 +10,7 @@ import type { FaultReporter } from './fault-reporter.ts'
 /** What a source returned. */
 export interface FetchedCredential {
   readonly authorization: Authorization
-  /** Milliseconds after which it has to be replaced. */
+  /** Milliseconds after which the credential has to be replaced. */
   readonly lifetimeMs: number
 }
 
@@ -53,29 +53,29 @@ const FIRST_FORCED_INTERVAL = 1_000
 const MAX_FORCED_INTERVAL = 10_000
 
 /**
- * A credential that is refreshed before its end, once for all requests that wait for it. If the upstream has no
- * requests, the next one fetches it.
+ * A credential that one fetch refreshes before its end, for all waiting requests. If the upstream has no
+ * requests, nothing is refreshed: the next request fetches the credential.
  */
 export class RefreshingCredential implements Credential {
   readonly refusalStatuses = UNAUTHORIZED
   readonly #options: RefreshOptions
   #authorization: Authorization | null = null
-  /** When it was fetched and when it ends, ms since 1970. */
+  /** When the credential was fetched and when it ends, ms since 1970. */
   #fetchedAt: number | null = null
   #expiresAt: number | null = null
   /** The authorization is used until then; ms on the monotonic clock. */
   #usableUntil = 0
-  /** It was used since it was fetched. */
+  /** A request has used the credential since it was fetched. */
   #isUsed = false
   /** The running fetch; null = none. */
   #fetching: Promise<Authorization> | null = null
   #controller: AbortController | null = null
   #timer: Timer | null = null
   #fault: GatewayError | null = null
-  /** A source that failed is not tried before; ms on the monotonic clock. */
+  /** A source that failed is not tried again before this time; ms on the monotonic clock. */
   #retryAt = 0
   #failures = 0
-  /** When it was last fetched because the upstream refused it; ms on the monotonic clock. */
+  /** When the latest fetch because of a refusal started; ms on the monotonic clock. */
   #forcedAt = -Infinity
   #forcedInterval = FIRST_FORCED_INTERVAL
   #closed = false
@@ -153,7 +153,7 @@ export class RefreshingCredential implements Credential {
     }
   }
 
-  /** Ends at the deadline, even if the source ignores the signal. */
+  /** Fetches a credential; fails at the deadline, even if the source ignores the signal. */
   async #fetchInTime(): Promise<FetchedCredential> {
     const controller = new AbortController()
     this.#controller = controller
