@@ -6,7 +6,7 @@ export interface Decimal {
 
 export const ZERO: Decimal = { units: 0n, scale: 0 }
 
-/** Precomputed powers of ten: `**` of BigInt is several times slower than the rest here. */
+/** Precomputed powers of ten: BigInt's `**` is several times slower than the other operations of this file. */
 const POWERS = Array.from({ length: 64 }, (_, exponent) => 10n ** BigInt(exponent))
 
 function powerOfTen(exponent: number): bigint {

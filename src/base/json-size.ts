@@ -1,6 +1,6 @@
 import { GatewayError } from './errors.ts'
 
-/** What uses memory when a JSON text is parsed. */
+/** The counts that decide how much memory a parsed JSON text uses. */
 export interface JsonSize {
   /** Objects and lists. */
   readonly containers: number
@@ -71,7 +71,7 @@ function endOfString(text: string, from: number): number {
 
 /** Why a JSON text is not parsed: the bound that it exceeds; null = none. */
 export function exceededBound(text: string): string | null {
-  // Each level takes two characters.
+  // Each level takes two characters: a shorter text cannot exceed the depth.
   if (text.length < 2 * MAX_JSON_DEPTH) return null
   const size = measureJson(text)
   if (size.depth > MAX_JSON_DEPTH) return `is nested more than ${MAX_JSON_DEPTH} levels deep`
@@ -91,7 +91,7 @@ export function parseBounded(text: string): unknown {
 }
 
 /**
- * The same for a request, or a part of it, that was scanned: it is valid and not too deep.
+ * Parses a request, or a part of one, that was scanned: its JSON is valid and not nested too deep.
  *
  * @throws GatewayError body_too_large
  */

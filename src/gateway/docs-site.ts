@@ -27,7 +27,7 @@ export interface SiteOptions {
 }
 
 export interface Site {
-  /** Such as `http://127.0.0.1:8082`, with the real port. */
+  /** The site's URL with the actual port, such as `http://127.0.0.1:8082`. */
   readonly url: string
   /** The pages are built; otherwise every request gets a 503 that says how to build them. */
   readonly built: boolean
@@ -80,7 +80,7 @@ async function addSecurityHeaders(app: FastifyInstance, scripts: readonly string
       directives: {
         defaultSrc: ["'none'"],
         scriptSrc: ["'self'", ...scripts],
-        // Code is coloured by style attributes.
+        // Inline styles are allowed because code is coloured by style attributes.
         styleSrc: ["'self'", "'unsafe-inline'"],
         imgSrc: ["'self'", 'data:'],
         fontSrc: ["'self'"],

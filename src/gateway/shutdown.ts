@@ -22,7 +22,7 @@ export interface ShutdownOptions {
   readonly hasSuccessor: boolean
   /** Called when draining starts, so that other work ends and does not delay it. */
   onDrain?(): void
-  /** Closes everything else when no exchange is running. */
+  /** Closes all other resources. Called when no exchange is running. */
   closeResources(): Promise<void>
 }
 

@@ -5,7 +5,7 @@ import type { MetricsOutput } from '../telemetry/telemetry.ts'
 import type { MetricsReport, WorkerMetrics } from '../telemetry/worker-metrics.ts'
 
 /**
- * Milliseconds between two reports of each worker: a worker that is killed loses what it counted since the last one.
+ * Milliseconds between two reports of each worker: a killed worker loses its counts since its last report.
  */
 const REPORT_INTERVAL = 1_000
 /** Milliseconds that a scrape waits for the workers: one may hang. */

@@ -33,11 +33,11 @@ export interface SupervisorChannel {
   reloaded(text: string, drain: number): void
   /** Resolves when the report was handed to the operating system. */
   sendMetrics(report: MetricsReport): Promise<void>
-  /** The channel alone no longer keeps the process running. */
+  /** From now on the channel does not keep the process running. */
   release(): void
   /** What the keys of all workers have spent, picodollars; null = not known yet, or another worker reports alerts. */
   budgetSpend(): ReadonlyMap<string, bigint> | null
-  /** The supervisor keeps them for the worker that replaces this one. Read it after `workerStart` has resolved. */
+  /** The shares that the supervisor keeps for a replacement worker. Read them after `workerStart` has resolved. */
   readonly passedShares: PassedShares
   /** The capsule key that all workers start with. Read it after `workerStart` has resolved. */
   readonly capsuleKey: CapsuleKey | undefined
@@ -75,7 +75,7 @@ export function connectToSupervisor(): SupervisorChannel | null {
     else if (order.kind === 'control') void handler?.control(order.request).then(result => report({ kind: 'control', id: order.id, result }))
     else if (handler !== null) handler[order.kind]()
     else if (order.kind === 'reload') isStale = true
-    // No client is served yet.
+    // No client is served yet: exit at once.
     else process.exit()
   })
   return {

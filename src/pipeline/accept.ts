@@ -21,7 +21,7 @@ export function accept(gateway: Gateway, exchange: Writes<'target' | 'classified
   if (req.httpVersion === '1.1' && req.headers.host === undefined) {
     throw new GatewayError('bad_header', 'the request has no Host header')
   }
-  // Node uses the first. A proxy in front may have used another one (RFC 9112 section 3.2).
+  // Node uses the first Host header. A proxy in front may have used another one (RFC 9112 section 3.2).
   if (hostLines(req.rawHeaders) > 1) {
     throw new GatewayError('bad_header', 'the request has more than one Host header')
   }

@@ -41,7 +41,7 @@ export function admitParameters({ identity, req, target }: Pick<Exchange, 'ident
 }
 
 const MODEL_NAMES: ReadonlySet<string> = new Set(MODEL_MEMBERS)
-/** Such as `x-model`, `helicone-model-override` and `x-ms-model-mesh-model-name`. */
+/** Headers that name a model, such as `x-model`, `helicone-model-override` and `x-ms-model-mesh-model-name`. */
 const MODEL_HEADER = /(?:^|-)(?:model|models|fallbacks)(?:-(?:name|id|override|deployment|group))?$/
 
 /**

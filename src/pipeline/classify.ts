@@ -95,7 +95,7 @@ function decompressBody(
   })
 }
 
-/** All exchanges together would exceed `server.body_memory`. */
+/** The error if the bodies of all exchanges would exceed `server.body_memory`. */
 function bodiesUseAllMemory(): GatewayError {
   return overloaded('the bodies of running requests use all of server.body_memory')
 }

@@ -12,8 +12,8 @@ import { classifyPath, isApiPath } from '../protocols/classify-path.ts'
 import { costsNothing } from '../protocols/free-paths.ts'
 
 /**
- * Refuses a request under a budget if its cost cannot be known, to an endpoint whose usage is not metered. What passes is
- * a list: sessions, requests that cost nothing, and models with a price per request. Everything else is refused.
+ * Refuses a request under a budget to an endpoint without metering, if its cost cannot be known. Only these pass:
+ * sessions, requests that cost nothing, and models with a price per request.
  *
  * @param quotes of each model that the request names, at each target
  * @param holder the holder of the limits

@@ -13,7 +13,7 @@ const MAX_DEPTH = 64
 /** Members that the model gets as JSON, with their keys. */
 const SCHEMA_MEMBERS = ['tools', 'functions', 'response_format']
 
-// Parameters: no text of the conversation.
+// Parameters, which contain no text of the conversation.
 const METADATA_MEMBERS = new Set([
   'type', 'role', 'id', 'index', 'object', 'status', 'model', 'detail', 'finish_reason', 'finishReason',
   'stop_reason', 'tool_call_id', 'tool_use_id', 'call_id', 'item_id', 'cache_control', 'signature', 'phase',

@@ -15,8 +15,8 @@ interface Term {
 const PER_SECOND_PLACES = 24
 
 /**
- * The catalogue's price keys and the items that they are here. Missing are those that
- * the usage of no protocol reports: searches and other tool calls, pages, citations,
+ * The items for the catalogue's price keys. The table omits price keys for amounts that
+ * no protocol reports in its usage: searches and other tool calls, pages, citations,
  * video, and cached audio and images.
  */
 const TERMS: ReadonlyMap<string, Term> = new Map(Object.entries({

@@ -11,10 +11,10 @@ export interface CostLine {
   /** What is paid for: `input`, `cached_input`, `cache_write_5m`, `output`, `second`, `request`, ... */
   readonly item: Item
   readonly quantity: number
-  /** USD for `per` of them, exact. */
+  /** Exact price in USD for `per` units of the item. */
   readonly price: string
   readonly per: Per
-  /** USD, exact, not rounded. */
+  /** Exact cost in USD, not rounded. */
   readonly cost: string
 }
 

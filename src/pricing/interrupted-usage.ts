@@ -16,7 +16,7 @@ export class InterruptedUsage {
   readonly #estimate: () => SettledUsage
   #known: SettledUsage | null = null
 
-  /** @param estimate what is known at this moment, without counting */
+  /** @param estimate returns the usage so far, without counting tokens */
   constructor(counting: Promise<SettledUsage>, estimate: () => SettledUsage) {
     this.#estimate = estimate
     this.settled = counting.then(counted => (this.#known ??= counted))

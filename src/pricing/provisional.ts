@@ -8,7 +8,7 @@ import type { Usage } from '../protocols/usage/usage.ts'
 import { reportedBy } from './settle-usage.ts'
 import type { MeteredResponse, SettledUsage } from './settle-usage.ts'
 
-/** What is known of the response of an exchange in progress. */
+/** The response of a running exchange, as known so far. */
 export interface ResponseProgress {
   readonly endpoint: Endpoint
   /** null = none has arrived yet. */
@@ -17,7 +17,7 @@ export interface ResponseProgress {
   readonly inputTokens: number | null
   /** The request's body; null = it cannot be read. */
   readonly request: Buffer | null
-  /** It is generated to its end, also if the client disconnects. */
+  /** The upstream generates the whole response, even if the client disconnects. */
   readonly inBackground: boolean
   /** A whole response's body is compressed. */
   readonly isCompressed: boolean

@@ -21,7 +21,7 @@ export interface SettledCost extends SettledUsage {
 export interface AttemptShare {
   inputTokens?: number
   outputTokens?: number
-  /** In USD. */
+  /** Cost in USD; absent = unknown or not billed. */
   costUsd?: string
 }
 
@@ -47,10 +47,10 @@ export function provisionalSource(meter: StreamMeter | null, usage: Usage): Sett
 }
 
 /**
- * The cost of a response of a session, as known now, without counting.
+ * The cost so far of a response in a session, without counting tokens.
  *
- * @param estimate of what it reads; null = unknown
- * @param inBackground it is generated to its end, also if the client disconnects
+ * @param estimate of the response's input; null = unknown
+ * @param inBackground the upstream generates the whole response, even if the client disconnects
  */
 export function provisionalCost(
   endpoint: Endpoint, response: MeteredResponse, estimate: InputEstimate | null, quoted: QuotedPrice | null, inBackground: boolean,
@@ -66,7 +66,7 @@ export function provisionalCost(
   return settleCost({ usage, source, billed: true, suspect: false, unread }, priceFor(quoted, response))
 }
 
-/** The same if other models took part, each at its own price. */
+/** The bill of an attempt in which several models took part, each at its own price. */
 export function settleCostByModel(
   settled: SettledUsage, makers: ServingModels, quoted: QuotedPrice | null, priceOf: (model: string) => QuotedPrice | null,
 ): SettledCost {
@@ -112,7 +112,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
   return sum
 }
 
-/** The sum of two costs; unknown if one of them is. */
+/** The sum of two costs; null if either cost is unknown. */
 export function addCost(a: bigint | null, b: bigint | null): bigint | null {
   return a === null || b === null ? null : a + b
 }

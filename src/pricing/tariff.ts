@@ -18,14 +18,14 @@ interface Tier {
   readonly rates: Rates
   /**
    * The rates for a reservation, before the usage is known: output has its highest possible
-   * rate. So has input that is not text, which must be reported as images.
+   * rate. Input that is not text also has its highest rate, and must be reported as images.
    */
   readonly ceiling: Rates
 }
 
 /** A price with parsed decimals, in which items without a rate have that of a related item. */
 export interface Tariff {
-  /** It has a rate for tokens: then a direction without a rate is unpriced, not free. */
+  /** The price has a rate for tokens: a direction without a rate is then unpriced, not free. */
   readonly pricesTokens: boolean
   readonly base: Tier
   /** Tiers for larger inputs, ascending. A tier replaces the rates that it names, for the whole request. */

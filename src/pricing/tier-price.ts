@@ -23,7 +23,7 @@ export function hasCacheWriteRate(quoted: QuotedPrice | null): boolean {
     && (hasWriteRate(price) || (price.tiers?.some(tier => hasWriteRate(tier.price)) ?? false)))
 }
 
-/** Of every service tier. */
+/** The prices of all service tiers, the default one included. */
 function pricesOf(quoted: QuotedPrice | null): readonly (Price | null)[] {
   // Called twice for each request, and few models have tiers.
   if (!quoted?.serviceTiers) return [quoted && quoted.price]

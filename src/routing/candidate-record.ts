@@ -3,7 +3,7 @@ import type { CircuitCause, CircuitFailure, CircuitLog } from './circuit-log.ts'
 
 export interface HealthOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'wall'>
-  /** Between 0 and 1. */
+  /** Random number from 0 to 1, for the jitter. */
   readonly random: () => number
   /** Called for each circuit that opens or closes. */
   readonly circuits?: CircuitLog
@@ -11,7 +11,7 @@ export interface HealthOptions {
 
 /** Failures in a row that open a circuit. */
 const FAILURES_TO_OPEN = 3
-/** Or: this share of failures among the latest outcomes, once there are enough of them. */
+/** Share of failures that also opens a circuit, once there are enough recent outcomes. */
 const FAILURE_RATE_TO_OPEN = 0.5
 const WINDOW = 20
 /**
@@ -56,7 +56,7 @@ export class CandidateRecord {
    * Failures since the last complete response: a candidate whose responses always break off is unhealthy.
    */
   consecutive = 0
-  /** The cause of these failures. */
+  /** The cause of the `consecutive` failures. */
   cause: CircuitCause = NO_CAUSE
   /** The requested pause: when it was requested, and its end. */
   #retryAfter = NO_RETRY_AFTER
@@ -118,9 +118,9 @@ export class CandidateRecord {
     this.cause = { first: this.isHint ? failure : this.cause.first ?? failure, last: failure }
     this.#note(true)
     const now = clock.monotonic()
-    // Attempts that ran when the circuit opened say nothing new.
+    // A failure while the circuit is open comes from an attempt that ran when it opened: it is no new evidence.
     const wasOpen = this.isOpen && this.openUntil > now
-    // A failure here confirms a hint.
+    // A failure at this gateway confirms another gateway's hint.
     this.isHint = false
     if (this.openUntil === 0) this.openedAt = now
     if (coolMs !== null) {
@@ -132,7 +132,7 @@ export class CandidateRecord {
     const pause = Math.min(FIRST_OPEN_MS * 2 ** this.#openings, MAX_OPEN_MS)
     this.#openings++
     this.#latest.length = 0
-    // Half to all of the pause, so that gateways do not all return at once.
+    // Wait for 50 to 100 % of the pause, so that gateways do not all probe at once.
     this.openUntil = Math.max(this.openUntil, now + pause * (0.5 + random() / 2))
   }
 

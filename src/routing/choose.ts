@@ -7,7 +7,7 @@ export interface ChoiceOptions {
   readonly health: Health
   /** Between 0 and 1. */
   readonly random: () => number
-  /** As the client sent it. */
+  /** The model as the client sent it; null = none. */
   readonly model: string | null
   /** Requests with the same value keep their target; null = no affinity. */
   readonly affinity: string | null
@@ -73,7 +73,7 @@ function fastest(
 ): Target[] {
   const score = (target: Target) => {
     const { expectedMs, inFlight } = condition(target)
-    // A target without a measurement gets a request.
+    // A target without a measurement comes first, so that it is measured.
     return (expectedMs ?? 0) * (inFlight + 1)
   }
   const a = Math.floor(random() * targets.length)

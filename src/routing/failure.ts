@@ -6,7 +6,7 @@ const RETRYABLE_STATUSES = new Set([401, 402, 403, 408, 424, 429, 498])
 const OPERATOR_ERROR_STATUSES = new Set([401, 402, 403])
 /** Statuses of a one-time fault, not of a lack of capacity. */
 const TRANSIENT_STATUSES = new Set([500, 502])
-/** A silent upstream is not tried twice. */
+/** Errors of an upstream that did not respond in time: it is not tried twice. */
 const TIMEOUT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'first_byte_timeout', 'idle_timeout', 'connect_timeout',
 ])
@@ -37,7 +37,7 @@ export function isUntranslatable(code: ErrorCode): boolean {
 }
 
 /**
- * What can follow a failure that the client has not seen.
+ * Decides which attempts may follow a failure that the client has not seen.
  *
  * @param error the row of the error table; null = the upstream sent its own error
  * @param status the upstream's HTTP status; null = no response
@@ -50,7 +50,7 @@ export function retryability(
   if (error === null || isPermanent) {
     return { retryable: status !== null && isFailure(status), again: !isPermanent }
   }
-  // The refusal of an earlier request is remembered.
+  // The upstream refused the credential in an earlier request, and the gateway remembers the refusal.
   if (error.code === 'upstream_rejected_key') return { retryable: true, again: false }
   // Another target may speak the client's protocol.
   if (isUntranslatable(error.code)) return { retryable: true, again: false }

@@ -4,7 +4,7 @@ import { candidateOf } from './candidate.ts'
 import type { CandidateId } from './candidate.ts'
 import type { CircuitCause, CircuitChange, CircuitFailure } from './circuit-log.ts'
 
-/** What an attempt knows about its failure. */
+/** The facts about an attempt that explain its failure. */
 export interface ObservedAttempt {
   readonly requestId: string
   readonly record: { readonly outcome: string, readonly status?: number, readonly said?: string }
@@ -99,7 +99,7 @@ export class AttemptHealthReporter implements HealthReporter {
   #failure(): CircuitFailure | null {
     if (this.#attempt === null) return null
     const { requestId, record: { outcome, status, said } } = this.#attempt
-    // Nothing was sent, so this is the whole reason.
+    // No request was sent, so the reason is complete without a status.
     if (said?.startsWith(CREDENTIALS)) return { at: this.#options.clock.wall(), reason: said, requestId }
     // For an error of the upstream, the status is more precise than the outcome.
     const what = status === undefined || status < 400 ? outcome : `status ${status}`

@@ -7,7 +7,7 @@ interface CompiledRoute {
   readonly route: Route
   readonly path: Match | null
   readonly model: Match | null
-  /** Its list of models contains a glob that matches every name. */
+  /** The route's list of models contains a glob that matches every name. */
   readonly takesAny: boolean
 }
 
@@ -40,7 +40,7 @@ export class RouteTable {
 
   /**
    * @param path normalised, without the query
-   * @param model as the client sent it, or null
+   * @param model the model as the client sent it; null = none
    */
   match(path: string, model: string | null): Route | null {
     const pair = model === null ? path : `${path}\n${model}`
@@ -59,7 +59,7 @@ export class RouteTable {
     return this.#rows.some(row => row.path === null || row.path(path))
   }
 
-  /** Whether a route with a path matches this one. */
+  /** Whether a route that lists paths matches this path. */
   namesPath(path: string): boolean {
     return this.#rows.some(row => row.path?.(path) ?? false)
   }
@@ -95,7 +95,7 @@ export class RouteTable {
   }
 }
 
-/** The route with its targets' names for the model: their stars are what the star of the route's glob stands for. */
+/** The route with stars in its targets' model names replaced by the text that the route's star matched. */
 function withNames(route: Route, model: string | null): Route {
   const { targets, on: { contextLength, contentFilter }, models } = route
   const all = [...targets, contextLength, contentFilter]

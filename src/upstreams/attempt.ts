@@ -5,19 +5,19 @@ import type { OutgoingRequest } from '../proxy/upstream/transport.ts'
 import type { CallCredential } from '../proxy/upstream/upstream-call.ts'
 import type { LiveUpstream, SharedCredential } from './live-upstreams.ts'
 
-/** The status that concerns only the credential; 402 and 403 may concern what was requested. */
+/** The only status that always concerns the credential: 402 and 403 may concern the requested model or account. */
 export const REMEMBERED_STATUS = 401
 
 const NONE: HeaderList = []
 const NONE_REFUSED: readonly Authorization[] = []
 
-/** What a credential is used for. */
+/** The use of a credential by one request. */
 export interface CredentialUse {
   /** An upstream may refuse the credential for one endpoint or one model. */
   readonly purpose: RefusedFor
   /** The client's key; null = none. One client may cause a refusal, which must not stop the requests of others. */
   readonly key: string | null
-  /** The client has chosen an account, which may be what the upstream refuses. */
+  /** The client has chosen an account: the upstream may refuse that account, not the credential. */
   readonly choosesAccount: boolean
 }
 
@@ -58,7 +58,7 @@ export class Attempt implements CallCredential {
     return this.#add(request, shared, authorization)
   }
 
-  /** The secrets that were sent, and that must not reach the client. */
+  /** The secrets that the request contained; they must not reach the client. */
   get secrets(): readonly string[] {
     return this.upstream.secrets.of(this.#headers)
   }

@@ -71,7 +71,7 @@ class HealthCheck {
   }
 
   start(): void {
-    // The checks of the previous configuration may have found it unhealthy.
+    // The checks of the previous configuration may have found the upstream unhealthy.
     this.#isHealthy = !this.#parts.health.failsChecks(this.name)
     void this.#run()
   }
@@ -109,7 +109,7 @@ class HealthCheck {
     const timeouts = { connect: limit, firstByte: limit, idle: limit, total: limit }
     const sink = new StatusSink()
     const deadlines = new Deadlines(clock, timeouts, clock.monotonic(), () => {
-      // The limit is the check's own: no setting under timeouts changes it.
+      // The health check has its own limit: settings under `timeouts` do not change it.
       this.#call?.abort(new GatewayError('total_timeout', `no response within ${limit / 1_000} s`))
     })
     const call = new UpstreamCall({

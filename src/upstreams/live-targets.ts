@@ -7,24 +7,24 @@ import { candidateId } from '../routing/candidate.ts'
 import type { CandidateId } from '../routing/candidate.ts'
 import type { LiveUpstream } from './live-upstreams.ts'
 
-/** What all requests to one endpoint for one model have in common at a target. */
+/** The common facts of all requests to a target for one endpoint and one model. */
 export interface LiveTarget {
   readonly upstream: LiveUpstream
-  /** The model's name there; null = the request names none. */
+  /** The model's name at the upstream; null = the request names none. */
   readonly model: string | null
   readonly candidate: CandidateId
-  /** What its credential is sent for. */
+  /** The use for which the upstream may refuse the credential. */
   readonly purpose: RefusedFor
-  /** The protocols that it takes; null = it takes all as they are. */
+  /** The protocols that the target accepts; null = all, untranslated. */
   readonly speaks: readonly string[] | null
-  /** It takes the requests as they are. */
+  /** The target accepts the requests untranslated. */
   readonly isSpoken: boolean
 }
 
-/** Far above what one gateway serves. */
+/** Maximum number of cached targets, far above what one gateway serves. */
 const MAX_TARGETS = 4096
 
-/** The targets of a configuration. What does not depend on a request is made with the first one, and kept. */
+/** The targets of a configuration. The first request for an endpoint and model builds its `LiveTarget`, which is cached. */
 export class LiveTargets {
   readonly #upstreams: ReadonlyMap<string, LiveUpstream>
   readonly #known = new Map<Target, Map<Endpoint, Map<string | null, LiveTarget>>>()
@@ -46,7 +46,7 @@ export class LiveTargets {
     const live: LiveTarget = {
       upstream, model, speaks, candidate: candidateId(target, named), purpose: [endpoint.name, model], isSpoken: isSpoken(endpoint, speaks),
     }
-    // Clients choose the names of models.
+    // Clients choose the names of models, so the cache must not grow without bound.
     if (++this.#size > MAX_TARGETS) {
       this.#known.clear()
       this.#size = 1

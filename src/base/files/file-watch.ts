@@ -14,7 +14,7 @@ const POLL_INTERVAL = 1_000
  */
 export class FileWatch {
   readonly #onChange: () => void
-  /** By absolute path, as of the last report. */
+  /** States of the files at the last report, by absolute path. */
   #reportedStates = new Map<string, string>()
   /** The new state that the last check found; null = no change. */
   #pendingStates: string | null = null
@@ -29,7 +29,7 @@ export class FileWatch {
     this.watch(files)
   }
 
-  /** Watches exactly these files from now on. Known states stay. */
+  /** Watches exactly these files from now on. Known states of files are kept. */
   watch(files: readonly string[]): void {
     if (this.#closed) return
     const paths = [...new Set(files.map(file => resolve(file)))]
@@ -56,10 +56,10 @@ export class FileWatch {
   #watchDirectory(directory: string): FSWatcher[] {
     try {
       const watcher = watch(directory, { persistent: false }, () => this.#schedulePoll(SETTLE_DELAY))
-      // When a watch breaks, the check every second remains.
+      // When a watch breaks, only the check every second detects changes.
       return [watcher.on('error', () => watcher.close())]
     } catch {
-      // The same when it cannot be set up.
+      // The directory cannot be watched: only the check every second detects changes.
       return []
     }
   }
@@ -89,7 +89,7 @@ export class FileWatch {
   }
 }
 
-/** A text that stays the same while the file behind the path is unchanged. */
+/** @returns a text that changes when the file at the path changes */
 function fileState(path: string): string {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true })

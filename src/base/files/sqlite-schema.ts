@@ -17,7 +17,7 @@ export function writeFileId(db: DatabaseSync, { id, version }: SqliteFileId): vo
   db.exec(`PRAGMA application_id = ${id}; PRAGMA user_version = ${version}`)
 }
 
-/** Whether it belongs to another program. An empty file belongs to none. */
+/** Does the file belong to another program? An empty file belongs to none. */
 export function isForeign(db: DatabaseSync, ours: number): boolean {
   const { id, version } = readFileId(db)
   if (id === ours) return false
@@ -95,7 +95,7 @@ export class Schema {
     if (this.versionOf(db) === this.latest) return
     const { id, scripts } = this.#options
     transaction(db, () => {
-      // Check again behind the lock: another process may have migrated.
+      // Check the version again under the lock: another process may have migrated the file.
       for (const script of scripts.slice(this.versionOf(db))) db.exec(script)
       writeFileId(db, { id, version: this.latest })
     })

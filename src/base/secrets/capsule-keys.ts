@@ -7,7 +7,7 @@ export interface CapsuleKey {
   readonly id: string
   /** 32 bytes, base64url. */
   readonly secret: string
-  /** From then on the key makes new capsules; ms since 1970. */
+  /** When the key starts to make new capsules, ms since 1970. */
   readonly from: number
 }
 

@@ -25,7 +25,7 @@ export const DEFAULT_COST: ScryptCost = { N: 32_768, r: 8, p: 3 }
 const HASH_PATTERN = /^scrypt:N=(\d{1,10}):r=(\d{1,4}):p=(\d{1,4}):([\w-]+):([\w-]+)$/
 /** Cheaper hashes can be guessed too fast: RFC 7914 section 2 has N = 2^14 for logins of 2009. */
 const MIN_WORK = 16_384 * 8
-/** Bytes. Hashes that need more could crash the process. */
+/** Maximum bytes that a hash may need: more could crash the process. */
 const MAX_MEMORY = 160 * 1024 * 1024
 /** N r p: five times the default. */
 const MAX_WORK = 16 * 32_768 * 8
@@ -81,7 +81,7 @@ export async function hashPassword(
   }
 }
 
-/** Whether the hash was made of this password. Takes the same time for a wrong password. */
+/** Is the hash that of the password? A wrong password takes the same time as the right one. */
 export async function verifyPassword(password: string, kept: PasswordHash): Promise<boolean> {
   return timingSafeEqual(await derive(password, kept), kept.hash)
 }

@@ -15,7 +15,7 @@ export interface ThreadStart<M> {
 
 /** Starts a thread. */
 export function startThread<M>({ name, script, workerData, transferList = [], onMessage, onExit }: ThreadStart<M>): Worker {
-  // The options of the process (loaders, inspectors) are not for the thread.
+  // The thread does not inherit the options of the process, such as loaders and inspectors.
   const worker = new Worker(script, { name, workerData, transferList, execArgv: [] })
   let cause = 'it ended by itself'
   if (onMessage) worker.on('message', onMessage)
@@ -64,12 +64,12 @@ export class SupervisedThread<M> {
     this.#start()
   }
 
-  /** Sends a message, unless the thread has died. A thread gets what was sent since its start. */
+  /** Sends a message. It is dropped if the thread has died: a restarted thread gets only messages sent after its start. */
   post(message: unknown): void {
     this.#worker?.postMessage(message)
   }
 
-  /** @param wanted whether somebody waits, so that the process must stay alive */
+  /** @param wanted the thread keeps the process alive, because a caller waits for it */
   keepAlive(wanted: boolean): void {
     this.#isKeptAlive = wanted
     if (wanted) this.#worker?.ref()

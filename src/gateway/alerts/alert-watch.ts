@@ -57,7 +57,7 @@ export function watchAlerts(
   }
 }
 
-/** Reports when rows cannot be written or sent to PostgreSQL, and when they can again. */
+/** Reports when ledger rows cannot be written or sent to PostgreSQL, and when this works again. */
 class LedgerCheck {
   readonly #failing = new Set<string>()
 
@@ -99,7 +99,7 @@ class StoreCheck {
 
 /** Reports certificates that end soon, each one once. */
 class CertificateCheck {
-  /** Fingerprints. */
+  /** Fingerprints of the reported certificates. */
   readonly #reported = new Set<string>()
 
   check({ sharedState: { shown: { chain } }, clock }: Gateway, send: Send): void {

@@ -9,7 +9,7 @@ import { effectiveLimits } from '../../limits/effective-limits.ts'
 import { idOf } from '../../limits/types.ts'
 import type { LimitedKey } from '../../limits/types.ts'
 
-/** What each key and group has spent, 1e-12 USD, by `idOf`; null = not known yet. */
+/** The spend of each key and group in 1e-12 USD, by `idOf`; null = not known yet. */
 export type BudgetSpend = () => ReadonlyMap<string, bigint> | null
 
 /**

@@ -33,7 +33,7 @@ export class CircuitReports {
     else this.#groups.set(id, { changes: [change], timer: this.#clock.setTimeout(() => this.#report(id), WINDOW_MS) })
   }
 
-  /** Reports what is pending. */
+  /** Reports the pending circuits at once. */
   close(): void {
     for (const [id, { timer }] of this.#groups) {
       timer.cancel()

@@ -6,7 +6,7 @@ import { FILE_MODE } from '../../base/files/private-file.ts'
 
 /** An event that is reported to the operator. */
 export interface AlertEvent {
-  /** Unique; the same at each delivery. */
+  /** Unique id of the event; each delivery of the event has this id. */
   readonly id: string
   readonly type:
     | 'circuit.opened' | 'circuit.closed' | 'budget.reached' | 'ledger.failed' | 'ledger.recovered' | 'reload.rejected'
@@ -30,7 +30,7 @@ export class PendingEvents {
   readonly #events: AlertEvent[]
   /** A save is running. */
   #isSaving = false
-  /** The file lacks a change. */
+  /** The file does not contain the latest change yet. */
   #isStale = false
   #isClosed = false
   #hasFailed = false
@@ -93,7 +93,7 @@ export class PendingEvents {
       this.#isStale = false
       try {
         await writeFile(part, this.#text, { mode: FILE_MODE })
-        // What `close` has written is newer. A rename that runs beside it could still replace it.
+        // `close` has written newer events, which a rename must not replace by older ones.
         if (this.#isClosed) return
         renameSync(part, file)
         this.#hasFailed = false

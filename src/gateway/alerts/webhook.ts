@@ -9,7 +9,7 @@ import type { AlertEvent } from './pending-events.ts'
 export interface WebhookOptions {
   /** The webhook of the active configuration; null = none. */
   readonly config: () => WebhookConfig | null
-  /** Keeps waiting events; null = a restart loses them. */
+  /** File that keeps waiting events over a restart; null = a restart loses them. */
   readonly file: string | null
   /** The name of the gateway. */
   readonly gateway: string
@@ -28,7 +28,7 @@ const MAX_ATTEMPTS = 12
  * Sends events to the webhook, one at a time, and retries failed deliveries. A delivery that a restart interrupts is
  * sent again.
  *
- * They are signed as in https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+ * Deliveries are signed as in https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
 export class Webhook {
   readonly #options: WebhookOptions

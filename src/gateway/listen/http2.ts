@@ -22,7 +22,7 @@ export function createHttp2Server(handlers: Pick<Http1Handlers, 'onRequest'>): h
     // Each stream may have part of a response waiting for a slow client while the session accepts the next
     // request. Node's default would allow about 150 streams.
     maxSessionMemory: Math.ceil((MAX_STREAMS * STREAM_BYTES) / 2 ** 20),
-    // As over HTTP/1.1, the size is the limit. Node's default is 128 headers.
+    // The size limits the headers, as over HTTP/1.1. Node's default would be 128 headers.
     maxHeaderListPairs: MAX_HEADER_BYTES / 32,
     // An upstream may repeat a header that should occur once. Over HTTP/1.1 that passes; here node would throw.
     strictSingleValueFields: false,

@@ -11,7 +11,7 @@ const MAX_ADDRESSES = 10_000
 
 export interface ResetLimitOptions {
   readonly clock: Clock
-  /** Default: 3,000. */
+  /** Resets per minute and address; default: 3,000. */
   readonly perMinute?: number
   /** A proxy in front of the gateway forwards for many clients: it is never blocked. */
   isExempt(address: string): boolean
@@ -32,7 +32,7 @@ interface AddressState {
 export class ResetLimit {
   readonly #options: ResetLimitOptions
   readonly #perMinute: number
-  /** By network. */
+  /** States of addresses, by network. */
   readonly #states = new Map<string, AddressState>()
 
   constructor(options: ResetLimitOptions) {

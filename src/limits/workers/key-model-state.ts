@@ -8,13 +8,13 @@ const BURST_WINDOW_MS = 100
 const INITIAL_LEASE_REQUESTS = 16
 const MAX_LEASE_REQUESTS = 256
 
-/** What a worker knows about one key and model: the latest rate-limit states, and its lease. */
+/** A worker's state for one key and model: the latest rate-limit states, and the lease. */
 export class KeyModelState<Waiting> {
-  /** Its limits are those of the leases. */
+  /** The key, with the limits for which the leases were granted. */
   readonly key: LimitedKey
   lease: WorkerLease | null = null
   #rateLimitStates: RateLimitStates
-  /** When the lease server said so, ms of the monotonic clock. */
+  /** When the lease server sent the rate-limit states, ms of the monotonic clock. */
   #statedAt: number
   /** The lease that the rate-limit states already count as used. */
   #countedLease: WorkerLease | null = null
@@ -53,9 +53,9 @@ export class KeyModelState<Waiting> {
   }
 
   /**
-   * Has a request wait for the lease that is on its way, which takes no longer than to ask for itself.
-   * Where the last lease was not granted, this one probably is not either, so the request asks.
-   * @returns false where it has to ask: no lease is on its way, or as many wait as it is for
+   * Makes a request wait for the requested lease: this takes no longer than asking the lease server.
+   * If the last lease was not granted, this one probably is not either, so the request does not wait.
+   * @returns false = ask the lease server: no lease is requested, or its size is taken by waiting requests
    */
   waitForLease(waiting: Waiting): boolean {
     if (!this.#isLeaseRequested || !this.#wasLeaseGranted || this.#waiting.length >= this.#nextLeaseRequests) return false
@@ -86,7 +86,7 @@ export class KeyModelState<Waiting> {
     this.#nextLeaseRequests = isMostlyUsed ? Math.min(MAX_LEASE_REQUESTS, admitted * 2) : Math.max(MIN_LEASE_REQUESTS, admitted)
   }
 
-  /** The last states, minus what a lease admitted since, plus what has renewed. */
+  /** The latest states, minus later admissions on a lease, plus renewal since then. */
   rateLimitStates(now: number): RateLimitStates {
     const { requests, tokens } = this.lease === null ? this.#rateLimitStates : this.#subtractLease(this.lease)
     const elapsedMs = now - this.#statedAt

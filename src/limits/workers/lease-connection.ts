@@ -5,7 +5,7 @@ import type { LocalLimiter } from '../limiter.ts'
 import type { QuotaLease } from '../quota-lease.ts'
 import type { Admission, AdmissionRequest, LimitedKey, Reservation } from '../types.ts'
 
-/** What the connections of all workers share. */
+/** The part of the lease server that the connections of all workers use. */
 export interface LeaseService {
   /** Returns one object for equal limits of the same key and groups. */
   internKey(key: LimitedKey): LimitedKey
@@ -20,7 +20,7 @@ export interface LeaseService {
 /** A lease that a worker holds. */
 export interface OutstandingLease {
   readonly lease: QuotaLease
-  /** Asks the worker to return it now. */
+  /** Asks the worker to return the lease now. */
   recall(): void
   /** The worker has returned the lease. */
   markReturned(): void

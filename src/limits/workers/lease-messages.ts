@@ -2,7 +2,7 @@ import type { Limits } from '../../config/key-types.ts'
 import type { LeaseSettlement } from '../quota-lease.ts'
 import type { Estimate, LimitedKey, RateLimitStates, LeaseSize, LimitRefusal } from '../types.ts'
 
-/** What a worker asks of the lease server, in order. */
+/** A request of a worker to the lease server. Requests are handled in order. */
 export type LimiterRequest =
   /** From now on `ref` stands for this key in the requests of this worker. */
   | ({ readonly kind: 'key'; readonly ref: number } & LimitedKey)
@@ -50,17 +50,17 @@ export interface AdmissionReply {
   /** null = admitted. */
   readonly refusal: LimitRefusal | null
   readonly rateLimitStates: RateLimitStates
-  /** For the next requests. The worker returns its current lease, if it has one. */
+  /** A lease for the next requests; null = none. The worker returns its current lease when it gets one. */
   readonly lease: GrantedLease | null
 }
 
-/** What a worker may admit without asking. */
+/** The requests that a worker may admit without asking the lease server. */
 export interface GrantedLease extends LeaseSize {
   readonly leaseId: number
   readonly lifetimeMs: number
 }
 
-/** What a worker gets from the lease server. */
+/** The replies of the lease server to a worker. */
 export interface LimiterReplies {
   readonly replies: readonly AdmissionReply[]
   /** Ids of leases to return at once, because other workers need the unused part. */

@@ -30,7 +30,7 @@ export class LeaseServer implements LeaseService {
   readonly #clock: Pick<Clock, 'setTimeout'>
   /** One object for equal limits of a key, whichever worker sends them. */
   readonly #keys = new Map<string, { readonly text: string; readonly key: LimitedKey }>()
-  /** By the ids of keys and groups. */
+  /** Leases by the id of their key or group. */
   readonly #leases = new Map<string, OwnerLeases>()
   #defaults: string | null = null
 
@@ -70,7 +70,7 @@ export class LeaseServer implements LeaseService {
   /** Unused leases never cause a refusal: they are recalled first, and then the limiter decides again. */
   admit(request: AdmissionRequest, decide: (admission: Admission) => void): void {
     const admission = this.#limiter.admit(request)
-    // When waiting cannot help, no lease causes the refusal.
+    // If waiting cannot help, the refusal is not caused by leases.
     const refusal = admission.ok || admission.refusal.retryAfterMs === null ? null : admission.refusal
     const owner = refusal && this.#leases.get(ownerOf(refusal.scope))
     if (!owner) {
@@ -79,7 +79,7 @@ export class LeaseServer implements LeaseService {
     }
     owner.waiting.push(() => this.admit(request, decide))
     for (const { recall } of owner.leases) recall()
-    // A lease that is not returned by then stays reserved, but requests no longer wait for it.
+    // After the timeout an unreturned lease stays reserved, but requests no longer wait for it.
     owner.recallTimeout ??= this.#clock.setTimeout(() => {
       for (const { markReturned } of owner.leases) markReturned()
     }, RECALL_TIMEOUT_MS)
@@ -110,7 +110,7 @@ export class LeaseServer implements LeaseService {
   /** @returns retries of the requests that waited for the leases of this owner, if this was the last one */
   #remove(id: string, outstanding: OutstandingLease): readonly (() => void)[] {
     const owner = this.#leases.get(id)
-    // Already dropped: a later lease can be outstanding.
+    // The lease was already dropped; the owner may have later leases.
     if (!owner?.leases.delete(outstanding) || owner.leases.size > 0) return []
     owner.recallTimeout?.cancel()
     this.#leases.delete(id)

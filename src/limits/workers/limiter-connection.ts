@@ -10,7 +10,7 @@ type RequestOf<K extends LimiterRequest['kind']> = LimiterRequest & { readonly k
  * loop together.
  */
 export abstract class LimiterConnection<Key, Open, Lease extends object> {
-  /** By the ids of the worker, which are small numbers. */
+  /** Open requests by the worker's ids, which are small numbers. */
   protected readonly open: (Open | null)[] = []
   protected readonly leases = new Slots<Lease>()
   /** The worker has ended: everything that it held already counts as used. */

@@ -8,11 +8,11 @@ export class WorkerReservation implements Reservation {
   readonly estimate: Estimate
   /** Gets a call at the end of the request; null after that. */
   #owner: ReservationOwner | null = null
-  /** Its slot at the owner. */
+  /** The reservation's slot at its owner. */
   #slot = 0
   #isRunning: boolean
 
-  /** @param isRunning it counts as running */
+  /** @param isRunning the request counts as running */
   constructor(estimate: Estimate, isRunning = true) {
     this.estimate = estimate
     this.#isRunning = isRunning
@@ -46,7 +46,7 @@ export class WorkerReservation implements Reservation {
   }
 }
 
-/** Is called when a request ends. */
+/** Gets the calls of a reservation when its request ends. */
 export interface ReservationOwner {
   /** The request has ended; its settlement follows. */
   concurrencyReleased(slot: number): void
@@ -128,7 +128,7 @@ export class WorkerLease implements ReservationOwner {
   /**
    * Ends the lease.
    * @param owner takes over the reservations that are still open
-   * @param idOf gives each its id there
+   * @param idOf gives each open reservation an id at `owner`
    */
   close(owner: ReservationOwner, idOf: (reservation: WorkerReservation) => number): LimiterRequest & { kind: 'return-lease' } {
     let usedTokens = this.#takenTokens

@@ -19,7 +19,7 @@ export interface FramedStream {
 
 /** Reads the beginning of a response before the client gets any of it. */
 export interface ResponseClassifier {
-  /** Maximum bytes that it reads; a longer response is decided by these. */
+  /** Maximum bytes that the classifier reads; a longer response is decided by its first `maxBytes`. */
   readonly maxBytes: number
   /** Milliseconds from the head to the decision; null = only the deadlines apply. */
   readonly timeoutMs: number | null
@@ -51,7 +51,7 @@ export interface ResponseClassifier {
 /** Maximum bytes of a response that is held until it is complete. */
 export const MAX_RESPONSE_BYTES = 32 * 1024 * 1024
 
-/** The response is longer than the limit for held responses. */
+/** The error if a response is longer than the limit for held responses. */
 export function responseTooLarge(): GatewayError {
   return new GatewayError('answer_too_large', `the response is larger than the ${MAX_RESPONSE_BYTES >> 20} MB that can be held`)
 }

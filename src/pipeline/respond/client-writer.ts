@@ -12,7 +12,7 @@ const SLICE = 64 * 1024
 export class ClientWriter {
   readonly #res: ClientResponse
   readonly #onDrain: () => void
-  /** What is not written yet, from `next` on. */
+  /** Bytes that are not written yet, from index `next` on. */
   #queue: Buffer[] = []
   #next = 0
   /** No more should be written until the client has read. */

@@ -54,7 +54,7 @@ export class Continuation {
     return typeof this.#resumable !== 'string'
   }
 
-  /** Edits of the client's body that ask for the rest; null = request a whole response. */
+  /** Edits of the client's body that ask for the rest of the response; null = request a whole response. */
   get edits(): ((body: Buffer) => Edit[]) | null {
     const resumable = this.#resumable
     return this.#streamError === null || typeof resumable === 'string' ? null : body => resumable.edits(body)
@@ -65,7 +65,7 @@ export class Continuation {
     this.#isUnreadable = true
   }
 
-  /** Can a response with this head be followed, so that another can continue it? */
+  /** Can the gateway follow a response with this head, so that another response can continue it? */
   follows(head: ResponseHead): boolean {
     // Compressed events cannot be read.
     this.#isUnreadable = !isEventStream(head) || head.coding !== null || head.status !== 200

@@ -82,7 +82,7 @@ export class Lanes {
   /**
    * The lane of an event in a session that has one lane per response.
    *
-   * @param response its id; '' = the event does not name it
+   * @param response the id of the response; '' = the event names none
    */
   laneOfResponse(response: string): string {
     // An upstream that does not name the response in all events runs one response at a time.

@@ -1,41 +1,41 @@
 import type { ActualUsage, Reservation } from '../../limits/types.ts'
 
-/** Throws if the upstream must not get a message of the client. @returns a promise = that is decided later */
+/** Throws if the upstream must not get the client's message. @returns a promise if the check is asynchronous */
 export type MessageCheck = (message: Buffer) => Promise<void> | null
 
-/** What holds for the messages of a WebSocket's client. */
+/** The rules for the messages of a WebSocket's client. */
 export interface SessionRules {
   /** null = no check is needed. */
   readonly check: MessageCheck | null
-  /** What the responses reserve; null = nothing. */
+  /** The reservations of the responses; null = responses reserve nothing. */
   readonly reservations: SessionReservations | null
 }
 
-/** Most responses that are reserved and have not ended. */
+/** Maximum number of responses that are reserved and have not ended. */
 const MAX_OPEN = 1000
 
-/** What one response of a session has reserved. */
+/** The reservation of one response of a session. */
 export interface HeldReservation {
   readonly reservation: Reservation
-  /** Of the session, when the response was requested. */
+  /** The session's `sentTokens` when the response was requested. */
   readonly sentTokens: number
 }
 
-/** What the responses of a WebSocket session have reserved, until each of them has ended. */
+/** The reservations of the responses of a WebSocket session, until each response has ended. */
 export class SessionReservations {
-  /** Tokens that the client has sent so far, at most. */
+  /** Maximum number of tokens that the client has sent so far. */
   sentTokens = 0
   #settledTokens = 0
   #settledPico = 0n
-  /** What the largest response so far has read and written. */
+  /** Tokens that the largest response so far has read and written. */
   #contextTokens = 0
-  /** `sentTokens` when that was requested. */
+  /** `sentTokens` when the largest response was requested. */
   #contextSentTokens = 0
   readonly #byLane = new Map<string, HeldReservation[]>()
   #open = 0
   #isClosed = false
 
-  /** Responses that are reserved, or wait for it. */
+  /** Number of responses that are reserved or wait for their reservation. */
   get open(): number {
     return this.#open
   }
@@ -73,7 +73,7 @@ export class SessionReservations {
     else waiting.push(held)
   }
 
-  /** A response has ended. @returns what was reserved in its lane, or else first; null = nothing */
+  /** A response has ended. @returns the reservation of its lane, or else the oldest one; null = none */
   take(lane: string): HeldReservation | null {
     const [found] = this.#byLane.has(lane) ? [lane] : this.#byLane.keys()
     const waiting = found === undefined ? undefined : this.#byLane.get(found)
@@ -84,7 +84,7 @@ export class SessionReservations {
     return held
   }
 
-  /** Replaces what a response has reserved by what it used. */
+  /** Settles the reservation of a response by its usage. */
   settle({ reservation, sentTokens }: HeldReservation, used: ActualUsage): void {
     reservation.settle(used)
     this.#settledTokens += used.tokens ?? 0
@@ -94,7 +94,7 @@ export class SessionReservations {
     this.#contextSentTokens = sentTokens
   }
 
-  /** The session has ended. @param isUnknown what its responses used is not known: what they reserved counts */
+  /** The session has ended. @param isUnknown the usage of open responses is unknown: their reservations count as used */
   close(isUnknown: boolean): void {
     this.#isClosed = true
     for (const { reservation } of [...this.#byLane.values()].flat()) {
@@ -104,7 +104,7 @@ export class SessionReservations {
     this.#byLane.clear()
   }
 
-  /** What a session used, without what its responses have settled. */
+  /** The usage of a session, less the usage that its responses have settled. */
   unsettled({ tokens, pico }: ActualUsage): ActualUsage {
     return {
       tokens: tokens === null ? null : Math.max(0, tokens - this.#settledTokens),

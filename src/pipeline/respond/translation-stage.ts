@@ -53,7 +53,7 @@ export class TranslationStage implements Stage, Outlet {
     if (this.#translator.isOver) return
     const { value } = event
     if (value === undefined && event.text !== DONE) {
-      // The end of the stream cuts it off. One that lacks only its blank line counts, as it does where usage is read.
+      // Ignore an event that the end of the stream cut; an event that lacks only its blank line counts, as for usage.
       if (!event.terminated) return
       if (event.oversize) this.#fail(new GatewayError('upstream_invalid', 'the upstream sent an event that is too long to be translated'))
       else if (event.text !== '') this.#fail(invalidEvent(event.text))
@@ -62,7 +62,7 @@ export class TranslationStage implements Stage, Outlet {
     this.#translate(() => this.#translator.event(event.buf.toString('latin1', event.nameStart, event.nameEnd), value))
   }
 
-  /** The upstream sent bytes, so it is alive, even if they make no event for the client. */
+  /** Takes the client's events; or a ping, if the upstream sends bytes that make no event for the client for a while. */
   take(): Buffer {
     const { clock, format, translation } = this.#options
     const { isOver, hasText } = this.#translator
@@ -88,7 +88,7 @@ export class TranslationStage implements Stage, Outlet {
     return continued.stage.take(bytes)
   }
 
-  /** A response that cannot be translated must neither end the process nor look complete. */
+  /** Runs a step of the translation. If the step throws, the response must not look complete. */
   #translate(step: () => void): void {
     try {
       step()
@@ -104,7 +104,7 @@ export class TranslationStage implements Stage, Outlet {
   }
 }
 
-/** Replaces the upstream's body by the client's once it has arrived completely. */
+/** Replaces the upstream's body, once complete, by the client's body. */
 export class TranslatedBody implements Stage, Outlet {
   readonly #body: () => Buffer
 

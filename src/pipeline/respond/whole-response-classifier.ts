@@ -31,10 +31,10 @@ export class WholeResponseClassifier implements ResponseClassifier {
   readonly #meter: StreamMeter
   /** null = the response is a stream. */
   readonly #bodyClassifier: BodyClassifier | null
-  /** It may be a stream or a whole body. */
+  /** The head does not show whether the response is a stream or a whole body. */
   readonly #isFormatUnknown: boolean
   #isMalformed = false
-  /** Its events must be well-formed. */
+  /** The events of the response must be well-formed. */
   readonly #checksEvents: boolean
   readonly #reader: EventReader
   readonly #filter: UsageFilter | null
@@ -45,7 +45,7 @@ export class WholeResponseClassifier implements ResponseClassifier {
     const endpoint = attempt.endpoint ?? classified.endpoint
     const isEvents = isEventStream(head)
     this.#endpoint = endpoint
-    // A translated stream lacks another end than the client's stream.
+    // The missing end of a translated stream differs from that of the client's stream.
     this.#request = body?.json && attempt.translated === null ? body.bytes : null
     this.#meter = createStreamMeter(endpoint, { contentType: head.contentType, reserveMemory })
     this.#bodyClassifier = isEvents || endpoint.streamsByPath ? null : new BodyClassifier(head)

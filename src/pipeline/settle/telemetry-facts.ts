@@ -10,7 +10,7 @@ import { parseJsonText } from '../../protocols/events/stream-event.ts'
 import type { Settlement } from '../../telemetry/settlement.ts'
 import type { AttemptFacts, RequestFacts } from '../../telemetry/tracing.ts'
 
-/** What metrics and traces report about an exchange that has ended. */
+/** The facts for metrics and traces about an exchange that has ended. */
 export function settlementOf(exchange: Exchange, failure: GatewayError | null, row: LedgerRow): Settlement {
   const { classified: { endpoint }, servedBy, attempts } = exchange
   const host = servedBy?.target.upstream.url?.hostname ?? null
@@ -56,7 +56,7 @@ function serverOf({ target: { upstream: { url } } }: UpstreamAttempt): Pick<Atte
   return { serverAddress: url.hostname, serverPort: Number(url.port || (url.protocol === 'https:' ? 443 : 80)) }
 }
 
-/** The facts of a whole body; null = none, or too long to parse for this. */
+/** The facts of a whole body; null = none, or the body is too long to parse for a trace. */
 function bodyFacts({ response }: UpstreamAttempt): ResponseFacts | null {
   if (response?.metered?.kind !== 'body' || response.encoding !== null) return null
   const { body } = response.metered

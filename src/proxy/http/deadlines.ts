@@ -6,7 +6,7 @@ import type { Timeouts } from '../../config/types.ts'
 type Phase = 'connect' | 'first_byte' | 'idle' | 'client'
 
 /**
- * The deadlines of one exchange, on one timer. A byte that passes costs one clock reading, and a phase that ends in
+ * The deadlines of one exchange, on one timer. Each byte costs one reading of the clock. A phase that ends in
  * time costs nothing: the timer fires anyway and then checks which deadline is due. It is set when the first phase
  * begins.
  */
@@ -61,7 +61,7 @@ export class Deadlines {
 
   /** A byte arrived from the upstream. */
   upstreamActive(): void {
-    // Called for each chunk.
+    // Kept short: called for each chunk.
     if (this.#phase === 'idle') this.#since = this.clock.monotonic()
     else this.#enterIdle('idle')
   }
@@ -144,7 +144,7 @@ export function clientStalled(ms: number): GatewayError {
 }
 
 /**
- * 504, and clients must not retry: the next try would take as long.
+ * A 504 that clients must not retry: another request would take as long.
  *
  * @param ms the limit that was exceeded
  */

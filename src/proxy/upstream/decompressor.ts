@@ -55,7 +55,7 @@ export class Decompressor {
     this.#decoder.resume()
   }
 
-  /** Stops; no more bytes are passed on. */
+  /** Stops the decompression: no more bytes are passed on. */
   destroy(): void {
     this.#isOver = true
     this.#decoder.destroy()

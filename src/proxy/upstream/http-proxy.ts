@@ -8,7 +8,7 @@ import type { UpstreamCall } from './upstream-call.ts'
 
 export type { ProxyServer }
 
-/** What the passes of a request read. They change the `request` of the call. */
+/** The options that each pass gets. Passes change the `request` of the call. */
 export interface PassOptions {
   readonly target: UpstreamAddress
   readonly call: UpstreamCall
@@ -47,7 +47,7 @@ export function createProxy(options: ServerOptions = {}): ProxyServer {
     ...options,
   })
   for (const pass of [address, headers, credential, transport]) proxy.before('web', 'stream', pass as never)
-  // Every handshake has its own callback, but the library throws without a listener.
+  // Each handshake has its own error callback. This listener exists because the library throws without one.
   proxy.on('error', noop)
   proxy.on('proxyReqWs', (proxyReq, req) => (req as unknown as HandshakeOwner).onHandshake(proxyReq))
   return proxy

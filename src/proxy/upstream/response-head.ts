@@ -10,7 +10,7 @@ export interface ResponseHead {
   readonly contentType: string
   /** The content coding, lower-case; null = none. */
   readonly coding: string | null
-  /** As the upstream sent them. */
+  /** The headers as the upstream sent them. */
   readonly headers: RawHeaders
   /** HTTP version of the connection: `1.1`, `2.0`. */
   readonly httpVersion: string
@@ -58,7 +58,7 @@ export function receivedHead(status: number, raw: Controller['rawHeaders']): Res
   return responseHead(status, headers)
 }
 
-/** Requests have no TE: a body that is compressed below its chunks would reach the client as if it were plain. */
+/** Refuses transfer codings except chunked: requests do not allow them by TE, and the client would get a coded body as plain. */
 function refuseTransferCoding(headers: RawHeaders): void {
   const coding = headerValue(headers, 'transfer-encoding')
   if (coding === null || /^\s*(chunked|identity)?\s*$/i.test(coding)) return

@@ -10,7 +10,7 @@ const SCHEME = /^[a-z][\w-]* +(\S+)$/i
 const ASTERISK = 0x2a
 
 /**
- * The secrets that an upstream must not send back: those of its credential, and of headers that the configuration
+ * The secrets to mask in an upstream's responses: those of the credential, and of headers that the configuration
  * adds.
  */
 export class UpstreamSecrets {
@@ -59,7 +59,7 @@ function maskText(text: string, secrets: readonly string[]): string {
   return maskBytes(Buffer.from(text, 'latin1'), spellings(secrets)).toString('latin1')
 }
 
-/** The spellings of a secret in text: as it is, in JSON with escaped slashes, in a URL. */
+/** The spellings of secrets in text: unchanged, with JSON's escaped slashes, and URL-encoded. */
 function spellings(secrets: readonly string[]): Buffer[] {
   const texts = secrets.flatMap(secret => [secret, secret.replaceAll('/', '\\/'), encodeURIComponent(secret)])
   return [...new Set(texts)].map(text => Buffer.from(text, 'latin1'))

@@ -47,14 +47,14 @@ export function sameAddress(address: string, { url }: Upstream, path: string): s
   return there.search === asked.search ? there.origin + there.pathname : null
 }
 
-/** Removes the operator's credential. */
+/** Removes the operator's credential from an address. */
 export function withoutCredential(address: string): string {
   return address.replace(/\?[^#]*/, query => extractKey(query).query)
 }
 
 /** The client path for a path at the upstream. */
 function gatewayPath({ v1 }: Upstream, url: URL, there: string): string {
-  // Two slashes would name another host.
+  // A path that begins with two slashes would name another host.
   const path = there.replace(/\/{2,}/g, '/')
   const prefix = prefixOf(url)
   const behind = hasPathPrefix(path, prefix) ? path.slice(prefix.length) || '/' : path

@@ -33,7 +33,7 @@ export class AwsAuthorization implements Authorization {
   }
 }
 
-/** AWS requires these headers to be signed; proxies may change others. */
+/** The headers that AWS requires to be signed. Other headers are not signed, because proxies may change them. */
 function signedHeaders(headers: HeaderList, host: string): Record<string, string> {
   const signed: Record<string, string> = { host }
   for (let i = 0; i < headers.length; i += 2) {
@@ -45,7 +45,7 @@ function signedHeaders(headers: HeaderList, host: string): Record<string, string
 
 /**
  * Makes the hash class for a signer; the one of AWS's library is written in JavaScript. The signer derives its key
- * with each request. What it hashes with a text as secret stays the same for a day, and is hashed once.
+ * with each request. Hashes with a text as the secret stay the same for a day, so each is computed once.
  */
 export function createSha256() {
   let derived: { readonly secret: string, readonly data: string, readonly digest: Uint8Array } | null = null

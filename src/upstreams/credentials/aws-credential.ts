@@ -43,14 +43,14 @@ interface AwsIdentity {
   readonly accessKeyId: string
   readonly secretAccessKey: string
   readonly sessionToken?: string
-  /** Absent = it does not expire. */
+  /** When the credentials expire; absent = never. */
   readonly expiration?: Date
 }
 
 /** @throws GatewayError credential_unavailable */
 async function awsIdentity({ profile, roleArn, region }: AwsAuth): Promise<AwsIdentity> {
   const { fromNodeProviderChain, fromTemporaryCredentials } = await import('@aws-sdk/credential-providers')
-  // A chain caches what it found, so each read makes a new one.
+  // Make a new provider chain for each read: a chain caches the credentials that it found.
   const chain = fromNodeProviderChain({
     ignoreCache: true, clientConfig: { region }, logger: SILENT, ...profile !== null && { profile },
   })
@@ -63,7 +63,7 @@ async function awsIdentity({ profile, roleArn, region }: AwsAuth): Promise<AwsId
   }
 }
 
-/** Otherwise the library writes warnings to the console. */
+/** A logger that drops all lines: by default the library writes warnings to the console. */
 const SILENT = { debug: noop, info: noop, warn: noop, error: noop }
 
 function noop(): void {}

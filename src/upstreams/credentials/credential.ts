@@ -38,7 +38,7 @@ export interface Credential {
   /** HTTP statuses with which an upstream refuses this credential and another one may succeed. */
   readonly refusalStatuses: ReadonlySet<number>
   /**
-   * The upstream refused the last of these.
+   * The upstream refused the last authorization of `refused`.
    *
    * @returns true if another authorization may succeed
    */

@@ -11,7 +11,7 @@ const DEFAULT_RESET = 60_000
 const MAX_RESET = 10 * 60_000
 const UNITS: ReadonlyMap<string, number> = new Map(Object.entries({ ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }))
 
-/** What an upstream reports about one limit. */
+/** An upstream's report about one limit. */
 interface Reported {
   limit: number | null
   remaining: number | null
