@@ -1,4 +1,4 @@
-/** Whether it is a JSON object: not null and not an array. */
+/** Is the value a JSON object: neither null nor an array? */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

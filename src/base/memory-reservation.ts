@@ -8,7 +8,7 @@ export type ReserveMemory = (bytes: number) => boolean
 /** Bytes that are not counted. */
 const UNCOUNTED_BYTES = 64 * 1024
 
-/** What one reader keeps of a response. */
+/** The memory for the part of a response that one reader keeps. */
 export class MemoryReservation {
   readonly #reserve: ReserveMemory
   #reserved = 0

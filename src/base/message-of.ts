@@ -1,4 +1,4 @@
-/** Node adds this for the user of a program; the gateway has configuration keys instead. */
+/** Node's advice to users, which is removed: the gateway has configuration keys for this. */
 const NODE_CA_ADVICE = /; if the root CA is installed locally, try running Node\.js with --use-system-ca$/
 
 /** The message of an error; any other thrown value as text. */

@@ -17,7 +17,7 @@ export interface ServerTimeouts {
   readonly headersTimeout?: number
   /** For head and body; 0 = the server has its own deadlines for bodies. */
   readonly requestTimeout?: number
-  /** Between requests. */
+  /** Maximum idle time between requests. */
   readonly keepAlive?: number
 }
 
@@ -45,7 +45,7 @@ export function createSideServer(handler: http.RequestListener, maxConnections: 
   const server = http.createServer(serverOptions(timeouts), handler)
   // An unread response times out too.
   server.timeout = timeouts.keepAlive ?? KEEP_ALIVE
-  /** In the order of their last request. */
+  /** Open connections in the order of their last request. */
   const open = new Set<net.Socket>()
   server.on('connection', socket => {
     const [oldest] = open

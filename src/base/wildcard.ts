@@ -1,7 +1,7 @@
 /**
- * What the one star of a glob stands for in a name.
+ * Finds the text that the only star of a glob matches in a name.
  *
- * @param globs of which the first counts that matches
+ * @param globs the first one that matches the name is used
  * @returns null = none with one star matches
  */
 export function starIn(globs: readonly string[], name: string): string | null {

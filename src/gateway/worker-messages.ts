@@ -18,7 +18,7 @@ export interface Listening {
   readonly docs: string | null
 }
 
-/** What a worker starts with. */
+/** The configuration and settings that a worker starts with. */
 export interface WorkerStart {
   /** The text of the active configuration: the file may have changed since. */
   readonly text: string
@@ -27,7 +27,7 @@ export interface WorkerStart {
   readonly capsuleKey?: CapsuleKey
   /** Only one worker reports alerts. */
   readonly reportsAlerts?: boolean
-  /** As saved by the worker that this one replaces. */
+  /** The shares that the replaced worker saved. */
   readonly passedShares?: PassedShares['initial']
 }
 
@@ -50,6 +50,6 @@ export type WorkerMessage =
   | { readonly kind: 'reloaded'; readonly text: string; readonly drain: number }
   | { readonly kind: 'limits'; readonly requests: readonly LimiterRequest[] }
   | { readonly kind: 'metrics'; readonly report: MetricsReport }
-  /** For the worker that replaces this one. */
+  /** Shares to keep for the worker that replaces this one. */
   | { readonly kind: 'passed'; readonly shares: PassedShares['initial'] }
   | { readonly kind: 'control'; readonly id: number; readonly result: unknown }

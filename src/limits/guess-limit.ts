@@ -17,14 +17,14 @@ export interface GuessLimitOptions {
 
 interface AddressState {
   readonly wrongKeys: Bucket
-  /** On the monotonic clock. */
+  /** Time of the last report on the monotonic clock, ms. */
   reportedAt: number
 }
 
 /** Limits how many wrong keys one address may send. An IPv6 address stands for its network (/64). */
 export class GuessLimit {
   readonly #options: GuessLimitOptions
-  /** By network. */
+  /** States of addresses, by network. */
   readonly #states = new Map<string, AddressState>()
 
   constructor(options: GuessLimitOptions) {

@@ -7,7 +7,7 @@ export const MAX_LEASE_MS = 100
 /** A lease for fewer requests is not worth its messages. */
 export const MIN_LEASE_REQUESTS = 4
 
-/** What was used of a lease. */
+/** The used part of a lease. */
 export interface LeaseSettlement {
   /** Number of admitted requests. */
   readonly requests: number
@@ -15,7 +15,7 @@ export interface LeaseSettlement {
   readonly tokens: number
   /** Picodollars (1e-12 USD) of the ended requests. */
   readonly pico: bigint
-  /** What was reserved for each request that is still open. */
+  /** The reserved amounts of each request that is still open. */
   readonly open: readonly Estimate[]
 }
 

@@ -8,7 +8,7 @@ export class MultiScopeReservation implements Reservation {
   #isRunning: boolean
   readonly #clock: LimitClock
 
-  /** @param isRunning it counts as running */
+  /** @param isRunning the request counts as running */
   constructor(reservations: readonly ScopeReservation[], clock: LimitClock, isRunning = true) {
     this.#reservations = reservations
     this.#clock = clock

@@ -3,7 +3,7 @@ import { INNER_REQUESTS } from '../protocols/request/inspect.ts'
 import type { InspectedBody } from '../protocols/request/inspect.ts'
 import { WatchedKeys } from '../protocols/json/watched-keys.ts'
 
-/** Upstreams written in Go accept it in any case. */
+/** Finds `model` in upper and lower case: upstreams written in Go accept both. */
 const MODEL = new WatchedKeys(['model'], ['model'])
 
 /** The models named by the requests inside a request. */

@@ -5,12 +5,12 @@ export function isMetered({ metering }: Endpoint): boolean {
   return metering !== null && metering !== 'unmetered'
 }
 
-/** Does it respond with text or tool calls? */
+/** Does the endpoint respond with text or tool calls? */
 export function respondsWithText({ metering }: Endpoint): boolean {
   return metering === 'text'
 }
 
-/** Does it respond with an image or a transcript, whose tokens are known only at the end? */
+/** Does the endpoint respond with an image or a transcript, whose tokens are known only at the end? */
 export function reportsTokensAtEnd({ metering }: Endpoint): boolean {
   return metering === 'images' || metering === 'transcript'
 }

@@ -15,7 +15,7 @@ export function makeDirectory(path: string): void {
     mkdirSync(path, { mode: DIRECTORY_MODE })
     giveDirectoryToOwnerAbove(path)
   } catch (error) {
-    // It exists, or another process just created it.
+    // If the directory exists, another process may have just created it: no error.
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error
   }
 }

@@ -26,7 +26,7 @@ export function unseal(key: Uint8Array, sealed: string): string | null {
   try {
     return Buffer.concat([text, decipher.final()]).toString('utf8')
   } catch {
-    // Another key made it, or it was changed.
+    // The sealed text was made with another key, or was changed.
     return null
   }
 }

@@ -21,7 +21,7 @@ function readSetting(): string | null {
   try {
     return readFileSync(SETTING, 'utf8').trim()
   } catch {
-    // Another system, or an older kernel.
+    // The setting does not exist: another system, or an older kernel.
     return null
   }
 }

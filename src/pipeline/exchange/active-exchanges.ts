@@ -34,12 +34,12 @@ export class ActiveExchanges extends ExchangeCounter {
     this.decrement()
   }
 
-  /** In no order. */
+  /** Iterates the running exchanges in no particular order. */
   [Symbol.iterator](): Iterator<Exchange> {
     return this.#exchanges[Symbol.iterator]()
   }
 
-  /** Ends all of them from outside. */
+  /** Ends all running exchanges from outside. */
   stopAll(reason: GatewayError): void {
     for (const exchange of this.#exchanges) exchange.stop(reason)
   }

@@ -5,11 +5,11 @@ import type { MemoryBudget } from '../../base/memory-budget.ts'
  * ends.
  */
 export class ExchangeMemory {
-  /** Bytes that are kept of its responses to be read at the end. */
+  /** Bytes of the exchange's responses that are kept to be read at the end. */
   responseBytes = 0
   readonly #budget: MemoryBudget
   readonly #limit: number
-  /** Bytes of its request body, and of a held response. */
+  /** Bytes of the exchange's request body, and of a held response. */
   #bytes = 0
 
   /** @param limit bytes for all exchanges together */
@@ -32,7 +32,7 @@ export class ExchangeMemory {
   }
 
   /**
-   * Reserves memory for what is kept of its responses until it ends; a negative number releases memory.
+   * Reserves memory for kept bytes of the exchange's responses until it ends; a negative number releases memory.
    *
    * @returns false if there is not enough memory: nothing was reserved then
    */

@@ -13,7 +13,7 @@ export interface Mount {
   close(): Promise<void>
 }
 
-/** What a mounted part uses of the gateway. */
+/** The part of the gateway that a mounted part can use. */
 export interface MountHost {
   /** The gateway of the current configuration. */
   current(): Gateway

@@ -1,7 +1,7 @@
 /** Node's raw headers: a flat list of names and values, in the sender's order and spelling. */
 export type RawHeaders = readonly string[]
 
-/** Values of all headers of that lower-case name, joined; null = none. */
+/** The joined values of all headers with a name; null = none. @param name lower-case */
 export function headerValue(raw: RawHeaders, name: string): string | null {
   let found: string | null = null
   for (let i = 0; i < raw.length; i += 2) {

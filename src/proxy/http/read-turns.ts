@@ -30,7 +30,7 @@ export class Reader {
 export class ReadTurns {
   #turn = 0
   #work = 0
-  /** In order; the first `#resumed` of them were resumed in this turn. */
+  /** Waiting responses in order; the first `#resumed` were resumed in this turn. */
   readonly #waiting: Reader[] = []
   #resumed = 0
   /** Turns serve all exchanges: they must not run in the async context of the first one that waits. */

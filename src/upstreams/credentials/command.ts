@@ -33,7 +33,7 @@ export async function runCommand([program = '', ...args]: readonly string[], sig
     try {
       process.kill(-child.pid, 'SIGKILL')
     } catch {
-      // It has ended meanwhile.
+      // The command has ended meanwhile.
     }
   }
   signal.addEventListener('abort', end)

@@ -1,6 +1,6 @@
 /** The state of one credential, without its secret. Times in ms since 1970. */
 export interface CredentialState {
-  /** When it was read from its source; null = not yet, or it is in the configuration. */
+  /** When the credential was read from its source; null = not yet, or it is in the configuration. */
   readonly fetchedAt: number | null
   /** null = it does not expire, or the time is unknown. */
   readonly expiresAt: number | null
@@ -12,7 +12,7 @@ export interface CredentialState {
   readonly rateLimits: RateLimits | null
 }
 
-/** `unavailable`: its source fails. */
+/** `unavailable`: the source of the credential fails. */
 export type RestReason = 'rate_limited' | 'refused' | 'unavailable'
 
 /** The rest of one rate limit. */
