@@ -3,7 +3,7 @@ import { INNER_REQUESTS } from '../protocols/request/inspect.ts'
 import type { InspectedBody } from '../protocols/request/inspect.ts'
 import { WatchedKeys } from '../protocols/json/watched-keys.ts'
 
-/** Finds `model` in upper and lower case: upstreams written in Go accept both. */
+/** Finds `model` in any case: upstreams written in Go ignore the case of a member. */
 const MODEL = new WatchedKeys(['model'], ['model'])
 
 /** The models named by the requests inside a request. */

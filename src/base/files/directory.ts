@@ -15,7 +15,7 @@ export function makeDirectory(path: string): void {
     mkdirSync(path, { mode: DIRECTORY_MODE })
     giveDirectoryToOwnerAbove(path)
   } catch (error) {
-    // If the directory exists, another process may have just created it: no error.
+    // No error if the directory exists now: another process may have just created it.
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error
   }
 }
