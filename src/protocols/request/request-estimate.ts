@@ -172,8 +172,9 @@ function estimateSizes(body: Buffer): { readonly all: number; readonly media: nu
   const survey = scanStrings(body, null)
   // The base64 of an image is often inside an object that is also counted as `marked`.
   const media = Math.max(survey.media, survey.marked) * MEDIA_TOKENS
-  // A prompt may consist of token numbers, of two bytes each or more.
-  const text = Math.max(tokensOfBytes(body.length - survey.mediaBytes), survey.commas)
+  // A prompt may consist of token numbers, of two bytes each or more. Of a list of short strings, quotes and comma are
+  // a token of their own.
+  const text = Math.max(tokensOfBytes(body.length - survey.mediaBytes), survey.commas + survey.strings)
   return { all: text + media, media }
 }
 
@@ -186,6 +187,8 @@ export interface StringTotals {
   readonly mediaBytes: number
   /** How many places announce an image, a recording or a file, of any size. */
   readonly marked: number
+  /** How many strings there are, names of members too. */
+  readonly strings: number
   /** Commas between values. */
   readonly commas: number
 }
@@ -201,6 +204,7 @@ export function scanStrings(body: Buffer, onText: ((start: number, end: number) 
   let media = 0
   let mediaBytes = 0
   let marked = 0
+  let strings = 0
   let commas = 0
   let steps = 0
   let pos = 0
@@ -233,6 +237,7 @@ export function scanStrings(body: Buffer, onText: ((start: number, end: number) 
       depth--
     }
     if (byte !== QUOTE) continue
+    strings++
     const close = closingQuote(body, pos + 1, body.length)
     // The last string of a body that was cut has no end.
     const end = close === -1 ? body.length : close
@@ -252,7 +257,7 @@ export function scanStrings(body: Buffer, onText: ((start: number, end: number) 
     pos = end
   }
   for (; depth >= 0; depth--) settleObject()
-  return { textBytes: textBytes + Math.max(0, body.length - pos), media, mediaBytes, marked, commas }
+  return { textBytes: textBytes + Math.max(0, body.length - pos), media, mediaBytes, marked, strings, commas }
 }
 
 /** Does a member say that its object holds text: `"type": "text"`, or a media type of text? */

@@ -36,6 +36,14 @@ t.test('a prompt of token ids counts one token for each id', async t => {
   }
 })
 
+t.test('a list of short strings counts two tokens for each of them', async t => {
+  const count = 1_000
+  const body = JSON.stringify({ tools: [{ parameters: { enum: Array.from({ length: count }, () => 'a') } }] })
+  t.ok(estimateTokens(Buffer.from(body)) >= 2 * count, 'quotes and comma between two of them are a token')
+  const prose = JSON.stringify({ messages: [{ role: 'user', content: 'Say in one sentence what this is about.' }] })
+  t.equal(estimateTokens(Buffer.from(prose)), Math.ceil(prose.length / 4), 'prose is a quarter of its bytes')
+})
+
 t.test('the maximum output is read from each endpoint\'s fields', async t => {
   const cases: [EndpointName, unknown, number | null][] = [
     ['chat.completions', { max_tokens: 100 }, 100],
