@@ -138,7 +138,7 @@ t.test('the console works over HTTP/2', async t => {
   t.match(await tried.head, { ':status': 200, 'x-gateway-upstream': 'sim' })
 })
 
-t.test('a client that sends Expect: 100-continue is told to continue', async t => {
+t.test('a client that sends Expect: 100-continue gets 100 Continue', async t => {
   const gateway = await startConsole(t)
   const wire = await connect(t, gateway.console)
   const body = JSON.stringify({ key: KEY })

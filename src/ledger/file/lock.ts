@@ -55,6 +55,6 @@ function remove(path: string): void {
   try {
     unlinkSync(path)
   } catch {
-    // The file is gone, or the directory cannot be changed now. A remaining file is not locked, as after a kill.
+    // The file no longer exists, or the directory cannot be changed now. A remaining file is not locked, as after a kill.
   }
 }
