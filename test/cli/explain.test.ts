@@ -59,7 +59,7 @@ t.test('a route with affinity shows the affinity and no strategy', async t => {
   t.notMatch(text, 'retries')
 })
 
-t.test('a route with one target shows no order, retries or target number', async t => {
+t.test('explain shows no number and no strategy for a route with a single upstream', async t => {
   const text = await explained(t, 'single')
   t.notMatch(text, /order|retries|target /)
   t.match(text, 'upstream  a\n')
