@@ -1,13 +1,18 @@
 import type { Classified, ClientFormat, Endpoint } from './protocol.ts'
+import { boundPlaces } from './bound-places.ts'
 
 const ANY_METHOD = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 export const POST = ['POST'] as const
 export const READ = ['GET', 'HEAD'] as const
 
 type EndpointBasics = Pick<Endpoint, 'name' | 'format'>
+export type EndpointOptions = Partial<Omit<Endpoint, 'outputBounds'>> & {
+  /** Paths of the members that bound the output. */
+  readonly outputBounds?: readonly string[]
+}
 
 /** Creates an endpoint from its properties and defaults; all endpoints have their members in the same order. */
-export function defineEndpoint(about: EndpointBasics & Partial<Endpoint>): Endpoint {
+export function defineEndpoint(about: EndpointBasics & EndpointOptions): Endpoint {
   return {
     name: about.name,
     protocol: about.format.protocol,
@@ -25,7 +30,7 @@ export function defineEndpoint(about: EndpointBasics & Partial<Endpoint>): Endpo
     prompt: about.prompt ?? null,
     responseMembers: about.responseMembers ?? null,
     generatesTokens: about.generatesTokens ?? true,
-    outputBounds: about.outputBounds ?? [],
+    outputBounds: boundPlaces(about.outputBounds ?? []),
     boundsThinking: about.boundsThinking ?? false,
     tokenCount: about.tokenCount ?? null,
     respondsToEachPrompt: about.respondsToEachPrompt ?? false,
@@ -41,7 +46,7 @@ export function defineEndpoint(about: EndpointBasics & Partial<Endpoint>): Endpo
 }
 
 /** An endpoint without a known name: it is forwarded unchanged. */
-export function otherEndpoint(format: ClientFormat, about: Partial<Endpoint> = {}): Endpoint {
+export function otherEndpoint(format: ClientFormat, about: EndpointOptions = {}): Endpoint {
   return defineEndpoint({ name: 'other', format, methods: ANY_METHOD, body: 'any', metering: 'unmetered', ...about })
 }
 

@@ -1,3 +1,4 @@
+import type { BoundPlaces } from './bound-places.ts'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { GatewayError } from '../../base/errors.ts'
 import type { EmbeddingsTranslation } from '../neutral/embeddings.ts'
@@ -160,10 +161,10 @@ export interface Endpoint {
   /** The model generates tokens for the response. */
   readonly generatesTokens: boolean
   /**
-   * Paths of the members that bound the output of one response, and that every server of the protocol obeys. A server
+   * The members that bound the output of one response, and that every server of the protocol obeys. A server
    * may ignore other spellings.
    */
-  readonly outputBounds: readonly string[]
+  readonly outputBounds: BoundPlaces
   /** The bound includes the tokens of thinking. */
   readonly boundsThinking: boolean
   /**

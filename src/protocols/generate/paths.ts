@@ -1,5 +1,6 @@
 import { defineEndpoint, modelCardEndpoint, modelCardPath, modelListEndpoint, otherEndpoint, trimPath, withPathModel, withoutPathModel } from '../endpoint/classified.ts'
 import { GOOGLE_PREFIX, OPERATIONS, PROJECT_LOCATION, PUBLISHER_PATH, VERSION, verbPath } from '../endpoint/google-paths.ts'
+import type { EndpointOptions } from '../endpoint/classified.ts'
 import type { Classified, Endpoint, KnownPath, PromptText, StreamSupport } from '../endpoint/protocol.ts'
 import { GenerateStreamProtocol, asksForSeveralCandidates, generateObstacle, generateText } from './continuation.ts'
 import { GENERATE_FORMAT, INTERACTION_FORMAT } from './errors.ts'
@@ -17,11 +18,11 @@ const STREAMS: StreamSupport = {
   endsWithEach: true,
 }
 
-const OF_MODEL = { format, modelIn: 'path', modelRequired: true, respondsWithJson: true } as const satisfies Partial<Endpoint>
+const OF_MODEL = { format, modelIn: 'path', modelRequired: true, respondsWithJson: true } as const satisfies EndpointOptions
 const PROMPT: PromptText = { members: ['systemInstruction', 'system_instruction', 'contents'] }
 const EMBEDDING = {
   ...OF_MODEL, metering: 'embedding', generatesTokens: false, usage: GENERATE_EMBEDDING_USAGE,
-} as const satisfies Partial<Endpoint>
+} as const satisfies EndpointOptions
 
 /** Protocol buffers accept both spellings of a member. */
 const OUTPUT_BOUNDS = ['generationConfig', 'generation_config']
@@ -29,7 +30,7 @@ const OUTPUT_BOUNDS = ['generationConfig', 'generation_config']
 const TEXT = {
   ...OF_MODEL, metering: 'text', prompt: PROMPT, outputBounds: OUTPUT_BOUNDS, boundsThinking: true, usage: GENERATE_USAGE,
   createMeter: limits => new GenerateMeter(limits), hasLargeEvents: true,
-} as const satisfies Partial<Endpoint>
+} as const satisfies EndpointOptions
 
 /** The verbs of a model, which follow its name and a colon. */
 const VERBS: readonly (readonly [verb: string, endpoint: Endpoint])[] = [

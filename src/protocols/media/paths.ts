@@ -1,6 +1,7 @@
 import { READ, defineEndpoint } from '../endpoint/classified.ts'
 import { OPENAI_FORMAT } from '../endpoint/openai-format.ts'
-import type { Endpoint, KnownPath } from '../endpoint/protocol.ts'
+import type { EndpointOptions } from '../endpoint/classified.ts'
+import type { KnownPath } from '../endpoint/protocol.ts'
 import { IMAGE_EVENTS, REALTIME_EVENTS, SPEECH_EVENTS, TypedMeter } from '../responses/meter.ts'
 import { RealtimeConversation } from './realtime-conversation.ts'
 import { TranscriptMeter } from './transcript-meter.ts'
@@ -16,7 +17,7 @@ const IMAGES = {
   usage: IMAGE_USAGE,
   createMeter: limits => new TypedMeter(IMAGE_USAGE, IMAGE_EVENTS, limits),
   hasLargeEvents: true,
-} as const satisfies Partial<Endpoint>
+} as const satisfies EndpointOptions
 
 const TRANSCRIPTS = {
   format,
@@ -25,7 +26,7 @@ const TRANSCRIPTS = {
   metering: 'transcript',
   usage: TRANSCRIPT_USAGE,
   createMeter: limits => new TranscriptMeter(TRANSCRIPT_USAGE, limits),
-} as const satisfies Partial<Endpoint>
+} as const satisfies EndpointOptions
 
 export const MEDIA_PATHS: readonly KnownPath[] = [
   ['/v1/images/generations', defineEndpoint({ ...IMAGES, name: 'images.generations' })],

@@ -1,5 +1,6 @@
 import { JsonCursor, closingQuote } from '../json/cursor.ts'
 import type { Field } from '../json/json-scan.ts'
+import type { BoundPlaces } from '../endpoint/bound-places.ts'
 import type { Endpoint } from '../endpoint/protocol.ts'
 import { WatchedKeys } from '../json/watched-keys.ts'
 
@@ -93,11 +94,11 @@ class BoundsReader {
   #responses = 1
   #fault: string | null = null
 
-  constructor(endpoint: Endpoint, body: Buffer) {
+  constructor({ outputBounds, boundsThinking, session }: Endpoint, body: Buffer) {
     this.#body = body
-    this.#takesInfinity = endpoint.session?.required === true
-    this.#places = placesOf(endpoint)
-    this.#isThinkingIncluded = endpoint.boundsThinking
+    this.#takesInfinity = session?.required === true
+    this.#places = outputBounds
+    this.#isThinkingIncluded = boundsThinking
   }
 
   bounds(): OutputBounds {
@@ -193,30 +194,6 @@ const ROOT: Place = { path: '', name: '' }
 
 function join(parent: string, name: string): string {
   return parent === '' ? name : `${parent}.${name}`
-}
-
-/** The members with which an endpoint's protocol bounds the output. */
-interface BoundPlaces {
-  /** Their paths: `generationConfig.maxOutputTokens`. */
-  readonly paths: ReadonlySet<string>
-  /** Names of the members and of the objects around them: `generationconfig.maxoutputtokens`, `generationconfig`. */
-  readonly names: ReadonlySet<string>
-}
-
-const PLACES = new WeakMap<Endpoint, BoundPlaces>()
-
-function placesOf(endpoint: Endpoint): BoundPlaces {
-  const known = PLACES.get(endpoint)
-  if (known !== undefined) return known
-  const { outputBounds } = endpoint
-  const places = { paths: new Set(outputBounds), names: new Set(outputBounds.flatMap(namesAlong)) }
-  PLACES.set(endpoint, places)
-  return places
-}
-
-function namesAlong(path: string): string[] {
-  const names = path.replace(/[_-]/g, '').toLowerCase().split('.')
-  return names.map((_, at) => names.slice(0, at + 1).join('.'))
 }
 
 /** Is it a whole number from 0 on that all servers read alike? */

@@ -34,7 +34,6 @@ export class ResponsesResponseReader implements ResponseReader {
   readonly #types = new Map<string, unknown>()
   /** Messages whose content arrived as events. */
   readonly #told = new Set<string>()
-  #started = false
   #hasCalls = false
   #hasRefusal = false
 
@@ -94,13 +93,10 @@ export class ResponsesResponseReader implements ResponseReader {
       return
     }
     if (!Array.isArray(value['output'])) return
-    this.#start(value, out)
     this.#finish(value, out)
   }
 
   #start(response: JsonObject, out: EventOutput): void {
-    if (this.#started) return
-    this.#started = true
     out.push(startEvent(asText(response['id']), asText(response['model']), null))
   }
 
