@@ -1,7 +1,6 @@
 import type { Transform } from 'node:stream'
 import * as zlib from 'node:zlib'
 
-/** How to decode a content coding. */
 export interface Coding {
   readonly stream: (options: { chunkSize?: number, finishFlush?: number }) => Transform
   readonly decodeSync: (body: Buffer, options: { maxOutputLength: number }) => Buffer
@@ -9,7 +8,10 @@ export interface Coding {
   readonly truncatedFlush: number
 }
 
-const { BROTLI_OPERATION_FLUSH, ZSTD_e_flush, Z_SYNC_FLUSH } = zlib.constants
+const { BROTLI_OPERATION_FLUSH, ZSTD_d_windowLogMax, ZSTD_e_flush, Z_SYNC_FLUSH } = zlib.constants
+
+/** The decoder keeps a window of at most 8 MB (RFC 9659 section 3); zlib's own bound is 128 MB. */
+const ZSTD = { params: { [ZSTD_d_windowLogMax]: 23 } }
 
 const GZIP: Coding = { stream: zlib.createGunzip, decodeSync: zlib.gunzipSync, truncatedFlush: Z_SYNC_FLUSH }
 
@@ -18,8 +20,10 @@ export const CODINGS: ReadonlyMap<string, Coding> = new Map([
   ['gzip', GZIP],
   ['x-gzip', GZIP],
   ['deflate', { stream: zlib.createInflate, decodeSync: zlib.inflateSync, truncatedFlush: Z_SYNC_FLUSH }],
-  ['br', {
-    stream: zlib.createBrotliDecompress, decodeSync: zlib.brotliDecompressSync, truncatedFlush: BROTLI_OPERATION_FLUSH,
+  ['br', { stream: zlib.createBrotliDecompress, decodeSync: zlib.brotliDecompressSync, truncatedFlush: BROTLI_OPERATION_FLUSH }],
+  ['zstd', {
+    stream: options => zlib.createZstdDecompress({ ...ZSTD, ...options }),
+    decodeSync: (body, options) => zlib.zstdDecompressSync(body, { ...ZSTD, ...options }),
+    truncatedFlush: ZSTD_e_flush,
   }],
-  ['zstd', { stream: zlib.createZstdDecompress, decodeSync: zlib.zstdDecompressSync, truncatedFlush: ZSTD_e_flush }],
 ])
