@@ -34,7 +34,7 @@ for (const page of pages.sort()) {
   t.test(page.slice(ROOT.length), async t => {
     const place = new Place(t)
     for (const sample of samples) {
-      await t.test(`line ${sample.line}, ${sample.language}`, async t => {
+      await t.test(`the sample works: line ${sample.line}, ${sample.language}`, async t => {
         if (sample.file !== null) place.save(sample.file, sample.text)
         await tryOut(t, place, sample)
       })

@@ -75,7 +75,7 @@ t.test('billing', async t => {
     t.equal(span(new URL(page.url())), 86_400_000, 'by keyboard')
   })
 
-  await t.test('the row without a key links to those requests', async t => {
+  await t.test('the row for requests without a key links to those requests', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/billing?range=7d')
     await page.getByRole('table', { name: 'Spend by key' }).getByRole('link', { name: 'No key' })
@@ -111,7 +111,7 @@ t.test('billing', async t => {
     t.equal(await page.getByRole('combobox', { name: 'Time range (UTC)' }).inputValue(), 'Last 7 days')
   })
 
-  await t.test('who spends most on which model is one click from the panel', async t => {
+  await t.test('the key that spends most, and its models, are one click from the panel', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/?range=30d')
     await page.getByRole('link', { name: 'By key and model' }).click()

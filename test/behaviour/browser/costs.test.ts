@@ -24,7 +24,7 @@ async function consoleWith(t: Test, rows: readonly LedgerRow[]) {
   return gateway
 }
 
-t.test('an unknown cost is named beside the known part, and an empty period is not compared', async t => {
+t.test('an unknown cost is shown beside the known cost, and an empty period is not compared', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const startedAt = Date.now() - HOUR

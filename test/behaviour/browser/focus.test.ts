@@ -13,7 +13,7 @@ const PAGES = [
 /** More than a screen shows. */
 const KEYS = Array.from({ length: 45 }, (_, n) => `team-${String(n).padStart(2, '0')}`)
 
-t.test('Tab reaches the controls of each page in their order, and the focus is always seen', async t => {
+t.test('Tab reaches the controls of each page in visual order, and the focus is always visible', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const keys = KEYS.map(name => `{ name: ${name}, key: sk-${name}-0123456789abcdef, limits: { budget: { usd: 5, per: month } } }`)

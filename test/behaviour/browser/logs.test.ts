@@ -36,7 +36,7 @@ t.test('logs', async t => {
     await page.getByText('Complete').first().waitFor()
   })
 
-  await t.test('a query in text filters, its errors are shown, and the address keeps it', async t => {
+  await t.test('a typed query filters the log, shows its errors, and survives a reload', async t => {
     const page = await open(t, '/logs?range=7d')
     const bar = page.getByRole('textbox', { name: 'Query' })
     await bar.fill('key:research model:gemini-* cost>0.02')

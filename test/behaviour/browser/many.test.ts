@@ -49,7 +49,7 @@ t.test('pages with many models show the first ones', async t => {
   }
 })
 
-t.test('the panel shows alerts of a kind as one, and all on demand', async t => {
+t.test('the panel groups alerts of one kind, and shows all on demand', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const gateway = await startConsole(t, YAML.replace('"sim*"', '"*"'))

@@ -20,7 +20,7 @@ t.test('models and routes', async t => {
     origin, as: VIEWER, path: '/routes?path=/v1/chat/completions&model=gpt-5.1-eu', shot: 'routes',
   }, page => page.getByText('Target 2 of 2').waitFor())
 
-  await t.test('prices per target, and which one is billed', async t => {
+  await t.test('the page shows the price of each target, and which price is billed', async t => {
     const page = await open('/models')
     const row = page.getByRole('row').filter({ has: page.getByRole('rowheader', { name: /^steady/ }) })
     const targets = await row.getByRole('listitem').allInnerTexts()
@@ -31,7 +31,7 @@ t.test('models and routes', async t => {
     t.match(await row.innerText(), /\+ 1 more target/)
   })
 
-  await t.test('explains which route matches, and why the others do not', async t => {
+  await t.test('the page explains which route matches, and why the other routes do not', async t => {
     const page = await open('/routes')
     await page.getByRole('combobox', { name: 'Path' }).fill('/v1/messages')
     await page.getByRole('combobox', { name: 'Model' }).fill('claude-sonnet-4.5')
@@ -47,7 +47,7 @@ t.test('models and routes', async t => {
     t.match(await page.locator('tbody tr', { hasText: 'matches' }).innerText(), 'claude-*')
   })
 
-  await t.test('explains a refusal', async () => {
+  await t.test('the page explains a refusal', async () => {
     const page = await open('/routes?path=/v1/chat/completions&model=gemini-3-pro&key=web-app')
     await page.getByText('403 model_not_allowed').waitFor()
   })
@@ -66,7 +66,7 @@ t.test('models and routes', async t => {
     }
   })
 
-  await t.test('models that a glob serves, and the line of a route', async t => {
+  await t.test('the page shows the models that a glob serves, and the line of a route', async t => {
     const page = await open('/routes')
     const row = page.getByRole('row').filter({ hasText: 'gpt-*' })
     await row.getByText('gpt-5-mini').first().waitFor()

@@ -44,7 +44,7 @@ t.test('statement', async t => {
   await walk(t, browser, { origin, as: ADMIN, path: '/statement' }, page =>
     page.getByRole('link', { name: /, statement of research,/ }).first().waitFor())
 
-  await t.test('what a key cost last month is printed with three clicks from the panel', async t => {
+  await t.test('the cost of a key in the last month is printed with three clicks from the panel', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await page.addInitScript('window.print = () => { document.title = "printed" }')
     await go(page, '/')

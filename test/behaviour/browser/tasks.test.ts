@@ -28,7 +28,7 @@ const VARIANTS = [
   { look: { scheme: 'light', width: 1280 }, with: 'the keyboard', operator: keyboard },
 ] as const
 
-t.test('what operators ask most takes three clicks from the panel', async t => {
+t.test('the most common questions of operators take at most three clicks from the panel', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   let failures = 0

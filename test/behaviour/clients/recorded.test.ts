@@ -69,7 +69,7 @@ t.test('Claude Code', async t => {
     }
   })
 
-  t.test('what it says reaches the upstream, byte by byte; its key does not', async t => {
+  t.test('the request of the client reaches the upstream byte for byte, without the key of the gateway', async t => {
     for (const credential of [{ 'x-api-key': KEY }, { authorization: `Bearer ${KEY}` }]) {
       const seen = await seenUpstream(url, turn, credential)
       t.equal(seen.target, '/v1/messages?beta=true')
@@ -88,7 +88,7 @@ t.test('Claude Code', async t => {
     t.strictSame(JSON.parse(text), { input_tokens: 2 })
   })
 
-  t.test('its probe gets 404', async t => {
+  t.test('the probe of the client gets 404', async t => {
     const { status, text } = await send(url, recorded('claude-code-probe'), {})
     t.equal(status, 404)
     t.equal(text, '')
@@ -139,7 +139,7 @@ t.test('Codex', async t => {
     })
   })
 
-  t.test('what it says reaches the upstream, byte by byte; its key does not', async t => {
+  t.test('the request of the client reaches the upstream byte for byte, without the key of the gateway', async t => {
     const seen = await seenUpstream(url, turn, credential)
     t.equal(seen.target, '/v1/responses')
     t.equal(Buffer.from(seen.body_base64, 'base64').toString(), JSON.stringify(turn.body))
@@ -153,7 +153,7 @@ t.test('Gemini CLI', async t => {
   const turn = recorded('gemini-cli-stream')
   const byQuery = { ...turn, path: `${turn.path}&key=${KEY}` }
 
-  t.test('a turn works with the key in a header and in the query', async t => {
+  t.test('a recorded request works with the key in a header, and with the key in the query', async t => {
     for (const [what, credential] of [[turn, { 'x-goog-api-key': KEY }], [byQuery, {}]] as const) {
       const { status, headers, text } = await send(url, what, credential)
       t.equal(status, 200)
@@ -170,7 +170,7 @@ t.test('Gemini CLI', async t => {
     }
   })
 
-  t.test('what it says reaches the upstream, byte by byte; its key does not', async t => {
+  t.test('the request of the client reaches the upstream byte for byte, without the key of the gateway', async t => {
     for (const [what, credential] of [[turn, { 'x-goog-api-key': KEY }], [byQuery, {}]] as const) {
       const seen = await seenUpstream(url, what, credential)
       t.equal(seen.target, turn.path)

@@ -15,7 +15,7 @@ function ask(url: string, key: string, behaviour: string): Promise<Response> {
   })
 }
 
-t.test('places and reservations of a killed gateway are free within 30 seconds', { skip: withoutRedis, timeout: 90_000 }, async t => {
+t.test('concurrency and reservations of a killed gateway are released within 30 s', { skip: withoutRedis, timeout: 90_000 }, async t => {
   const redis = await startRedis(t)
   // In use for a while, so that the budget need not be restored.
   await redis.client.set('gateway:limits', '0')

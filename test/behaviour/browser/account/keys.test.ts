@@ -103,7 +103,7 @@ t.test('keys', async t => {
     t.strictSame(faults, [])
   })
 
-  await t.test('a dialog keeps the focus, and gives it back', async t => {
+  await t.test('a dialog keeps the focus while it is open, and restores the focus when it closes', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/keys')
     await page.getByRole('button', { name: 'New key' }).press('Enter')

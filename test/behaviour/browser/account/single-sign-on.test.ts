@@ -76,7 +76,7 @@ ledger: { file: gateway.db }
     t.equal(await page.getByText('bob', { exact: true }).first().isVisible(), true)
   })
 
-  await t.test('a user without a role, or who refuses, sees the reason, and can retry', async t => {
+  await t.test('a user without a role, or who cancels the login, sees the reason and can retry', async t => {
     const { page } = await visit(t, browser, { origin: originOf() })
     await go(page, '/')
     await page.getByRole('button', { name: 'Log in with single sign-on' }).click()
