@@ -1,14 +1,12 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import http2, { constants } from 'node:http2'
-import type {
-  ClientHttp2Session, ClientHttp2Stream, ClientSessionRequestOptions, Http2Session, OutgoingHttpHeaders,
-} from 'node:http2'
+import type { ClientHttp2Session, ClientHttp2Stream, ClientSessionRequestOptions, Http2Session, OutgoingHttpHeaders } from 'node:http2'
 import { trimTrailingSpace } from '../base/trailing-space.ts'
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants
 /** Codes of resets that node reports as the end of the response. */
 const RESETS_REPORTED_AS_END = new Set<number>([NGHTTP2_NO_ERROR, NGHTTP2_CANCEL])
-/** Node publishes each HTTP/2 stream that it makes as a client (from 24.2 on). */
+/** Node publishes each HTTP/2 stream that it creates as a client (from 24.2 on). */
 const CREATED = 'http2.client.stream.created'
 const { connect } = http2
 const SESSION_OPTIONS = {
@@ -23,26 +21,17 @@ const PING_TIMEOUT = 30_000
 const PROBE = Symbol('probe')
 
 /**
- * Fixes eight faults of HTTP/2 to upstreams, for the whole process. Calling it again does no harm.
- * Written for node 26.10.0 and for undici 8.12.4.
- *
- *   - undici aborts a request by closing its stream with NO_ERROR, and destroys it. If a part of the body
- *     is unsent, node's native session then writes empty frames for ever, and blocks the process. Any other
- *     code ends the stream at once.
- *   - Node reports a response that the upstream cancels as complete. The same holds for a reset with
- *     NO_ERROR, which proxies send when their own upstream breaks.
- *   - After trailers, undici drops the data of a paused response that is not read yet, and reports the
- *     response as complete.
- *   - A response that ends before its request leaves the stream open until the rest of the request is sent.
- *     If the peer does not read it, the stream stays in use, and the peer allows only so many.
- *   - If more than 10 MB of bodies are unsent, node refuses every new response of the session
- *     (ENHANCE_YOUR_CALM), for any request; undici has no option for that limit.
- *   - Node refuses a request with some headers twice (User-Agent and user-agent). The upstream is not the
- *     cause, but undici reports an error of the connection.
- *   - undici joins the values of a header with commas. After an empty value a space remains, for which the
- *     peer drops the whole header.
- *   - A connection that died silently gets one request after the other for minutes. undici sends a PING only
- *     when its own timeouts fire, which are off here.
+ * Fixes eight faults of HTTP/2 to upstreams, for the whole process. Written for node 26.10.0 and for undici 8.12.4.
+ * - undici aborts a request by closing its stream with NO_ERROR, and destroys it. If a part of the body is unsent, node then writes empty
+ *   frames for ever, and blocks the process. Any other code ends the stream at once.
+ * - Node reports as complete a response that the upstream resets with CANCEL, or with NO_ERROR as proxies do when their upstream breaks.
+ * - After trailers, undici drops the unread data of a paused response, and reports the response as complete.
+ * - A response that ends before its request leaves the stream open until the request is sent. If the peer does not read it, the stream
+ *   stays in use, and the peer limits the number of streams.
+ * - If more than 10 MB of bodies are unsent, node refuses all new responses (ENHANCE_YOUR_CALM); undici has no option for that limit.
+ * - Node refuses a request with some headers twice (User-Agent and user-agent), and undici reports an error of the connection.
+ * - undici joins the values of a header with commas. After an empty value a space remains, for which the peer drops the whole header.
+ * - A connection that died silently gets requests for minutes. undici sends a PING only when its own timeouts fire, which are off here.
  */
 export function fixHttp2Streams(): void {
   Object.assign(http2, { connect: connectFixed })
@@ -57,9 +46,7 @@ function connectFixed(...[authority, options, listener]: Parameters<typeof conne
 }
 
 /** @param headers undici's own, made for this request */
-function requestFixed(
-  this: ClientHttp2Session, headers: OutgoingHttpHeaders, options?: ClientSessionRequestOptions,
-): ClientHttp2Stream {
+function requestFixed(this: ClientHttp2Session, headers: OutgoingHttpHeaders, options?: ClientSessionRequestOptions): ClientHttp2Stream {
   const { request } = Object.getPrototypeOf(this) as ClientHttp2Session
   for (const [name, value] of Object.entries(headers)) {
     if (typeof value === 'string') headers[name] = trimTrailingSpace(value)
@@ -94,7 +81,7 @@ function probe(session: (Http2Session & { [PROBE]?: NodeJS.Timeout }) | undefine
   })
 }
 
-/** Nobody needs trailers, and undici, which listens to them by now, must not get them. */
+/** The gateway needs no trailers, and undici, which listens to them by now, must not get them. */
 function ignoreTrailers(this: ClientHttp2Stream): void {
   this.removeAllListeners('trailers')
 }

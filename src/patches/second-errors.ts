@@ -1,13 +1,10 @@
 import type { AbstractConnector } from 'ioredis'
 
 /**
- * Makes every connection of ioredis ignore errors after the first one. ioredis listens only to one
- * (https://github.com/redis/ioredis/pull/962), and a TLS connection whose certificate was rejected emits a second one
- * when the server responds to that: https://www.rfc-editor.org/rfc/rfc8446#section-6.2. Without a listener it would end
- * the process. The option `Connector` does not reach the connections to sentinels, so the class itself is changed.
- * Written for ioredis 5.11.1.
- *
- * @param connector the class that ioredis exports
+ * Makes connections of ioredis ignore errors after the first one, the only one that ioredis listens to
+ * (https://github.com/redis/ioredis/pull/962): an unhandled error ends the process. A TLS connection with a rejected certificate emits a
+ * second error when the server responds (https://www.rfc-editor.org/rfc/rfc8446#section-6.2). Written for ioredis 5.11.1.
+ * The option `Connector` does not reach connections to sentinels, so the class is changed. @param connector the class that ioredis exports
  */
 export function ignoreSecondErrors({ prototype }: typeof AbstractConnector): void {
   if (Object.hasOwn(prototype, 'stream')) return

@@ -11,10 +11,8 @@ interface Parser {
 }
 
 /**
- * Fixes a fault of HTTP/1.1 to upstreams: undici closes the connection at a `100 Continue` that it did
- * not request. A client must accept one (RFC 9110 section 15.2). Written for undici 8.12.4.
- *
- * @param socket a connection that undici has taken over; one over HTTP/2 stays as it is
+ * Fixes HTTP/1.1 to upstreams: undici closes the connection at a `100 Continue` that it did not request. A client must accept one
+ * (RFC 9110 section 15.2). Written for undici 8.12.4. @param socket that undici has taken over; HTTP/2 sockets stay unchanged
  */
 export function acceptUnsolicitedContinue(socket: Socket): void {
   const symbol = Object.getOwnPropertySymbols(socket).find(({ description }) => description === 'parser')

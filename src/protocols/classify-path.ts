@@ -13,15 +13,11 @@ export const DEFAULT_FORMAT: ClientFormat = DEFAULT_PROTOCOL.format
 /** Prefixes of API paths, for messages. */
 export const API_PREFIXES = '/v1, /v1alpha, /v1beta, /v1beta1, /openai, /upload and /download'
 
-/** Paths of the API, case-insensitive. */
 const API_PATH = new RegExp(`^/(?:openai|(?:(?:up|down)load/)?${VERSION})/`, 'i')
 
 /**
- * Classifies a normalised path without its query. An unknown path is the endpoint `other`, in the protocol of its
- * prefix.
- *
- * Some upstreams ignore the case of letters, a final slash, or parameters after a semicolon. This function ignores
- * them too: otherwise a request with such a path would pass unmetered and unchecked.
+ * Classifies a normalised path without its query. An unknown path is the endpoint `other`, in the protocol of its prefix.
+ * Ignores case, a final slash, and parameters after a semicolon, as some upstreams do: no such path passes unmetered or unchecked.
  */
 export function classifyPath(path: string): Classified {
   const fixed = KNOWN_PATHS.get(path)
@@ -41,26 +37,21 @@ function ownPath(path: string, plain: string): Classified {
   return OTHER
 }
 
-/** All endpoints with a known name, with their usual path: `{model}` stands for the model's name. */
+/** All endpoints with a known name, at their usual path: `{model}` stands for the model's name. */
 export function knownEndpoints(): { readonly path: string; readonly endpoint: Endpoint }[] {
   return [...PROTOCOLS.flatMap(({ paths, modelPaths = [] }) => [...paths, ...modelPaths]), STATUS].map(([path, endpoint]) => ({ path, endpoint }))
 }
 
 /**
- * Refuses paths that servers read differently. Only a model's name may contain an escaped slash: most servers read an
- * escaped slash elsewhere as a slash, so they would see another path than the routes and the meter. Only the last part
- * may have parameters: some servers drop everything after a semicolon, in any part. If the model may contain unescaped
- * slashes, it is uncertain which part is the last.
- *
+ * Refuses paths that servers read differently: most read an escaped slash outside a model's name as a slash, and some drop everything after
+ * a semicolon in any part. If the model may contain unescaped slashes, it is uncertain which part is the last.
  * @throws GatewayError bad_request_target
  */
 export function checkPathEncoding(path: string, classified: Classified): void {
   if (!path.includes('%') && !path.includes(';')) return
   const { endpoint: { modelIn }, pathModelStart: start, pathModelEnd: end } = classified
   const others = path.slice(0, start) + path.slice(end)
-  if (/%2f/i.test(others)) {
-    throw new GatewayError('bad_request_target', "only a model's name may contain an escaped slash")
-  }
+  if (/%2f/i.test(others)) throw new GatewayError('bad_request_target', "only a model's name may contain an escaped slash")
   const apart = modelIn === 'deployment' ? path : others
   const parameters = apart.indexOf(';')
   if (parameters === -1 || !apart.includes('/', parameters)) return
@@ -69,11 +60,7 @@ export function checkPathEncoding(path: string, classified: Classified): void {
   }
 }
 
-/**
- * The error format that a caller reads. The path decides it; if several protocols share the path, the headers decide.
- *
- * @param hasGoogleKey the key was sent as `?key=`
- */
+/** The error format that a caller reads: by the path, or by the headers if protocols share the path. @param hasGoogleKey sent as `?key=` */
 export function callerFormat(endpoint: Endpoint, headers: IncomingHttpHeaders, hasGoogleKey: boolean): ClientFormat {
   if (!endpoint.formatByCaller) return endpoint.format
   return PROTOCOLS.findLast(({ isCaller }) => isCaller?.(headers, hasGoogleKey))?.format ?? endpoint.format
@@ -99,7 +86,7 @@ function googleChatPath(path: string, plain: string): Classified | null {
   const prefix = CHAT_AT_GOOGLE.exec(plain)?.[0]
   if (prefix === undefined) return null
   const rest = `/v1/${plain.slice(prefix.length)}`
-  // A path with the prefix twice is unknown: no server has such paths, and recursion would scan the rest at each prefix.
+  // No server has paths with the prefix twice, and recursion would scan the rest at each prefix.
   if (CHAT_AT_GOOGLE.test(rest)) return OTHER
   const own = DEFAULT_PROTOCOL.classify?.(rest, rest)
   const usual = own ?? classifyPath(rest)

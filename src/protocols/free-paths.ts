@@ -2,12 +2,11 @@ import type { IncomingMessage } from 'node:http'
 import { PROTOCOLS } from './index.ts'
 import { trimPath } from './endpoint/classified.ts'
 
-/** Headers with which a client asks some servers for another method than the request's. */
+/** Headers with which some servers replace the request's method. */
 const METHOD_OVERRIDES = ['x-http-method-override', 'x-http-method', 'x-method-override']
 
 /**
  * Does a request on an unmetered path cost nothing, even if it names a model?
- *
  * @param path normalised, without its query
  * @param hasBody a GET with a body may be a search, which can cost something
  */

@@ -7,14 +7,13 @@ export const DEFAULT_PROTOCOL = PROTOCOLS[0] as Protocol
 
 const { format } = DEFAULT_PROTOCOL
 
-/** The endpoint of paths that no protocol knows, with errors in the default format or the caller's. */
+/** The endpoint of unknown paths, with errors in the caller's format or the default one. */
 export const OTHER = withoutPathModel(otherEndpoint(format, { formatByCaller: true }))
 
 export const STATUS: KnownPath = ['/api/status', defineEndpoint({
   name: 'status', format, methods: READ, body: 'none', modelIn: 'none', ownResponse: 'status',
 })]
 
-/** Endpoints that are known by their whole path. */
 export const KNOWN_PATHS: ReadonlyMap<string, Classified> = new Map(
   [...PROTOCOLS.flatMap(protocol => protocol.paths), STATUS]
     .map(([path, endpoint]) => [path, withoutPathModel(endpoint)]),

@@ -3,22 +3,17 @@ import { KNOWN_PATHS } from './known-paths.ts'
 import { canonicalPath } from './openai-paths.ts'
 import type { Classified } from './endpoint/protocol.ts'
 import { canonicalQuery } from './request/query.ts'
-import { parseTarget } from './request/target.ts'
-import type { RequestTarget } from './request/target.ts'
+import { parseTarget, type RequestTarget } from './request/target.ts'
 
-/** The target of a request and its endpoint. */
 export interface LocatedRequest {
   readonly target: RequestTarget
   readonly classified: Classified
 }
 
 /**
- * Finds the endpoint of a request. A path of Azure is routed and forwarded as the equivalent path under /v1. If a
- * route names Azure's path itself, the path stays: only the operator knows which server handles it.
- *
- * @param raw the request's target
- * @param isNamed does a route name the path?
- * @throws GatewayError bad_request_target
+ * Finds the endpoint of a request. A path of Azure is routed and forwarded as the equivalent path under /v1, unless a route names it: only
+ * the operator knows which server handles it.
+ * @param raw the request's target @throws GatewayError bad_request_target
  */
 export function locate(raw: string, isNamed: (path: string) => boolean): LocatedRequest {
   const target = parseTarget(raw)
@@ -30,9 +25,7 @@ export function locate(raw: string, isNamed: (path: string) => boolean): Located
   const query = canonicalQuery(target.query)
   const classified = classifyChecked(usual)
   const { endpoint: { modelIn, name }, pathModelEnd } = classified
-  if (modelIn !== 'deployment' || name === 'other') {
-    return { target: { ...target, path: usual, query }, classified }
-  }
+  if (modelIn !== 'deployment' || name === 'other') return { target: { ...target, path: usual, query }, classified }
   return {
     target: { ...target, path: `/v1${usual.slice(pathModelEnd)}`, query },
     // The body must name the model, because the path no longer does.

@@ -5,10 +5,9 @@ import type { Classified, Endpoint } from './endpoint/protocol.ts'
 
 /** Azure's paths of one model, or OpenAI's older ones, which LiteLLM's proxy still has. */
 const DEPLOYMENT_PREFIX = /^\/(?:openai(?:\/v1)?|v1)\/(?:deployments|engines)\//
-/** Azure's prefix in place of /v1. */
 const AZURE_PREFIX = /^\/openai(?:\/v1)?(?=\/)/i
 
-/** OpenAI's endpoints with the model in the body, changed to `modelIn`; by the part of the path that follows /v1. */
+/** OpenAI's endpoints with the model in the body, changed to `modelIn`, by path without /v1. */
 function movedEndpoints(modelIn: Endpoint['modelIn']): ReadonlyMap<string, Endpoint> {
   return new Map([...KNOWN_PATHS].filter(([, { endpoint }]) => endpoint.format.isOpenais && endpoint.modelIn === 'body')
     .map(([path, { endpoint }]) => [path.slice('/v1'.length), { ...endpoint, modelIn }]))
@@ -27,12 +26,7 @@ export function canonicalPath(path: string): string | null {
   return prefix === undefined ? null : `/v1${path.slice(prefix.length)}`
 }
 
-/**
- * Classifies the path of one model. Clients do not escape its name, so it may contain slashes.
- *
- * @param plain the path in lower case
- * @returns null for any other path
- */
+/** Classifies the path of one model, whose unescaped name may contain slashes; null = another path. @param plain the path in lower case */
 export function deploymentPath(path: string, plain: string): Classified | null {
   const modelStart = DEPLOYMENT_PREFIX.exec(plain)?.[0].length
   if (modelStart === undefined) return null
@@ -50,12 +44,7 @@ export function deploymentPath(path: string, plain: string): Classified | null {
   return withPathModel(isBatch ? BATCH_DEPLOYMENT_ENDPOINT : OTHER_DEPLOYMENT_ENDPOINT, path, modelStart, end)
 }
 
-/**
- * Classifies a path of a custom endpoint at Vertex AI that serves chat: its model is in the path, whatever the body names.
- *
- * @param plain the path in lower case
- * @returns null for any other path
- */
+/** Classifies a path of a chat endpoint at Vertex AI that has its model in the path; null = another path. @param plain in lower case */
 export function customEndpointPath(path: string, plain: string): Classified | null {
   const published = PUBLISHER_PATH.exec(plain)
   if (!published || published[1] !== undefined) return null

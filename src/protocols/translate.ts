@@ -7,16 +7,13 @@ import { PROTOCOLS } from './index.ts'
 import type { Accepts } from './neutral/accepts.ts'
 import type { EmbeddingsFormat, EmbeddingsTranslation } from './neutral/embeddings.ts'
 import { CONTEXT_LENGTH } from './neutral/errors.ts'
-import { CapsuleReader, mayHoldCapsule } from './neutral/capsule.ts'
-import type { CapsuleAccess } from './neutral/capsule.ts'
+import { CapsuleReader, mayHoldCapsule, type CapsuleAccess } from './neutral/capsule.ts'
 import type { JsonObject } from './neutral/json.ts'
 import { providerTag } from './neutral/opaque.ts'
 import { TranslationReport } from './neutral/report.ts'
-import { EMPTY_REQUEST } from './neutral/request.ts'
-import type { NeutralRequest } from './neutral/request.ts'
+import { EMPTY_REQUEST, type NeutralRequest } from './neutral/request.ts'
 import type { ToolNames } from './neutral/translate/tool-names.ts'
-import { translateRequest } from './neutral/translate/translate-request.ts'
-import type { TranslatedRequest } from './neutral/translate/translate-request.ts'
+import { translateRequest, type TranslatedRequest } from './neutral/translate/translate-request.ts'
 import { wellFormed } from './neutral/translate/whole-characters.ts'
 import { StreamTranslator, translateBody } from './neutral/translate/translate-response.ts'
 import type { ClientContext, ClientSide, UpstreamSide, WrittenRequest } from './neutral/translation.ts'
@@ -25,16 +22,13 @@ import { estimateTokens } from './request/request-estimate.ts'
 import type { Endpoint, Protocol } from './endpoint/protocol.ts'
 import { parseJsonText } from './events/stream-event.ts'
 
-/** How requests of one protocol are sent to an upstream of another. */
+/** Translates requests of one protocol for an upstream of another. */
 export interface Translator {
-  /** The client's protocol and the upstream's. */
   readonly from: string
   readonly to: string
   readonly client: ClientSide
   readonly upstream: UpstreamSide
-  /**
-   * Translates requests for embeddings; `client` and `upstream` then translate only errors. null = the request is for text.
-   */
+  /** `client` and `upstream` then translate only errors; null = the request is for text. */
   readonly embeddings: EmbeddingsSides | null
 }
 
@@ -43,14 +37,14 @@ interface EmbeddingsSides {
   readonly upstream: EmbeddingsTranslation
 }
 
-/** A translated request, with what is needed to translate its response back. */
+/** A translated request, with everything to translate its response back. */
 export interface TranslatedAttempt {
   readonly translator: Translator
   /** The endpoint at the upstream; its meter reads the response. */
   readonly endpoint: Endpoint
-  /** What the translation of the response needs: the tools by name, and whether the response is a stream. */
+  /** For the response: the tools by name, and whether it is a stream. */
   readonly request: NeutralRequest
-  /** Tag of the upstream, see `providerTag`. */
+  /** See `providerTag`. */
   readonly provider: string
   readonly capsuleKeys: CapsuleKeys
   /** The upstream's names of the client's tools; null = the client's own names. */
@@ -59,7 +53,7 @@ export interface TranslatedAttempt {
   readonly embeddings: ExpectedEmbeddings | null
 }
 
-/** What is needed to translate the response to a request for embeddings. */
+/** Data to translate the response to a request for embeddings. */
 interface ExpectedEmbeddings {
   readonly sides: EmbeddingsSides
   readonly format: EmbeddingsFormat
@@ -67,13 +61,12 @@ interface ExpectedEmbeddings {
   readonly estimatedTokens: number
 }
 
-/** A translation and the name of its protocol. */
 interface Named<T> {
   readonly name: string
   readonly translation: T
 }
 
-/** Translations of text and of embeddings, each by the names of its endpoints. */
+/** Translations by the names of their endpoints. */
 const TRANSLATIONS = byEndpoint(({ translation }) => translation)
 const EMBEDDINGS = byEndpoint(({ embeddings }) => embeddings)
 
@@ -87,11 +80,7 @@ function byEndpoint<T extends { readonly endpoints: readonly string[] }>(read: (
 /** The protocol that has the endpoint at a fixed path, by the endpoint's name. */
 const OWNERS: ReadonlyMap<string, string> = new Map(PROTOCOLS.flatMap(({ name, paths }) => paths.map(([, endpoint]) => [endpoint.name, name] as const)))
 
-/**
- * Does an upstream accept requests to the endpoint as they are?
- *
- * @param speaks the protocols of the upstream; null = it accepts all as they are
- */
+/** Does an upstream accept requests to the endpoint unchanged? @param speaks its protocols; null = it accepts all unchanged */
 export function isSpoken(endpoint: Endpoint, speaks: readonly string[] | null): boolean {
   if (speaks === null || endpoint.formatByCaller) return true
   const named = TRANSLATIONS.get(endpoint.name)
@@ -99,17 +88,14 @@ export function isSpoken(endpoint: Endpoint, speaks: readonly string[] | null): 
   return speaks.includes(endpoint.protocol) || speaks.includes(OWNERS.get(endpoint.name) ?? '')
 }
 
-/** Is it an endpoint for text whose requests can be translated to other protocols? */
+/** Is it an endpoint for text whose requests can be translated? */
 export function isTranslated({ name }: Endpoint): boolean {
   return TRANSLATIONS.has(name)
 }
 
 /**
- * Finds the translator of an endpoint's requests for an upstream.
- *
- * @param speaks the protocols of the upstream; null = it accepts all as they are
- * @returns null = the upstream accepts the endpoint's requests as they are
- * @throws GatewayError not_translatable
+ * Finds the translator for an upstream; null = it accepts the endpoint's requests unchanged. @throws GatewayError not_translatable
+ * @param speaks the protocols of the upstream; null = it accepts all unchanged
  */
 export function findTranslator(endpoint: Endpoint, speaks: readonly string[] | null): Translator | null {
   if (speaks === null || isSpoken(endpoint, speaks)) return null
@@ -120,9 +106,7 @@ export function findTranslator(endpoint: Endpoint, speaks: readonly string[] | n
   const to = speaks[0] as string
   const client = named?.translation.client
   const upstream = protocolOf(to)?.translation?.upstream
-  if (!client || !upstream) {
-    throw new GatewayError('not_translatable', `requests to ${endpoint.name} cannot be translated to ${to}`)
-  }
+  if (!client || !upstream) throw new GatewayError('not_translatable', `requests to ${endpoint.name} cannot be translated to ${to}`)
   return { from, to, client, upstream, embeddings: null }
 }
 
@@ -151,23 +135,19 @@ export interface TranslationTarget {
   /** The path asks for a stream. */
   readonly stream: boolean
   readonly asksForUsage: boolean
-  /** What the model accepts. */
   readonly accepts: Accepts
   /** A request is refused if the translation would drop a field. */
   readonly isStrict: boolean
   readonly capsules: CapsuleAccess
 }
 
-/** The client's fields that the upstream does not get. */
 interface Dropped {
   readonly dropped: readonly string[]
 }
 
 /**
- * Translates a request.
- *
  * @param body the client's, JSON
- * @throws GatewayError not_translatable, translation_lossy, invalid_json, and what opening a capsule throws
+ * @throws GatewayError not_translatable, translation_lossy, invalid_json, and the errors of opening a capsule
  */
 export function translate(
   translator: Translator, body: Buffer, { host, isStrict, ...target }: TranslationTarget,
@@ -192,7 +172,7 @@ function refuseLoss(dropped: readonly string[], why: string): void {
   if (param !== undefined) throw new GatewayError('translation_lossy', `${why}: ${dropped.join(', ')}`, { param })
 }
 
-/** Keeps only what the translation of the response needs: the rest would stay in memory until the response ends. */
+/** The parts that the translation of the response needs: the rest would stay in memory until the response ends. */
 function forResponse({ stream, includeUsage, tools }: NeutralRequest): NeutralRequest {
   return { ...EMPTY_REQUEST, stream, includeUsage, tools: tools.map(tool => ({ ...tool, description: null, parameters: null })) }
 }
@@ -213,11 +193,9 @@ function translateEmbeddings(sides: EmbeddingsSides, body: JsonObject, model: st
 }
 
 /**
- * Restores opaque values in a request that is sent as it is and whose conversation was translated before. Values of
- * other providers are removed.
- *
- * @returns null = the body has no such values. `dropped`: fields with a capsule that no gateway has made
- * @throws GatewayError translation_lossy, and what opening a capsule throws
+ * Restores opaque values in an untranslated request whose conversation was translated before; removes those of other providers.
+ * @returns null = no such values. `dropped`: fields with a capsule that no gateway has made
+ * @throws GatewayError translation_lossy, and the errors of opening a capsule
  */
 export function restoreOpaqueValues(
   endpoint: Endpoint, body: Buffer, { host, isStrict, capsules }: Pick<TranslationTarget, 'host' | 'isStrict' | 'capsules'>,
@@ -233,7 +211,6 @@ export function restoreOpaqueValues(
   return restored && { body: Buffer.from(JSON.stringify(restored)), dropped: report.dropped }
 }
 
-/** What is needed to translate the response of one attempt back. */
 export interface ResponseTranslation {
   readonly attempt: TranslatedAttempt
   readonly context: ClientContext
@@ -242,7 +219,7 @@ export interface ResponseTranslation {
 /** @param request id of the request, the model as the client wrote it, and when it arrived, in ms since 1970 */
 export function responseTranslation(attempt: TranslatedAttempt, { id, model, startedWall, isEventStream, reserveMemory }: {
   readonly id: string, readonly model: string | null, readonly startedWall: number, readonly isEventStream: boolean
-  /** Reserves memory for what is kept until the end of a stream; absent = memory is unlimited. */
+  /** Reserves memory for data kept until the end of a stream; absent = memory is unlimited. */
   readonly reserveMemory?: ReserveMemory
 }): ResponseTranslation {
   return {
@@ -259,10 +236,8 @@ export function createTranslator({ attempt: { translator: { client, upstream }, 
 }
 
 /**
- * Translates a whole response to the client's shape: its body, or the events of a stream if the client asked for one.
- *
- * @param body of the upstream, decompressed
- * @throws GatewayError upstream_invalid
+ * Translates a whole response to the client's shape: a body, or the events of a stream if the client asked for one.
+ * @param body of the upstream, decompressed @throws GatewayError upstream_invalid
  */
 export function translateWhole(translation: ResponseTranslation, body: string): Buffer {
   const { attempt: { translator: { client, upstream }, provider, toolNames, embeddings }, context } = translation
@@ -289,7 +264,6 @@ function embeddingsBody({ sides: { client, upstream }, format, estimatedTokens }
   return client.writeResponse({ vectors, inputTokens: inputTokens ?? estimatedTokens }, format, model)
 }
 
-/** The body as parsed JSON, or as text if it is not JSON. */
 function errorBody(body: Buffer): unknown {
   const text = body.toString('utf8')
   return parseJsonText(text) ?? text
@@ -302,27 +276,18 @@ export function translateError({ translator: { client, upstream } }: TranslatedA
   return JSON.stringify(client.writeError(wellFormed({ ...error, status, ...isTooLong && { code: CONTEXT_LENGTH } }), requestId))
 }
 
-/**
- * The HTTP status of an error that the upstream sent with a success status.
- *
- * @param body the error, or the event that reports it
- */
+/** The HTTP status of an error that came with a success status. @param body the error, or the event that reports it */
 export function errorStatus({ translator: { upstream } }: TranslatedAttempt, body: Buffer): number {
   const { status } = upstream.readError(500, errorBody(body))
   // An error about the operator's account does not concern the client.
   return status === 500 || (status >= 401 && status <= 403) ? 502 : status
 }
 
-/** The upstream's names for the request id. */
 const REQUEST_ID_HEADERS = ['x-request-id', 'request-id']
 
 /**
- * The headers of a response that depend on its body, for the client's protocol: among them the upstream's request id,
- * under the name that the client's SDKs read.
- *
- * @param valueOf the value of a header, by its lower-case name; null = there is none
- * @param status HTTP status
- * @returns names and values, flat
+ * Headers that depend on the body, as a flat list for the client's protocol, with the upstream's request id under the SDKs' name.
+ * @param valueOf the value of a header, by its lower-case name; null = none
  */
 export function translatedResponseHeaders(
   { attempt: { translator: { client } }, context }: ResponseTranslation, valueOf: (name: string) => string | null, status: number,

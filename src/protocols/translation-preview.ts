@@ -3,14 +3,12 @@ import { outcomeOf } from './neutral/fields.ts'
 import { TranslationReport } from './neutral/report.ts'
 import { EMPTY_REQUEST } from './neutral/request.ts'
 import type { Endpoint } from './endpoint/protocol.ts'
-import { findTranslator, isTranslated } from './translate.ts'
-import type { Translator } from './translate.ts'
+import { findTranslator, isTranslated, type Translator } from './translate.ts'
 
 /** Fields that a translation drops or refuses, as paths of the client's body. */
 export interface TranslationLosses {
-  /** The upstream does not get them. */
   readonly dropped: readonly string[]
-  /** A request with one of them gets an error. */
+  /** A request with one of these fields gets an error. */
   readonly refused: readonly string[]
 }
 
@@ -27,10 +25,10 @@ export function translationLosses({ client, upstream, embeddings }: Translator):
   return { dropped: withOutcome('dropped'), refused: withOutcome('refused') }
 }
 
-/** An empty request: the path of a request for embeddings depends on the model, and not on the inputs. */
+/** The path of a request for embeddings depends on the model, not on the inputs. */
 const NO_EMBEDDINGS = { inputs: [], dimensions: null, format: { isBase64: false, isSingle: false } }
 
-/** The path and query of a translated request, without the upstream's own prefix, and its endpoint at the upstream. */
+/** The path and query of a translated request, without the upstream's own prefix, and the endpoint at the upstream. */
 export function translatedAddress({ upstream, embeddings }: Translator, model: string, stream: boolean): {
   readonly path: string, readonly query: string, readonly endpoint: Endpoint
 } {
@@ -43,10 +41,8 @@ export function translatedAddress({ upstream, embeddings }: Translator, model: s
 }
 
 /**
- * The translators of requests for text to an upstream, one for each protocol that the upstream does not accept.
- *
- * @param speaks the upstream's protocols
- * @param takesPath is there a route to it from that path?
+ * The translators of text to an upstream, one for each protocol that it does not accept.
+ * @param takesPath is there a route to the upstream from that path?
  */
 export function translatorsTo(speaks: readonly string[], takesPath: (path: string) => boolean): readonly Translator[] {
   const found = new Map<string, Translator>()

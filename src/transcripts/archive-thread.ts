@@ -4,7 +4,6 @@ import { decompressBody } from './decompress-captured.ts'
 import type { Compression, Transcript } from './transcript.ts'
 import { TranscriptStore } from './transcript-store.ts'
 
-/** A request to this thread: store a transcript, or find those of a request id. */
 export type ArchiveRequest =
   | { readonly kind: 'keep'; readonly transcript: Transcript; readonly compression: Compression | null }
   | { readonly kind: 'find'; readonly requestId: string }

@@ -10,21 +10,21 @@ export interface ArchiveOptions {
   readonly clock: Pick<Clock, 'monotonic'>
   /** Maximum bytes of waiting transcripts; further ones are lost. Default: 64 MiB. */
   readonly maxWaiting?: number
-  /** Transcripts were lost; `lost` is their total number. Called at most once a minute. */
+  /** `lost` is the total number of lost transcripts. Called at most once a minute. */
   readonly onFailure: (failure: { readonly message: string; readonly lost: number }) => void
 }
 
 const MAX_WAITING = 64 * 1024 * 1024
 const REPORT_INTERVAL_MS = 60_000
-/** ms before another start of a thread that could not start: each start takes 100 ms of CPU. */
+/** ms before a thread that could not start is started again: each start takes 100 ms of CPU. */
 const RESTART_DELAY_MS = 5_000
 /** Approximate bytes of a transcript without its bodies. */
 const OVERHEAD = 512
 const CLOSE_TIMEOUT_MS = 5_000
 
 /**
- * Keeps transcripts in a separate file. A thread writes them one after the other, so that no request waits. It starts
- * with the first transcript, or at once if the file exists, because it also deletes expired ones.
+ * Keeps transcripts in a separate file. A thread writes them, so that no request waits.
+ * The thread starts with the first transcript, or at once if the file exists, because it also deletes expired transcripts.
  */
 export class Archive {
   readonly #options: ArchiveOptions
@@ -49,10 +49,7 @@ export class Archive {
     if (existsSync(options.file)) this.#thread.start()
   }
 
-  /**
-   * Stores a transcript, if there is room for it.
-   * @param compression how its response body is compressed; it is kept decompressed
-   */
+  /** @param compression of the response body, which is stored decompressed */
   keep(transcript: Transcript, compression: Compression | null): void {
     if (this.#closed) return
     const size = transcript.request.bytes.length + transcript.response.bytes.length + OVERHEAD
@@ -66,8 +63,8 @@ export class Archive {
       return
     }
     this.#waiting += size
-    void this.#request({ kind: 'keep', transcript, compression })
-      // The end of the thread is reported once, by #handleExit.
+    void this.#thread.request({ kind: 'keep', transcript, compression } satisfies ArchiveRequest)
+      // #handleExit reports the end of the thread once.
       .catch((error: unknown) => {
         if (!(error instanceof ThreadError) || error.reason === 'thrown') this.#recordLost((error as Error).message)
       })
@@ -76,25 +73,18 @@ export class Archive {
       })
   }
 
-  /**
-   * All transcripts of a request id, the oldest first.
-   * @throws Error when the file cannot be read
-   */
+  /** The oldest first. @throws Error when the file cannot be read */
   async find(requestId: string): Promise<readonly Transcript[]> {
     if (this.#closed || !existsSync(this.#options.file)) return []
     const cause = this.#backoffCause()
     if (cause !== null) throw new Error(cause)
-    return this.#request({ kind: 'find', requestId })
+    return this.#thread.request({ kind: 'find', requestId } satisfies ArchiveRequest)
   }
 
   /** Writes waiting transcripts, then closes. */
   close(): Promise<void> {
     this.#closed = true
     return this.#thread.close(CLOSE_TIMEOUT_MS)
-  }
-
-  #request<T>(request: ArchiveRequest): Promise<T> {
-    return this.#thread.request<T>(request)
   }
 
   /** null = the thread runs, or can be started. */
@@ -106,7 +96,7 @@ export class Archive {
   #handleExit(cause: string, hasReplied: boolean): void {
     if (!hasReplied) {
       this.#startBackoff = { cause, until: this.#options.clock.monotonic() + RESTART_DELAY_MS }
-      // Waiting transcripts would start another thread, which would fail the same way.
+      // Waiting transcripts would start another thread, which would fail too.
       this.#thread.cancel(cause)
     }
     if (!this.#closed) this.#recordLost(cause)

@@ -5,10 +5,8 @@ import type { Compression, CapturedBody } from './transcript.ts'
 const MAX_DECOMPRESSED_BYTES = 64 * 1024 * 1024
 
 /**
- * Decompresses a body. Returns it unchanged if it is not compressed as stated, or with
- * an unknown coding.
- *
- * @returns with a `total` that is exact where all of it could be unpacked, and else more than `bytes` has
+ * Decompresses a body. Returns it unchanged if it is not compressed as stated, or with an unknown coding.
+ * @returns with the exact `total` if the whole body could be unpacked, and otherwise more than `bytes` has
  */
 export async function decompressBody(text: CapturedBody, { encoding, limit }: Compression): Promise<CapturedBody> {
   const coding = CODINGS.get(encoding.trim().toLowerCase())

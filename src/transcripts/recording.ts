@@ -4,7 +4,7 @@ import type { Compression, CapturedBody } from './transcript.ts'
 export class ResponseRecorder {
   /** Bytes of each body that are kept. */
   readonly limit: number
-  /** The response's; null until there is one. */
+  /** null until there is a response. */
   contentType: string | null = null
   /** The response's Content-Encoding; null = none. */
   encoding: string | null = null
@@ -26,7 +26,6 @@ export class ResponseRecorder {
     this.#kept += piece.length
   }
 
-  /** What has arrived so far. */
   responseBody(): CapturedBody {
     return { contentType: this.contentType, bytes: Buffer.concat(this.#chunks), total: this.#total }
   }
@@ -35,7 +34,6 @@ export class ResponseRecorder {
     return this.encoding === null ? null : { encoding: this.encoding, limit: this.limit }
   }
 
-  /** The beginning of the request's body, as a copy. */
   requestBody(body: Uint8Array, contentType: string | null): CapturedBody {
     return { contentType, bytes: Uint8Array.from(body.subarray(0, this.limit)), total: body.length }
   }

@@ -1,14 +1,13 @@
 import { dirname } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import type { SQLOutputValue, StatementSync } from 'node:sqlite'
+import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqlite'
 import { makeDirectory } from '../base/files/directory.ts'
 import { createPrivateFile } from '../base/files/private-file.ts'
 import { Schema } from '../base/files/sqlite-schema.ts'
 import type { CapturedBody, Transcript } from './transcript.ts'
 
-/** Marks a SQLite file as one of transcripts (PRAGMA application_id): the letters GWTR. */
+/** Marks a SQLite file of transcripts (PRAGMA application_id): the letters GWTR. */
 const APPLICATION_ID = 0x47575452
-/** How long a statement waits for another process, in ms. */
+/** ms a statement waits for another process. */
 const BUSY_TIMEOUT_MS = 2_000
 /** Rows deleted in one transaction. */
 const SWEEP_BATCH = 500
@@ -27,10 +26,7 @@ const SCHEMA = new Schema({
 
 type StoredRow = Readonly<Record<string, SQLOutputValue>>
 
-/**
- * The file of transcripts; all calls block. Only its owner can read it, and deleted
- * data is overwritten.
- */
+/** The file of transcripts, readable only by its owner. All calls block. Deleted data is overwritten. */
 export class TranscriptStore {
   readonly #db: DatabaseSync
   readonly #insert: StatementSync
@@ -38,16 +34,18 @@ export class TranscriptStore {
   readonly #expire: StatementSync
   readonly #count: StatementSync
 
-  /**
-   * Opens the file, and creates it if it is missing.
-   * @throws Error for another program's database; else what node:fs or node:sqlite throw
-   */
+  /** Opens or creates the file. @throws Error for another program's database, or the errors of node:fs and node:sqlite */
   constructor(file: string) {
     makeDirectory(dirname(file))
     createPrivateFile(file)
     this.#db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
     try {
-      this.#open()
+      // Check this first: the next line would change a file of another program.
+      SCHEMA.versionOf(this.#db)
+      // auto_vacuum has an effect only before the first table.
+      this.#db.exec(`PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+        PRAGMA secure_delete = ON`)
+      SCHEMA.migrate(this.#db)
       this.#insert = this.#db.prepare(`INSERT OR REPLACE INTO transcripts VALUES (${'?, '.repeat(9)}?)`)
       this.#find = this.#db.prepare(
         'SELECT * FROM transcripts WHERE request_id = ? AND expires_at > ? ORDER BY started_at')
@@ -60,7 +58,7 @@ export class TranscriptStore {
     }
   }
 
-  /** Stores a transcript; one of the same request is replaced. */
+  /** A transcript of the same request is replaced. */
   add({ requestId, startedAt, key, expiresAt, request, response }: Transcript): void {
     this.#insert.run(requestId, startedAt, key, expiresAt, ...bodyValues(request), ...bodyValues(response))
   }
@@ -77,11 +75,7 @@ export class TranscriptStore {
     }))
   }
 
-  /**
-   * Deletes some expired transcripts.
-   * @param now ms since 1970
-   * @returns whether there may be more
-   */
+  /** Deletes some expired transcripts. @param now ms since 1970 @returns whether there may be more */
   expire(now: number): boolean {
     const more = Number(this.#expire.run(now).changes) === SWEEP_BATCH
     if (!more) this.#db.exec('PRAGMA incremental_vacuum')
@@ -94,15 +88,6 @@ export class TranscriptStore {
 
   close(): void {
     this.#db.close()
-  }
-
-  #open(): void {
-    // Check this first: the next line would change a file of another program.
-    SCHEMA.versionOf(this.#db)
-    // auto_vacuum has an effect only before the first table.
-    this.#db.exec(`PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
-      PRAGMA secure_delete = ON`)
-    SCHEMA.migrate(this.#db)
   }
 }
 

@@ -1,11 +1,11 @@
 /** The stored bodies of one request (`log.bodies`). */
 export interface Transcript {
   readonly requestId: string
-  /** Milliseconds since 1970. With requestId, what makes it unique. */
+  /** Milliseconds since 1970. Unique together with requestId. */
   readonly startedAt: number
   /** The key's name. */
   readonly key: string
-  /** When it expires, milliseconds since 1970: from then on it is not shown, and is deleted soon. */
+  /** Milliseconds since 1970: from then on it is not shown, and is deleted soon. */
   readonly expiresAt: number
   /** As the client sent it, decompressed. */
   readonly request: CapturedBody
@@ -21,7 +21,7 @@ export interface CapturedBody {
   readonly total: number
 }
 
-/** How a response is compressed, and how many decompressed bytes are kept. */
+/** `limit` is the number of decompressed bytes that are kept. */
 export interface Compression {
   readonly encoding: string
   readonly limit: number

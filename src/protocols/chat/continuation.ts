@@ -4,13 +4,11 @@ import { objectIn, objectsIn, hasValue, addPriorUsage } from '../events/resumabl
 import type { PriorUsage, StreamProtocol, EventTranslation, Json } from '../events/resumable-stream.ts'
 import type { Edit } from '../json/splice.ts'
 
-/** The text that one chunk adds to a chat response. */
 export function chatText(chunk: Json): string {
   const content = objectIn(objectsIn(chunk, 'choices')[0] ?? {}, 'delta')['content']
   return typeof content === 'string' ? content : ''
 }
 
-/** Does the request ask for more than one choice? */
 export function asksForSeveralChats({ n }: Json): boolean {
   return typeof n === 'number' && n > 1
 }
@@ -30,18 +28,16 @@ export function chatObstacle(request: Json): string | null {
 
 const REASONING = ['reasoning_content', 'reasoning', 'reasoning_details']
 
-/** The chat completions protocol: chunks with deltas, a finish_reason, `[DONE]`. */
 export class ChatStreamProtocol implements StreamProtocol {
   readonly endMarker = 'data: [DONE]\n\n'
   readonly underWay = null
   finished = false
   missing: string | null = null
-  /** The members that all chunks of one response share, from the first chunk with an id. */
+  /** Members that all chunks share, from the first chunk with an id. */
   #identity: Json = {}
   #started = false
   #hasSeveralChoices = false
 
-  /** @param request the request of the stream */
   constructor(request: Json) {
     const { include_usage: wantsUsage } = objectIn(request, 'stream_options')
     if (wantsUsage === true) this.missing = 'the usage that was asked for'
@@ -49,7 +45,7 @@ export class ChatStreamProtocol implements StreamProtocol {
 
   read(chunk: Json): string | null {
     const obstacle = this.#read(chunk)
-    // Usage before the finish is not complete.
+    // Usage before `finish_reason` is incomplete.
     if (this.finished && isObject(chunk['usage'])) this.missing = null
     return obstacle
   }
@@ -93,7 +89,7 @@ export class ChatStreamProtocol implements StreamProtocol {
   }
 
   createTranslation(before: () => PriorUsage): EventTranslation {
-    // If the client got no chunk of the first response, it gets the first chunk of this one as its first.
+    // Without a chunk of the first response, the client needs the first chunk of this response, with its role.
     const follows = this.#started
     return {
       translate: (chunk, text) => {
@@ -122,9 +118,7 @@ function totalUsage(usage: Json, { inputTokens, cachedInputTokens, outputTokens 
     total_tokens: (inputTokens ?? 0) + (outputTokens ?? 0),
   })
   const { prompt_tokens_details: details } = usage
-  if (isObject(details)) {
-    sum['prompt_tokens_details'] = addPriorUsage(details, { cached_tokens: cachedInputTokens })
-  }
+  if (isObject(details)) sum['prompt_tokens_details'] = addPriorUsage(details, { cached_tokens: cachedInputTokens })
   return sum
 }
 

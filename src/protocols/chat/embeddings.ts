@@ -1,7 +1,6 @@
 import { BodyObject } from '../neutral/dialects/body-object.ts'
 import type { EmbeddingsFormat, EmbeddingsRequest, EmbeddingsResponse, EmbeddingsTranslation } from '../neutral/embeddings.ts'
-import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { asList, asNumber, asObject, asText, type JsonObject } from '../neutral/json.ts'
 import type { TranslationReport } from '../neutral/report.ts'
 
 export const CHAT_EMBEDDING_FIELDS = {
@@ -9,12 +8,7 @@ export const CHAT_EMBEDDING_FIELDS = {
 } as const
 
 export const CHAT_EMBEDDINGS: EmbeddingsTranslation = {
-  endpoints: ['embeddings'],
-  fields: CHAT_EMBEDDING_FIELDS,
-  readRequest,
-  writeRequest,
-  readResponse,
-  writeResponse,
+  endpoints: ['embeddings'], fields: CHAT_EMBEDDING_FIELDS, readRequest, writeRequest, readResponse, writeResponse,
 }
 
 function readRequest(given: JsonObject, report: TranslationReport): EmbeddingsRequest {

@@ -1,7 +1,6 @@
 import { bytesEqual } from '../json/cursor.ts'
 import type { TextKind } from '../events/generated-text.ts'
-import { readUsage } from '../usage/reported-usage.ts'
-import type { ReportedUsage, UsageReader } from '../usage/reported-usage.ts'
+import { readUsage, type ReportedUsage, type UsageReader } from '../usage/reported-usage.ts'
 import type { StreamEvent } from '../events/stream-event.ts'
 import { EventMeter } from '../events/event-meter.ts'
 import type { MeterLimits } from '../events/stream-meter.ts'
@@ -34,17 +33,17 @@ const IMAGES = Buffer.from('images')
 const DATA = Buffer.from('data')
 const TRANSCRIPT = Buffer.from('transcript')
 const SPACE = 0x20
-// Choices from this index on share the last bit.
+/** Bits for choices: further choices share the last bit. */
 const MAX_CHOICES = 31
-// Numbers for the tool calls of one choice: further calls share the last number.
+/** Numbers for the tool calls of one choice: further calls share the last number. */
 const CALLS_PER_CHOICE = 32
 
-/** Streams of chat completions, of legacy completions and of servers like them: chunks, then `data: [DONE]`. */
+/** Meters streams of chat completions and legacy completions: chunks, then `data: [DONE]`. */
 export class ChunkMeter extends EventMeter {
   readonly #usageReader: UsageReader
-  /** The event that is being read reports usage. */
+  /** The current event reports usage. */
   #reported = false
-  /** Choices that have begun, and choices with a `finish_reason`; one bit for each choice. */
+  /** Choices that have begun, and choices with a `finish_reason`: one bit for each. */
   #seen = 0
   #finished = 0
 
@@ -57,7 +56,7 @@ export class ChunkMeter extends EventMeter {
     return readUsage(this.#usageReader, this.lastUsage())
   }
 
-  /** Perplexity and GPUStack end a stream without `[DONE]`: clients treat such a stream as interrupted. */
+  /** Perplexity and GPUStack send no `[DONE]`, and clients treat a stream without `[DONE]` as interrupted. */
   override get missingEnd(): Buffer | null {
     return this.terminated === false && this.#seen !== 0 && this.#seen === this.#finished ? DONE_EVENT : null
   }
@@ -72,19 +71,12 @@ export class ChunkMeter extends EventMeter {
     if (!cursor.beginObject()) return
     this.#reported = false
     while (cursor.nextMember()) {
-      if (cursor.keyIs(CHOICES)) {
-        this.#choices(buf)
-      } else if (cursor.keyIs(USAGE)) {
-        this.#usage(buf)
-      } else if (cursor.keyIs(X_GROQ) && cursor.beginObject()) {
-        this.#groqUsage(buf)
-      } else if (cursor.keyIs(SERVICE_TIER)) {
-        this.keepTier(buf)
-      } else if (cursor.keyIs(ERROR)) {
-        this.errorMember(buf)
-      } else {
-        this.ignore(buf)
-      }
+      if (cursor.keyIs(CHOICES) && cursor.beginArray()) this.#choices(buf)
+      else if (cursor.keyIs(USAGE)) this.#usage(buf)
+      else if (cursor.keyIs(X_GROQ) && cursor.beginObject()) this.#groqUsage(buf)
+      else if (cursor.keyIs(SERVICE_TIER)) this.keepTier(buf)
+      else if (cursor.keyIs(ERROR)) this.errorMember(buf)
+      else this.ignore(buf)
     }
     if (this.#reported) this.markOutputReported()
   }
@@ -105,10 +97,6 @@ export class ChunkMeter extends EventMeter {
 
   #choices(buf: Buffer): void {
     const { cursor } = this
-    if (!cursor.beginArray()) {
-      cursor.skip()
-      return
-    }
     while (cursor.nextElement()) {
       if (cursor.beginObject()) this.#choice(buf)
       else cursor.skip()
@@ -135,7 +123,7 @@ export class ChunkMeter extends EventMeter {
 
   #delta(choice: number, buf: Buffer): void {
     const { cursor } = this
-    // Some upstreams send the same reasoning under both of its names.
+    // Some upstreams send the same reasoning under two names.
     let reasoned = false
     while (cursor.nextMember()) {
       if (cursor.keyIs(CONTENT) || cursor.keyIs(REFUSAL)) {
@@ -151,11 +139,8 @@ export class ChunkMeter extends EventMeter {
       } else if (cursor.keyIs(AUDIO) && cursor.beginObject()) {
         this.sawContent = true
         this.#audio(choice, buf)
-      } else if (cursor.keyIs(IMAGES) && cursor.beginArray()) {
-        this.#images()
-      } else {
-        this.ignore(buf)
-      }
+      } else if (cursor.keyIs(IMAGES) && cursor.beginArray()) this.#images()
+      else this.ignore(buf)
     }
   }
 
@@ -210,7 +195,7 @@ export class ChunkMeter extends EventMeter {
     }
   }
 
-  /** Images from OpenRouter: only a usage report tells their tokens. */
+  /** Images from OpenRouter: the gateway cannot count their tokens. */
   #images(): void {
     while (this.cursor.nextElement()) {
       this.noteUncountable()
@@ -221,9 +206,8 @@ export class ChunkMeter extends EventMeter {
   #audio(choice: number, buf: Buffer): void {
     const { cursor } = this
     while (cursor.nextMember()) {
-      if (cursor.keyIs(TRANSCRIPT)) {
-        this.text('content', choice, buf)
-      } else {
+      if (cursor.keyIs(TRANSCRIPT)) this.text('content', choice, buf)
+      else {
         if (cursor.keyIs(DATA)) this.noteUncountable()
         cursor.skip()
       }
@@ -231,7 +215,7 @@ export class ChunkMeter extends EventMeter {
   }
 }
 
-/** Is the data the terminator, and nothing else? */
+/** Is the data `[DONE]`, apart from white space? */
 function isDone(buf: Buffer, start: number, end: number): boolean {
   let first = start
   let last = end

@@ -9,31 +9,20 @@ import { USAGE_OPTION } from './usage-option.ts'
 const format = OPENAI_FORMAT
 
 const STREAMS: StreamSupport = {
-  createProtocol: request => new ChatStreamProtocol(request),
-  text: chatText,
-  obstacle: chatObstacle,
-  asksForSeveral: asksForSeveralChats,
-  endsWithEach: false,
+  createProtocol: request => new ChatStreamProtocol(request), text: chatText, obstacle: chatObstacle,
+  asksForSeveral: asksForSeveralChats, endsWithEach: false,
 }
 
 const TEXT = {
-  format,
-  modelRequired: true,
-  metering: 'text',
-  responseMembers: ['choices'],
-  outputBounds: ['max_tokens', 'max_completion_tokens'],
-  usageOption: USAGE_OPTION,
-  respondsWithJson: true,
-  usage: CHAT_USAGE,
+  format, modelRequired: true, metering: 'text', responseMembers: ['choices'], respondsWithJson: true, usage: CHAT_USAGE,
+  outputBounds: ['max_tokens', 'max_completion_tokens'], usageOption: USAGE_OPTION,
   createMeter: limits => new ChunkMeter(CHAT_USAGE, limits),
 } as const satisfies Partial<Parameters<typeof defineEndpoint>[0]>
 
 const MODEL_CARD = modelCardEndpoint(format, true)
 
 export const CHAT_PATHS: readonly KnownPath[] = [
-  ['/v1/chat/completions', defineEndpoint({
-    ...TEXT, name: 'chat.completions', prompt: { members: ['messages'] }, streams: STREAMS,
-  })],
+  ['/v1/chat/completions', defineEndpoint({ ...TEXT, name: 'chat.completions', prompt: { members: ['messages'] }, streams: STREAMS })],
   ['/v1/completions', defineEndpoint({
     ...TEXT, name: 'completions', prompt: { members: ['prompt', 'suffix'] }, respondsToEachPrompt: true, outputBounds: ['max_tokens'],
   })],
@@ -44,7 +33,6 @@ export const CHAT_PATHS: readonly KnownPath[] = [
   ['/v1/models', modelListEndpoint(format, true)],
 ]
 
-/** The paths with a model. */
 export const CHAT_MODEL_PATHS: readonly KnownPath[] = [['/v1/models/{model}', MODEL_CARD]]
 
 /** Writes that cost nothing. */

@@ -1,32 +1,36 @@
-import { asNumber, asObject, asText } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { asNumber, asObject, asText, type JsonObject } from '../neutral/json.ts'
 import type { PartsWriter } from '../neutral/parts-writer.ts'
 import type { EventOutput } from '../neutral/response.ts'
-import { ArgumentsScan } from './arguments-scan.ts'
 
-/** Characters of a call's arguments that are held until its name or id arrives. */
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+
+/** Characters of arguments that are held until the name and id of the call arrive. */
 const MAX_HELD = 1024 * 1024
 
 interface OpenCall {
-  /** Index of its part; null = not begun, because its name or id is not known yet. */
+  /** Index of the part; null = the part has not started, because the name or id is missing. */
   index: number | null
   id: string
   name: string
   readonly isFreeform: boolean
   readonly arguments: ArgumentsScan
-  /** Arguments that arrived before it began. */
+  /** Arguments that arrived before the part started. */
   held: string
 }
 
-/** Reads the tool calls of a chat response, whole or in stream pieces. */
+/** Reads the tool calls of a streamed or whole chat response. */
 export class ToolCallReader {
   readonly #parts: PartsWriter
   /** By the upstream's index. */
   readonly #open = new Map<number, OpenCall>()
-  /** Indexes of calls whose arguments are complete. */
+  /** The upstream's indexes of calls whose arguments are complete. */
   readonly #whole = new Set<number>()
   readonly #endText: (out: EventOutput) => void
-  /** A call has begun. */
   hasCalls = false
 
   /** @param endText ends the open text when a call begins */
@@ -35,7 +39,7 @@ export class ToolCallReader {
     this.#endText = endText
   }
 
-  /** @param position in its list, used if the upstream gives no index */
+  /** @param position of the call in the list, used if the upstream gives no index */
   read(call: JsonObject, position: number, out: EventOutput): void {
     const custom = asObject(call['custom'])
     const content = custom ?? asObject(call['function']) ?? {}
@@ -57,7 +61,6 @@ export class ToolCallReader {
     if ((current.id !== '' && current.name !== '') || current.held.length > MAX_HELD) this.#begin(current, out)
   }
 
-  /** Ends all calls. */
   endAll(out: EventOutput): void {
     for (const call of this.#open.values()) this.#end(call, out)
     this.#open.clear()
@@ -65,8 +68,7 @@ export class ToolCallReader {
   }
 
   #add(key: number, isFreeform: boolean, out: EventOutput): OpenCall {
-    // A call with complete arguments has ended, although chat reports the end of all calls only at the end of the
-    // response.
+    // Calls with complete arguments end now: chat itself reports their end only at the end of the response.
     for (const ended of this.#whole.add(key)) {
       const call = this.#open.get(ended)
       if (call === undefined || (call.index === null && ended !== key)) continue
@@ -89,16 +91,15 @@ export class ToolCallReader {
   }
 
   #end(call: OpenCall, out: EventOutput): void {
-    // Some servers announce a call and never send it: drop an empty one.
+    // Drop a call without name and arguments: some servers announce a call and never send it.
     if (call.index === null && (call.name !== '' || call.held.trim() !== '')) this.#begin(call, out)
     if (call.index !== null) this.#parts.end(call.index, null, out)
   }
 }
 
 /**
- * Does a piece with the index of the open call begin another call? Some servers use one index for all parallel calls:
- * a different id, or arguments after complete ones, then begin another call. Other servers repeat the name in each
- * piece, or send the id late.
+ * Does a piece with the index of the open call begin another call? Some servers use one index for all parallel calls: then
+ * a different id, or text after complete arguments, begins the next call. Others repeat the name, or send the id late.
  */
 function isAnother(open: OpenCall, id: string, name: string, text: string): boolean {
   if (name === '') return false
@@ -109,4 +110,34 @@ function isAnother(open: OpenCall, id: string, name: string, text: string): bool
 /** Some servers send an object instead of text. */
 function argumentsText(value: unknown): string {
   return typeof value === 'string' ? value : asObject(value) === null ? '' : JSON.stringify(value)
+}
+
+/** Detects when JSON text that arrives in pieces is a complete object or list. Reads each character once. */
+class ArgumentsScan {
+  isWhole = false
+  #depth = 0
+  #isInString = false
+  #isEscaped = false
+  /** The text does not begin with an object or a list. */
+  #isOther = false
+
+  add(text: string): void {
+    for (let i = 0; i < text.length && !this.isWhole && !this.#isOther; i++) this.#character(text.charCodeAt(i))
+  }
+
+  #character(code: number): void {
+    if (this.#isInString) {
+      if (this.#isEscaped) this.#isEscaped = false
+      else if (code === BACKSLASH) this.#isEscaped = true
+      else if (code === QUOTE) this.#isInString = false
+    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      this.#depth++
+    } else if (this.#depth === 0) {
+      this.#isOther = code > 0x20
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      this.isWhole = --this.#depth === 0
+    } else {
+      this.#isInString = code === QUOTE
+    }
+  }
 }

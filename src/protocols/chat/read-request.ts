@@ -8,40 +8,21 @@ import type { FieldTable, ReadContext } from '../neutral/translation.ts'
 
 /** The fields of a request (https://platform.openai.com/docs/api-reference/chat/create). */
 export const CHAT_FIELDS = {
-  model: 'model',
-  stream: 'stream',
-  'stream_options.include_usage': 'includeUsage',
-  'stream_options.include_obfuscation': 'ignored',
-  messages: 'messages',
-  max_completion_tokens: 'maxOutputTokens',
-  max_tokens: 'maxOutputTokens',
-  stop: 'stopSequences',
-  temperature: 'temperature',
-  top_p: 'topP',
+  model: 'model', stream: 'stream',
+  'stream_options.include_usage': 'includeUsage', 'stream_options.include_obfuscation': 'ignored',
+  messages: 'messages', max_completion_tokens: 'maxOutputTokens', max_tokens: 'maxOutputTokens',
+  stop: 'stopSequences', temperature: 'temperature', top_p: 'topP',
   // Not in OpenAI's API, but most other servers accept it.
   top_k: 'topK',
-  presence_penalty: 'presencePenalty',
-  frequency_penalty: 'frequencyPenalty',
-  seed: 'seed',
-  tools: 'tools',
-  tool_choice: 'toolChoice',
-  parallel_tool_calls: 'parallelToolCalls',
-  response_format: 'outputFormat',
-  reasoning_effort: 'reasoning',
-  verbosity: 'verbosity',
-  service_tier: 'serviceTier',
-  safety_identifier: 'user',
-  user: 'user',
-  metadata: 'metadata',
-  prompt_cache_key: 'cacheKey',
-  prompt_cache_options: 'dropped',
-  prompt_cache_retention: 'dropped',
+  presence_penalty: 'presencePenalty', frequency_penalty: 'frequencyPenalty', seed: 'seed',
+  tools: 'tools', tool_choice: 'toolChoice', parallel_tool_calls: 'parallelToolCalls',
+  response_format: 'outputFormat', reasoning_effort: 'reasoning', verbosity: 'verbosity',
+  service_tier: 'serviceTier', safety_identifier: 'user', user: 'user', metadata: 'metadata',
+  prompt_cache_key: 'cacheKey', prompt_cache_options: 'dropped', prompt_cache_retention: 'dropped',
   audio: { to: 'refused', why: 'the target generates no audio' },
   function_call: { to: 'refused', why: 'it is replaced by tool_choice' },
   functions: { to: 'refused', why: 'they are replaced by tools' },
-  logit_bias: 'dropped',
-  logprobs: { to: 'dropped', unless: [false] },
-  top_logprobs: { to: 'dropped', unless: [0] },
+  logit_bias: 'dropped', logprobs: { to: 'dropped', unless: [false] }, top_logprobs: { to: 'dropped', unless: [0] },
   modalities: { to: 'refused', unless: [['text']], why: 'the target generates text alone' },
   moderation: 'dropped',
   n: { to: 'refused', unless: [1], why: 'only one response can be translated' },
@@ -52,7 +33,6 @@ export const CHAT_FIELDS = {
 
 const CONTENT = 'messages[].content[]'
 
-/** Reads the body of a chat request. */
 export function readChatRequest(given: JsonObject, { report, capsules }: ReadContext): NeutralRequest {
   const body = new BodyObject(given, '', report)
   const reader = new MessageReader(capsules)
@@ -100,24 +80,20 @@ class MessageReader {
     const role = message.value('role') === 'function' ? message.refuse('role', 'it is replaced by tool') : message.word('role', ROLES) ?? 'user'
     const name = message.text('name')
     switch (role) {
-      case 'assistant':
-        return { role, parts: this.#assistant(message), name }
-      case 'tool':
-        return { role: 'user', parts: [this.#toolResult(message)], name: null }
-      default:
-        return { role, parts: contentOf(message), name }
+      case 'assistant': return { role, parts: this.#assistant(message), name }
+      case 'tool': return { role: 'user', parts: [this.#toolResult(message)], name: null }
+      default: return { role, parts: contentOf(message), name }
     }
   }
 
   #assistant(message: BodyObject): Part[] {
     if (message.value('audio') !== null) message.refuse('audio', 'it names something that one provider has stored; send its transcript')
     if (message.value('function_call') !== null) message.refuse('function_call', 'it is replaced by tool_calls')
-    // Ignored: the ids of calls carry the thinking that the next request needs.
+    // Ignored: the ids of tool calls carry the thinking that the next request needs.
     message.ignore('reasoning', 'reasoning_content')
     const calls = message.objects('tool_calls').flatMap(call => this.#toolCall(call))
     const refusal = message.text('refusal')
     return [
-      // The thinking comes first: the rest of the turn follows from it.
       ...calls.filter(isThinking),
       ...contentOf(message),
       ...refusal === null ? [] : [{ type: 'refusal', path: 'messages[].refusal', cache: null, text: refusal } as const],
@@ -125,9 +101,9 @@ class MessageReader {
     ]
   }
 
-  /** A call, after the thinking that its id carries. */
+  /** Reads a call, preceded by the thinking that is sealed in its id. */
   #toolCall(call: BodyObject): Part[] {
-    // Clients that join a stream's pieces keep the index of each call.
+    // Clients that join the pieces of a stream leave the index in each call.
     call.ignore('index')
     const path = 'messages[].tool_calls[]'
     const isFreeform = call.value('type') === 'custom'
@@ -168,16 +144,13 @@ function readPart(part: BodyObject): Part[] {
   const base = { path: CONTENT, cache: cacheMarkOf(part) }
   const type = part.text('type')
   switch (type) {
-    case 'text':
-      return [{ ...base, type, text: part.text('text') ?? '', opaque: null }]
-    case 'refusal':
-      return [{ ...base, type, text: part.text('refusal') ?? '' }]
+    case 'text': return [{ ...base, type, text: part.text('text') ?? '', opaque: null }]
+    case 'refusal': return [{ ...base, type, text: part.text('refusal') ?? '' }]
     case 'image_url': {
       const image = part.object('image_url')
       return [{ ...base, type: 'image', source: urlSource(image?.text('url') ?? ''), detail: image?.known('detail', IMAGE_DETAILS) ?? null }]
     }
-    case 'input_audio':
-      return [{ ...base, type: 'audio', source: readAudio(part) }]
+    case 'input_audio': return [{ ...base, type: 'audio', source: readAudio(part) }]
     case 'file': {
       const file = part.object('file')
       const data = file?.text('file_data') ?? null
@@ -236,15 +209,12 @@ function readToolChoice(body: BodyObject): ToolChoice | null {
 
 function readOutputFormat(format: BodyObject | null): OutputFormat | null {
   switch (format?.word('type', ['text', 'json_object', 'json_schema'])) {
-    case 'text':
-      return { type: 'text' }
-    case 'json_object':
-      return { type: 'json' }
+    case 'text': return { type: 'text' }
+    case 'json_object': return { type: 'json' }
     case 'json_schema': {
       const schema = format?.object('json_schema') ?? null
       return schema === null ? { type: 'json_schema', name: null, description: null, schema: {}, strict: null } : readOutputSchema(schema)
     }
-    default:
-      return null
+    default: return null
   }
 }

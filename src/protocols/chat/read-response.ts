@@ -1,20 +1,18 @@
-import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { asList, asNumber, asObject, asText, type JsonObject } from '../neutral/json.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import { readOpenaiError } from '../neutral/dialects/openai-error.ts'
 import { PartsWriter } from '../neutral/parts-writer.ts'
-import { startEvent } from '../neutral/response.ts'
-import type { EventOutput, StopReason } from '../neutral/response.ts'
+import { startEvent, type EventOutput, type StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
 import { readTokens } from '../usage/token-usage.ts'
 import { readContentThinking } from './content-thinking.ts'
 import { ToolCallReader } from './read-calls.ts'
 import { CHAT_USAGE } from './usage.ts'
 
-/** Servers other than OpenAI's send their reasoning in fields of their own. `reasoning_text` is GitHub Copilot's. */
+/** Fields in which servers other than OpenAI's send reasoning; `reasoning_text` is GitHub Copilot's. */
 const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_text'] as const
 
-/** Reads a chat response: chunks, or a whole one. It reads only the first choice. */
+/** Reads the first choice of a chat response, which is streamed or whole. */
 export class ChatResponseReader implements ResponseReader {
   readonly #provider: string
   readonly #parts = new PartsWriter()
@@ -31,7 +29,7 @@ export class ChatResponseReader implements ResponseReader {
   event(_name: string, value: unknown, out: EventOutput): void {
     const chunk = asObject(value)
     if (chunk === null) {
-      // `[DONE]`, which is not JSON.
+      // `[DONE]` is not JSON.
       this.end(out)
       if (this.#started && !this.#ended) out.push({ type: 'end' })
       this.#ended = true
@@ -52,7 +50,7 @@ export class ChatResponseReader implements ResponseReader {
     this.#usage(chunk['usage'] ?? choice?.['usage'] ?? asObject(chunk['x_groq'])?.['usage'], out)
   }
 
-  /** Some servers send text after the reason why they stopped. */
+  /** The parts end here, because some servers send text after `finish_reason`. */
   end(out: EventOutput): void {
     this.#parts.endText(this.#opaque, out)
     this.#calls.endAll(out)
@@ -79,7 +77,7 @@ export class ChatResponseReader implements ResponseReader {
     out.push(startEvent(asText(chunk['id']), asText(chunk['model']), readTokens(CHAT_USAGE, chunk['usage'])))
   }
 
-  /** @param delta of a chunk, or the message of a whole response */
+  /** @param delta the `delta` of a chunk, or the `message` of a whole response */
   #delta(delta: JsonObject, out: EventOutput): void {
     for (const field of REASONING_FIELDS) {
       const text = asText(delta[field])
@@ -95,14 +93,14 @@ export class ChatResponseReader implements ResponseReader {
     for (const [position, call] of calls.entries()) this.#calls.read(asObject(call) ?? {}, position, out)
   }
 
-  /** @param place the field, or the type of part, with the reasoning */
+  /** @param place the field, or the type of content part, with the reasoning */
   #thinking(place: string, text: string, out: EventOutput): void {
-    // A server that sends it in two places repeats the same text.
+    // A server that sends reasoning in two places sends the same text twice.
     this.#reasoningPlace ??= place
     if (place === this.#reasoningPlace) this.#parts.text('thinking', text, this.#opaque, out)
   }
 
-  /** Text, or a list of parts, as some servers send it. */
+  /** Content is text, or from some servers a list of parts. */
   #content(content: unknown, out: EventOutput): void {
     if (typeof content === 'string') this.#parts.text('text', content, this.#opaque, out)
     for (const value of asList(content)) {
@@ -113,7 +111,7 @@ export class ChatResponseReader implements ResponseReader {
     }
   }
 
-  /** Marks thinking with this upstream and its place, so that a later request returns it to this upstream in that place. */
+  /** This upstream and the place of its reasoning, to which a later request returns the thinking; null = no reasoning. */
   get #opaque(): OpaqueValue | null {
     return this.#reasoningPlace === null ? null : { provider: this.#provider, value: this.#reasoningPlace }
   }
@@ -123,22 +121,19 @@ export class ChatResponseReader implements ResponseReader {
     // Some servers send an empty reason in each chunk.
     if (!reason) return
     this.end(out)
-    // vLLM names the stop sequence that was matched.
+    // vLLM names the matched stop sequence.
     const sequence = reason === 'stop' ? asText(choice['stop_reason']) : null
     out.push({ type: 'stop', reason: this.#stopReason(reason, sequence), sequence, explanation: null })
   }
 
   #stopReason(reason: string, sequence: string | null): StopReason {
     switch (reason) {
-      case 'length':
-        return 'max_tokens'
-      case 'content_filter':
-        return 'content_filter'
+      case 'length': return 'max_tokens'
+      case 'content_filter': return 'content_filter'
       case 'tool_calls':
-      case 'function_call':
-        return 'tool_calls'
+      case 'function_call': return 'tool_calls'
       default:
-        // Some servers send `stop` after calls too, and clients then do not run the tools.
+        // Some servers send `stop` after tool calls, and clients would not run the tools.
         if (this.#calls.hasCalls) return 'tool_calls'
         if (this.#hasRefusal) return 'refusal'
         return sequence === null ? 'end' : 'stop_sequence'
@@ -151,7 +146,7 @@ export class ChatResponseReader implements ResponseReader {
   }
 }
 
-/** If the response has begun, OpenRouter reports an error in the choice. */
+/** OpenRouter reports an error in the choice if the response has begun. */
 function hasError(value: JsonObject): boolean {
   return (value['error'] ?? firstChoice(value)?.['error'] ?? null) !== null
 }

@@ -1,12 +1,9 @@
 import type { CapsuleReader } from '../neutral/capsule.ts'
-import { asList, asObject } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { asList, asObject, type JsonObject } from '../neutral/json.ts'
 import { CapsuleRestorer } from '../neutral/restore.ts'
 import { CHAT_TOOL_IDS } from './write-request.ts'
 
-/**
- * Replaces the ids of tool calls that contain capsules by the upstream's own ids. @returns null = nothing to restore
- */
+/** Replaces capsules in tool call ids by the upstream's own ids. @returns null = no capsule */
 export function restoreChat(body: JsonObject, provider: string, capsules: CapsuleReader): JsonObject | null {
   const restorer = new CapsuleRestorer(provider, CHAT_TOOL_IDS, capsules)
   const messages = asList(body['messages']).map(value => {

@@ -18,7 +18,7 @@ export const CHAT_TRANSLATION: Translation = {
   },
   upstream: {
     support: CHAT_SUPPORT,
-    // Of chat servers, only OpenAI's accepts them.
+    // Only OpenAI's own chat API accepts freeform tools.
     takesFreeformTools: false,
     writeRequest: writeChatRequest,
     restore: restoreChat,

@@ -8,30 +8,26 @@ const NO_BYTES = Buffer.alloc(0)
 const COLON = 0x3a
 const LF = 0x0a
 const CR = 0x0d
-// The usage chunk has a few hundred bytes; a longer event is never held.
+/** The usage chunk has a few hundred bytes: longer events are never held. */
 const MAX_HELD_BYTES = 16 * 1024
 
-/** Whether the client gets a chunk, judged by its bytes so far; open = undecided. */
+/** Does the client get the event? `open`: the bytes so far do not show it. */
 type Visibility = 'hidden' | 'shown' | 'open'
 
 /**
- * Removes the usage chunk from a chat stream, for a client that did not ask for it: the event with `choices: []` and
- * a usage object. Everything else passes byte for byte. An incomplete event is held only as long as it may be the
- * usage chunk; a chunk of whole events is returned unchanged.
- *
- * Usage in a chunk with choices stays, and so does `usage: null`.
+ * Removes the usage chunk, the event with `choices: []` and a usage object, from the stream of a client that did not ask
+ * for usage. All other bytes pass unchanged. An incomplete event is held only while it may be the usage chunk.
  */
 export class UsageChunkFilter {
   readonly #reader: EventReader
   readonly #cursor = new JsonCursor()
-  /** The last bytes that were read but not passed on. */
   #held: Buffer = NO_BYTES
-  /** Ranges of the stream to be hidden. */
+  /** Ranges of the stream to hide. */
   #hidden: { start: number; end: number }[] = []
-  /** Start of the open block that is known to be shown. */
+  /** Start of the incomplete event that will be shown; -1 = none. */
   #shown = -1
 
-  /** @param reader it must read each chunk, and report its events to this filter, before `take` gets the chunk */
+  /** @param reader must read each chunk, and report the events to `event`, before `take` gets the chunk */
   constructor(reader: EventReader) {
     this.#reader = reader
   }
@@ -44,7 +40,7 @@ export class UsageChunkFilter {
     return false
   }
 
-  /** Takes the next bytes of the stream; returns the bytes that can be passed on now, possibly none. */
+  /** Takes the next bytes of the stream. @returns the bytes to send now, possibly none */
   take(chunk: Buffer): Buffer {
     const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
     const start = this.#reader.offset - bytes.length
@@ -53,19 +49,19 @@ export class UsageChunkFilter {
     return this.withoutHidden(keep === bytes.length ? bytes : bytes.subarray(0, keep), start)
   }
 
-  /** All bytes of the open block are held, so the bytes passed on end with a whole event. */
+  /** The whole incomplete event is held, so the bytes sent so far end with a whole event. */
   get holding(): boolean {
     return this.#held.length > 0
   }
 
-  /** The stream has ended: returns the held bytes. */
+  /** Returns the held bytes when the stream has ended. */
   rest(): Buffer {
     const bytes = this.#held
     this.#held = NO_BYTES
     return this.withoutHidden(bytes, this.#reader.offset - bytes.length)
   }
 
-  /** Index of the first byte to hold. */
+  /** Index of the first byte to hold. @param start offset of the bytes in the stream */
   #keepFrom(bytes: Buffer, start: number): number {
     const { blockStart, offset } = this.#reader
     if (blockStart === offset || blockStart === this.#shown) return bytes.length
@@ -104,7 +100,7 @@ export class UsageChunkFilter {
     return empty && used ? 'hidden' : 'shown'
   }
 
-  /** The bytes without hidden events. @param start their offset in the stream */
+  /** Removes the hidden events. @param start offset of the bytes in the stream */
   withoutHidden(bytes: Buffer, start: number): Buffer {
     if (this.#hidden.length === 0) return bytes
     const pieces: Buffer[] = []
@@ -119,7 +115,7 @@ export class UsageChunkFilter {
   }
 }
 
-/** Skips whole comment lines: keep-alives must not wait. */
+/** Skips whole comment lines: keep-alives must not be held. */
 function afterComments(bytes: Buffer, from: number): number {
   let at = from
   while (bytes[at] === COLON) {
@@ -130,7 +126,7 @@ function afterComments(bytes: Buffer, from: number): number {
   return at
 }
 
-/** The start of the first data line, which may be incomplete; skips other whole lines. */
+/** Finds the first data line, which may be incomplete. */
 function dataLine(bytes: Buffer, from: number): number {
   const { length } = DATA
   let at = from
@@ -142,7 +138,7 @@ function dataLine(bytes: Buffer, from: number): number {
   return at
 }
 
-/** The start of the next line; -1 = the line at `from` has not certainly ended. */
+/** The start of the next line; -1 = the line has not ended, or ends with a CR that may be half of CRLF. */
 function nextLine(bytes: Buffer, from: number): number {
   for (let i = from; i < bytes.length; i++) {
     if (bytes[i] === LF) return i + 1

@@ -1,8 +1,6 @@
-import { MAX_DUPLICATES, scanJson } from '../json/json-scan.ts'
-import type { Field, ValidJson } from '../json/json-scan.ts'
+import { MAX_DUPLICATES, scanJson, type Field, type ValidJson } from '../json/json-scan.ts'
 import type { UsageOption } from '../endpoint/protocol.ts'
-import { insertion, replaceValues } from '../json/splice.ts'
-import type { Edit } from '../json/splice.ts'
+import { insertion, replaceValues, type Edit } from '../json/splice.ts'
 import { WatchedKeys } from '../json/watched-keys.ts'
 import { UsageChunkFilter } from './usage-chunk-filter.ts'
 
@@ -16,17 +14,14 @@ const STREAM_OPTIONS = Buffer.from('"stream_options":{"include_usage":true}')
 export const USAGE_OPTION: UsageOption = { edits: withIncludeUsage, createFilter: reader => new UsageChunkFilter(reader) }
 
 /**
- * The edits that set `stream_options.include_usage` to true in a chat body whose scan watched `stream_options`; null
- * = nothing to do. If a key is repeated, all its values are set, because parsers differ in which one they use. If
- * `stream_options` is neither object nor null, or the root is not an object, the upstream gets it unchanged and
- * refuses it.
+ * The edits that set `stream_options.include_usage` to true in a body whose scan watched `stream_options`; null = none.
+ * All values of a repeated key are set, because parsers differ in which value they use. A `stream_options` that is neither
+ * an object nor null stays, and the upstream refuses it.
  */
 export function withIncludeUsage(body: Buffer, scanned: ValidJson): Edit[] | null {
   if (scanned.members === null) return null
   const options = scanned.fields.get('stream_options')
-  const edits = options === undefined
-    ? [insertion(scanned.members, STREAM_OPTIONS)]
-    : options.flatMap(field => optionEdits(body, field))
+  const edits = options?.flatMap(field => optionEdits(body, field)) ?? [insertion(scanned.members, STREAM_OPTIONS)]
   return edits.length === 0 ? null : edits
 }
 
@@ -37,7 +32,7 @@ function optionEdits(body: Buffer, options: Field): Edit[] {
   if (!inner.ok || inner.members === null) throw new TypeError('the scan is of another body')
   const { start } = options
   const given = inner.fields.get('include_usage')
-  // The scan stops recording duplicates at a limit: further values may exist.
+  // The scan records a limited number of values: more may exist.
   if (given && given.length > MAX_DUPLICATES) return []
   const edits = given === undefined
     ? [insertion(inner.members, INCLUDE_USAGE)]

@@ -2,13 +2,12 @@ import type { JsonObject } from '../neutral/json.ts'
 import { splitInput, splitOutput, unexplainedTokens } from '../usage/openai-usage.ts'
 import type { UsageReader } from '../usage/reported-usage.ts'
 import type { Figures } from '../usage/usage-figures.ts'
-import { blankUsage } from '../usage/usage.ts'
-import type { Usage } from '../usage/usage.ts'
+import { blankUsage, type Usage } from '../usage/usage.ts'
 
 export const CHAT_USAGE: UsageReader = { read: readChat }
 export const EMBEDDING_USAGE: UsageReader = { read: readEmbeddings }
 
-/** Chat and legacy completions: prompt_tokens includes cached tokens. */
+/** `prompt_tokens` includes cached tokens. */
 function readChat(usage: JsonObject, f: Figures): Usage {
   const prompt = f.object(usage.prompt_tokens_details)
   const completion = f.object(usage.completion_tokens_details)
@@ -19,21 +18,15 @@ function readChat(usage: JsonObject, f: Figures): Usage {
   const reasoning = completion.reasoning_tokens ?? usage.reasoning_tokens
   const unexplained = isPerplexitySearch(usage)
     ? f.count(reasoning) : unexplainedTokens(usage.total_tokens, inputTokens, outputTokens)
-  // If the difference may be cached tokens or Mistral's audio, it is not counted as unreported reasoning.
+  // Unexplained tokens that may be cached tokens or Mistral's audio do not count as reasoning.
   const isThought = (cached ?? usage.prompt_audio_seconds ?? null) === null
   const details = { ...completion, reasoning_tokens: reasoning ?? (isThought ? unexplained : null) }
-  return {
-    ...blankUsage(),
-    ...splitInput(f, inputTokens, cached, prompt),
-    ...splitOutput(f, outputTokens, details, unexplained),
-  }
+  return { ...blankUsage(), ...splitInput(f, inputTokens, cached, prompt), ...splitOutput(f, outputTokens, details, unexplained) }
 }
 
 /**
- * Perplexity's usage has reasoning outside completion_tokens and the total; SGLang reports it in the same field, but
- * as a part of them.
- *
- * Source: Perplexity's API reference, "UsageInfo", and its pricing of Sonar Deep Research.
+ * Is the usage from Perplexity, whose `completion_tokens` and `total_tokens` exclude `reasoning_tokens`? SGLang's include
+ * them. Source: Perplexity's API reference, "UsageInfo", and the pricing of Sonar Deep Research.
  */
 function isPerplexitySearch({ num_search_queries: searches, citation_tokens: citations }: JsonObject): boolean {
   return (searches ?? citations ?? null) !== null

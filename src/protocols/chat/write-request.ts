@@ -1,7 +1,6 @@
 import type { Accepts } from '../neutral/accepts.ts'
 import { splitInstructions } from '../neutral/conversation.ts'
-import { withoutNulls } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { withoutNulls, type JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'
 import { dataUrl, inlineSource, resultText, writeEffort, writeUserName } from '../neutral/dialects/openai-request.ts'
 import { pairResults } from '../neutral/pair-results.ts'
@@ -10,40 +9,21 @@ import type {
   AudioPart, DocumentPart, ImagePart, Message, NeutralRequest, OutputFormat, Part, Tool, ToolCallPart, ToolChoice,
 } from '../neutral/request.ts'
 import { plainText } from '../neutral/plain-text.ts'
-import { fittingToolId } from '../neutral/tool-ids.ts'
-import type { ToolIdRule } from '../neutral/tool-ids.ts'
+import { fittingToolId, type ToolIdRule } from '../neutral/tool-ids.ts'
 import { resultHeading } from '../neutral/tools.ts'
 import type { SupportTable, WriteContext, WrittenRequest } from '../neutral/translation.ts'
 import { writeContentThinking } from './content-thinking.ts'
 
-/** What a chat upstream supports of each field of a request. */
 export const CHAT_SUPPORT: SupportTable = {
-  model: 'mapped',
-  stream: 'mapped',
-  messages: 'partly',
-  tools: 'partly',
-  toolChoice: 'mapped',
-  parallelToolCalls: 'mapped',
-  outputFormat: 'mapped',
-  maxOutputTokens: 'mapped',
-  stopSequences: 'partly',
-  temperature: 'mapped',
-  topP: 'mapped',
-  topK: 'dropped',
-  presencePenalty: 'mapped',
-  frequencyPenalty: 'mapped',
-  seed: 'mapped',
-  reasoning: 'partly',
-  serviceTier: 'mapped',
-  verbosity: 'mapped',
-  user: 'mapped',
-  // OpenAI accepts it only for stored responses.
+  model: 'mapped', stream: 'mapped', messages: 'partly', tools: 'partly', toolChoice: 'mapped', parallelToolCalls: 'mapped',
+  outputFormat: 'mapped', maxOutputTokens: 'mapped', stopSequences: 'partly', temperature: 'mapped', topP: 'mapped', topK: 'dropped',
+  presencePenalty: 'mapped', frequencyPenalty: 'mapped', seed: 'mapped', reasoning: 'partly', serviceTier: 'mapped',
+  verbosity: 'mapped', user: 'mapped', includeUsage: 'mapped', cacheKey: 'mapped',
+  // OpenAI accepts metadata only for stored responses.
   metadata: 'dropped',
-  includeUsage: 'mapped',
-  cacheKey: 'mapped',
 }
 
-/** Maximum of OpenAI. */
+/** OpenAI's maximum. */
 const MAX_STOP_SEQUENCES = 4
 export const CHAT_TOOL_IDS = { pattern: /^[\x21-\x7e]+$/, maxLength: 40, prefix: 'call_' }
 
@@ -51,11 +31,11 @@ function toolIds({ toolIdLength: length }: Accepts): ToolIdRule {
   return length === undefined ? CHAT_TOOL_IDS : { pattern: new RegExp(`^[a-zA-Z0-9]{${length}}$`), maxLength: length, prefix: '' }
 }
 
-/** Writes the body of a chat request. */
 export function writeChatRequest(request: NeutralRequest, context: WriteContext): WrittenRequest {
   const { report } = context
   const { toolChoice, tools, reasoning, stopSequences, user } = request
   if (stopSequences.length > MAX_STOP_SEQUENCES) report.dropField('stopSequences')
+  const asksForUsage = request.stream && context.asksForUsage && !context.accepts.without?.includes('stream_options')
   const body = withoutNulls({
     model: context.model,
     messages: writeMessages(request.messages, context),
@@ -76,12 +56,12 @@ export function writeChatRequest(request: NeutralRequest, context: WriteContext)
     user: writeUserName(user),
     prompt_cache_key: request.cacheKey,
     stream: request.stream ? true : null,
-    stream_options: request.stream && context.asksForUsage && !context.accepts.without?.includes('stream_options') ? { include_usage: true } : null,
+    stream_options: asksForUsage ? { include_usage: true } : null,
   })
   return { path: '/v1/chat/completions', body, headers: {} }
 }
 
-/** The assistant message between tool results and a user message, for targets that require one. */
+/** The assistant message that some targets require between a tool result and a user message. */
 const SEEN = { role: 'assistant', content: 'I have the results.' }
 
 function writeMessages(messages: readonly Message[], context: WriteContext): JsonObject[] {
@@ -122,10 +102,8 @@ function writeMessage({ role, parts, name }: Message, context: WriteContext): Js
     case 'developer':
       // Servers other than OpenAI's do not know developer messages; OpenAI's accepts system messages instead.
       return [withoutNulls({ role: 'system', content: textOf(parts, context.report), name })]
-    case 'assistant':
-      return writeAssistant(parts, name, context)
-    case 'user':
-      return writeUser(parts, name, context)
+    case 'assistant': return writeAssistant(parts, name, context)
+    case 'user': return writeUser(parts, name, context)
   }
 }
 
@@ -134,7 +112,7 @@ function writeAssistant(parts: readonly Part[], name: string | null, { provider,
   const refusals: string[] = []
   const calls: JsonObject[] = []
   const reasoning = new Map<string, string>()
-  /** Reasoning of a server that sends it in the content. */
+  /** Reasoning that the server sent inside the content. */
   const thoughts: JsonObject[] = []
   for (const part of parts) {
     switch (part.type) {
@@ -148,7 +126,7 @@ function writeAssistant(parts: readonly Part[], name: string | null, { provider,
         calls.push(writeToolCall(part, accepts))
         break
       case 'thinking': {
-        // A server that sends its reasoning in its own field gets it back in that field.
+        // The server gets its reasoning back in the field that it came from.
         const field = valueFor(part.opaque, provider)
         const thought = field === null ? null : writeContentThinking(field, part.text)
         if (field === null) report.drop(`${part.path}.thinking`)
@@ -169,11 +147,7 @@ function writeAssistant(parts: readonly Part[], name: string | null, { provider,
   return [{
     role: 'assistant',
     content: thoughts.length === 0 ? text : [...thoughts, ...texts.map(text => ({ type: 'text', text }))],
-    ...withoutNulls({
-      name,
-      refusal: refusals.length === 0 ? null : refusals.join(''),
-      tool_calls: calls.length === 0 ? null : calls,
-    }),
+    ...withoutNulls({ name, refusal: refusals.length === 0 ? null : refusals.join(''), tool_calls: calls.length === 0 ? null : calls }),
     ...Object.fromEntries(reasoning),
   }]
 }
@@ -182,7 +156,7 @@ function writeToolCall({ id, name, arguments: input }: ToolCallPart, accepts: Ac
   return { id: fittingToolId(id, toolIds(accepts)), type: 'function', function: { name, arguments: input === '' ? '{}' : input } }
 }
 
-/** Tool results are separate messages, and come before other content of the user. */
+/** Each tool result becomes a separate message before the other content of the user. */
 function writeUser(parts: readonly Part[], name: string | null, { report, accepts }: WriteContext): JsonObject[] {
   const results: JsonObject[] = []
   const content: JsonObject[] = []
@@ -191,12 +165,10 @@ function writeUser(parts: readonly Part[], name: string | null, { report, accept
       const media = part.parts.filter(item => plainText(item) === null)
       results.push({ role: 'tool', tool_call_id: fittingToolId(part.callId, toolIds(accepts)), content: resultText(part) })
       if (media.length === 0) continue
-      // A tool message accepts only text: media follow in a user message.
+      // A tool message accepts only text: media go into the user message after it.
       content.push({ type: 'text', text: resultHeading(part) })
       for (const item of media) content.push(...writeContent(item, report))
-    } else {
-      content.push(...writeContent(part, report))
-    }
+    } else content.push(...writeContent(part, report))
   }
   if (content.length === 0) return results
   const [first] = content
@@ -206,14 +178,10 @@ function writeUser(parts: readonly Part[], name: string | null, { report, accept
 
 function writeContent(part: Part, report: TranslationReport): JsonObject[] {
   switch (part.type) {
-    case 'text':
-      return [{ type: 'text', text: part.text }]
-    case 'image':
-      return [writeImage(part, report)]
-    case 'document':
-      return [writeDocument(part, report)]
-    case 'audio':
-      return [writeAudio(part, report)]
+    case 'text': return [{ type: 'text', text: part.text }]
+    case 'image': return [writeImage(part, report)]
+    case 'document': return [writeDocument(part, report)]
+    case 'audio': return [writeAudio(part, report)]
     default:
       report.drop(`${part.path}.${part.type}`)
       return []
@@ -227,8 +195,7 @@ function writeImage({ source, detail, path }: ImagePart, report: TranslationRepo
 
 function writeDocument({ source, name, path }: DocumentPart, report: TranslationReport): JsonObject {
   if (source.kind === 'text') return { type: 'text', text: name === null ? source.text : `${name}\n\n${source.text}` }
-  const inline = inlineSource(source, path, report)
-  return { type: 'file', file: { filename: name ?? 'document.pdf', file_data: dataUrl(inline) } }
+  return { type: 'file', file: { filename: name ?? 'document.pdf', file_data: dataUrl(inlineSource(source, path, report)) } }
 }
 
 function writeAudio({ source, path }: AudioPart, report: TranslationReport): JsonObject {
@@ -245,7 +212,7 @@ function textOf(parts: readonly Part[], report: TranslationReport): string {
   }).join('\n\n')
 }
 
-/** Some servers, such as Mistral's, require a schema of parameters. */
+/** Mistral's and some other servers require `parameters`. */
 const NO_PARAMETERS = { type: 'object', properties: {} }
 
 function writeTool({ name, description, parameters, strict, cache, path }: Tool, report: TranslationReport): JsonObject {
@@ -262,10 +229,8 @@ function writeToolChoice(choice: ToolChoice): unknown {
 
 function writeOutputFormat(format: OutputFormat): JsonObject {
   switch (format.type) {
-    case 'text':
-      return { type: 'text' }
-    case 'json':
-      return { type: 'json_object' }
+    case 'text': return { type: 'text' }
+    case 'json': return { type: 'json_object' }
     case 'json_schema': {
       const { name, description, schema, strict } = format
       return { type: 'json_schema', json_schema: withoutNulls({ name: name ?? 'response', description, schema, strict }) }

@@ -1,8 +1,6 @@
 import type { CapsuleKeys } from '../../base/secrets/capsule-keys.ts'
-import { seal } from '../neutral/capsule.ts'
-import type { CarriedThinking } from '../neutral/capsule.ts'
-import { withoutNulls } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { seal, type CarriedThinking } from '../neutral/capsule.ts'
+import { withoutNulls, type JsonObject } from '../neutral/json.ts'
 import { writeOpenaiError } from '../neutral/dialects/openai-error.ts'
 import { ThinkingCarrier } from '../neutral/thinking-carrier.ts'
 import { NO_USAGE, isReported } from '../neutral/response.ts'
@@ -13,21 +11,16 @@ import type {
 import type { ClientContext, ResponseWriter } from '../neutral/translation.ts'
 
 const FINISH_REASONS: Readonly<Record<StopReason, string>> = {
-  end: 'stop',
-  max_tokens: 'length',
-  context_window: 'length',
-  stop_sequence: 'stop',
-  tool_calls: 'tool_calls',
-  refusal: 'content_filter',
-  content_filter: 'content_filter',
-  pause: 'stop',
+  end: 'stop', max_tokens: 'length', context_window: 'length', stop_sequence: 'stop', tool_calls: 'tool_calls',
+  refusal: 'content_filter', content_filter: 'content_filter', pause: 'stop',
 }
+type ToolCall = ResponsePart & { readonly type: 'tool_call' }
 
 /** Writes the chunks of a streamed chat response. */
 export class ChatResponseWriter implements ResponseWriter {
   readonly #context: ClientContext
   readonly #thinking = new ThinkingCarrier()
-  /** The open parts; for a tool call also its number. */
+  /** The open parts by their index; `call` is the number of a tool call. */
   readonly #open = new Map<number, { readonly part: ResponsePart, readonly call: number, hasArguments: boolean }>()
   #head: JsonObject = {}
   #calls = 0
@@ -46,23 +39,16 @@ export class ChatResponseWriter implements ResponseWriter {
         this.#head = head('chat.completion.chunk', event.id, event.model, this.#context)
         this.#usage = event.usage ?? NO_USAGE
         return this.#chunk({ role: 'assistant', content: '' })
-      case 'part_start':
-        return this.#start(event)
-      case 'delta':
-        return this.#delta(event.index, event.text)
-      case 'part_end':
-        return this.#end(event.index)
-      case 'stop':
-        return this.#stop(event)
+      case 'part_start': return this.#start(event)
+      case 'delta': return this.#delta(event.index, event.text)
+      case 'part_end': return this.#end(event.index)
+      case 'stop': return this.#stop(event)
       case 'usage':
         this.#usage = event.usage
         return ''
-      case 'end':
-        return this.#usageChunk() + 'data: [DONE]\n\n'
-      case 'error':
-        return data(writeOpenaiError(event.error))
-      case 'ping':
-        return ''
+      case 'end': return this.#usageChunk() + 'data: [DONE]\n\n'
+      case 'error': return data(writeOpenaiError(event.error))
+      case 'ping': return ''
     }
   }
 
@@ -77,22 +63,19 @@ export class ChatResponseWriter implements ResponseWriter {
   #delta(index: number, text: string): string {
     const open = this.#open.get(index)
     switch (open?.part.type) {
-      case 'text':
-        return this.#chunk({ content: text })
-      case 'thinking':
-        return this.#chunk({ reasoning_content: text })
+      case 'text': return this.#chunk({ content: text })
+      case 'thinking': return this.#chunk({ reasoning_content: text })
       case 'refusal':
         this.#hasRefusal = true
         return this.#chunk({ refusal: text })
       case 'tool_call':
         open.hasArguments = true
         return this.#chunk({ tool_calls: [{ index: open.call, ...open.part.isFreeform ? { custom: { input: text } } : { function: { arguments: text } } }] })
-      default:
-        return ''
+      default: return ''
     }
   }
 
-  /** Clients parse the arguments: a call without arguments gets an empty object. */
+  /** Clients parse the arguments, so a call without arguments gets an empty object. */
   #end(index: number): string {
     const open = this.#open.get(index)
     this.#open.delete(index)
@@ -108,7 +91,6 @@ export class ChatResponseWriter implements ResponseWriter {
     return refusal + this.#chunk({}, this.#hasRefusal ? 'stop' : FINISH_REASONS[reason])
   }
 
-  /** Writes the usage chunk, if the client asked for it. */
   #usageChunk(): string {
     if (this.#context.request.includeUsage !== true || !isReported(this.#usage)) return ''
     return data({ ...this.#head, choices: [], usage: writeUsage(this.#usage) })
@@ -120,7 +102,6 @@ export class ChatResponseWriter implements ResponseWriter {
   }
 }
 
-/** Writes the body of a whole chat response. */
 export function writeChatBody(response: NeutralResponse, context: ClientContext): JsonObject {
   const { id, model, parts, stop, usage } = response
   const textOf = (type: ResponsePart['type']): string | null => {
@@ -152,27 +133,20 @@ function writeCalls(parts: readonly CollectedPart[], context: ClientContext): Js
     if (part.type === 'tool_call') {
       const id = writeToolId(part, thinking.take(), `${context.uniqueId}${calls.length}`, context.capsuleKeys)
       calls.push({ id, ...writeCall(part, text === '' && !part.isFreeform ? '{}' : text) })
-    } else {
-      thinking.add(part, text, opaque)
-    }
+    } else thinking.add(part, text, opaque)
   }
   return calls
 }
 
-function writeCall({ name, isFreeform }: ResponsePart & { readonly type: 'tool_call' }, text: string): JsonObject {
-  return isFreeform
-    ? { type: 'custom', custom: { name, input: text } }
-    : { type: 'function', function: { name, arguments: text } }
+function writeCall({ name, isFreeform }: ToolCall, text: string): JsonObject {
+  return isFreeform ? { type: 'custom', custom: { name, input: text } } : { type: 'function', function: { name, arguments: text } }
 }
 
 /**
- * Chat has no field for opaque values. They travel in the id of the call, which clients send back unchanged, together
- * with the thinking before the call, without which the provider refuses the result.
+ * Seals the call's opaque value and the thinking before the call in the id: chat has no field for them, clients send ids
+ * back unchanged, and the provider refuses a tool result without that thinking.
  */
-function writeToolId(
-  { id, opaque }: ResponsePart & { readonly type: 'tool_call' }, thinking: readonly CarriedThinking[], uniqueId: string,
-  capsuleKeys: CapsuleKeys,
-): string {
+function writeToolId({ id, opaque }: ToolCall, thinking: readonly CarriedThinking[], uniqueId: string, capsuleKeys: CapsuleKeys): string {
   const plain = id === '' ? `call_${uniqueId}` : id
   if (opaque === null && thinking.length === 0) return plain
   return seal(capsuleKeys, 'tool_id', { id: plain, opaque, thinking }) ?? plain

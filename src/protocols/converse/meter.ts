@@ -1,6 +1,5 @@
 import { bytesEqual } from '../json/cursor.ts'
-import { readUsage } from '../usage/reported-usage.ts'
-import type { ReportedUsage } from '../usage/reported-usage.ts'
+import { readUsage, type ReportedUsage } from '../usage/reported-usage.ts'
 import type { StreamEvent } from '../events/stream-event.ts'
 import { EventMeter } from '../events/event-meter.ts'
 import { CONVERSE_USAGE } from './usage.ts'

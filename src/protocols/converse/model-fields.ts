@@ -1,6 +1,5 @@
 import { writeThinking } from '../neutral/dialects/claude-thinking.ts'
-import { withoutNulls } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { withoutNulls, type JsonObject } from '../neutral/json.ts'
 import type { NeutralRequest } from '../neutral/request.ts'
 import type { WriteContext } from '../neutral/translation.ts'
 

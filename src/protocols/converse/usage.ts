@@ -1,9 +1,7 @@
 import type { JsonObject } from '../neutral/json.ts'
 import type { UsageReader } from '../usage/reported-usage.ts'
-import { remainder } from '../usage/usage-figures.ts'
-import type { Figures } from '../usage/usage-figures.ts'
-import { blankUsage } from '../usage/usage.ts'
-import type { Usage } from '../usage/usage.ts'
+import { remainder, type Figures } from '../usage/usage-figures.ts'
+import { blankUsage, type Usage } from '../usage/usage.ts'
 
 export const CONVERSE_USAGE: UsageReader = { read: readConverse }
 

@@ -1,6 +1,5 @@
 import { writeTurns } from '../neutral/dialects/anthropic-request.ts'
-import { asList, asObject } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { asList, asObject, type JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'
 import type { CacheMark, DocumentPart, ImagePart, MediaSource, Message, Part, ToolResultPart } from '../neutral/request.ts'
 import { fittingToolId } from '../neutral/tool-ids.ts'

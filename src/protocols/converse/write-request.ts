@@ -1,7 +1,6 @@
 import { JSON_ONLY, toolSchema } from '../neutral/dialects/anthropic-request.ts'
 import { conversationOf } from '../neutral/conversation.ts'
-import { withoutNulls } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { withoutNulls, type JsonObject } from '../neutral/json.ts'
 import type { TranslationReport } from '../neutral/report.ts'
 import type { Message, NeutralRequest, OutputFormat, ServiceTier, Tool } from '../neutral/request.ts'
 import { namedTools } from '../neutral/tools.ts'

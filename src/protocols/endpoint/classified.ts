@@ -1,63 +1,49 @@
-import type { Classified, ClientFormat, Endpoint } from './protocol.ts'
-import { boundPlaces } from './bound-places.ts'
+import type { BoundPlaces, Classified, ClientFormat, Endpoint } from './protocol.ts'
 
 const ANY_METHOD = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 export const POST = ['POST'] as const
 export const READ = ['GET', 'HEAD'] as const
 
-type EndpointBasics = Pick<Endpoint, 'name' | 'format'>
-export type EndpointOptions = Partial<Omit<Endpoint, 'outputBounds'>> & {
+export type EndpointOptions = Partial<Omit<Endpoint, 'protocol' | 'outputBounds'>> & {
   /** Paths of the members that bound the output. */
   readonly outputBounds?: readonly string[]
 }
 
-/** Creates an endpoint from its properties and defaults; all endpoints have their members in the same order. */
-export function defineEndpoint(about: EndpointBasics & EndpointOptions): Endpoint {
-  return {
-    name: about.name,
-    protocol: about.format.protocol,
-    format: about.format,
-    formatByCaller: about.formatByCaller ?? false,
-    methods: about.methods ?? POST,
-    body: about.body ?? 'json',
-    modelIn: about.modelIn ?? 'body',
-    modelRequired: about.modelRequired ?? false,
-    modelAliases: about.modelAliases ?? [],
-    isBatch: about.isBatch ?? false,
-    ownResponse: about.ownResponse ?? null,
-    session: about.session ?? null,
-    metering: about.metering ?? null,
-    prompt: about.prompt ?? null,
-    responseMembers: about.responseMembers ?? null,
-    generatesTokens: about.generatesTokens ?? true,
-    outputBounds: boundPlaces(about.outputBounds ?? []),
-    boundsThinking: about.boundsThinking ?? false,
-    tokenCount: about.tokenCount ?? null,
-    respondsToEachPrompt: about.respondsToEachPrompt ?? false,
-    supportsBackground: about.supportsBackground ?? false,
-    usageOption: about.usageOption ?? null,
-    respondsWithJson: about.respondsWithJson ?? false,
-    streamsByPath: about.streamsByPath ?? false,
-    usage: about.usage ?? null,
-    createMeter: about.createMeter ?? null,
-    hasLargeEvents: about.hasLargeEvents ?? false,
-    streams: about.streams ?? null,
-  }
+const DEFAULTS: Omit<Endpoint, 'name' | 'protocol' | 'format'> = {
+  formatByCaller: false, methods: POST, body: 'json', modelIn: 'body', modelRequired: false, modelAliases: [], isBatch: false,
+  ownResponse: null, session: null,
+  metering: null, prompt: null, responseMembers: null, generatesTokens: true, outputBounds: boundPlaces([]), boundsThinking: false,
+  tokenCount: null, respondsToEachPrompt: false, supportsBackground: false, usageOption: null,
+  respondsWithJson: false, streamsByPath: false, usage: null, createMeter: null, hasLargeEvents: false, streams: null,
 }
 
-/** An endpoint without a known name: it is forwarded unchanged. */
+/** All endpoints have their members in the same order. */
+export function defineEndpoint(about: Pick<Endpoint, 'name' | 'format'> & EndpointOptions): Endpoint {
+  const { name, format, outputBounds = [], ...others } = about
+  return { name, protocol: format.protocol, format, ...DEFAULTS, ...others, outputBounds: boundPlaces(outputBounds) }
+}
+
+function boundPlaces(paths: readonly string[]): BoundPlaces {
+  return { paths: new Set(paths), names: new Set(paths.flatMap(namesAlong)) }
+}
+
+function namesAlong(path: string): string[] {
+  const names = path.replace(/[_-]/g, '').toLowerCase().split('.')
+  return names.map((_, at) => names.slice(0, at + 1).join('.'))
+}
+
+/** An endpoint without a known name: forwarded unchanged. */
 export function otherEndpoint(format: ClientFormat, about: EndpointOptions = {}): Endpoint {
   return defineEndpoint({ name: 'other', format, methods: ANY_METHOD, body: 'any', metering: 'unmetered', ...about })
 }
 
-/** The list of models, which the gateway itself returns. */
+/** The gateway itself returns the list. */
 export function modelListEndpoint(format: ClientFormat, formatByCaller: boolean): Endpoint {
   return defineEndpoint({
     name: 'models.list', format, formatByCaller, methods: READ, body: 'none', modelIn: 'none', ownResponse: 'model_list',
   })
 }
 
-/** One entry of the list of models. */
 export function modelCardEndpoint(format: ClientFormat, formatByCaller: boolean): Endpoint {
   return defineEndpoint({
     name: 'models.get', format, formatByCaller, methods: READ, body: 'none', modelIn: 'path', ownResponse: 'model_card',
@@ -71,12 +57,11 @@ export function trimPath(path: string): string {
   return path.endsWith('/') ? path.slice(0, -1) : path
 }
 
-/** Classifies the path of a model's description: its name is everything after the prefix. @returns null = no name */
+/** Classifies the path of a model's description: the name is everything after the prefix. null = no name. */
 export function modelCardPath(path: string, prefix: string, endpoint: Endpoint): Classified | null {
   return path.length === prefix.length ? null : withPathModel(endpoint, path, prefix.length, path.length)
 }
 
-/** An endpoint with the model's name in the path. */
 export function withPathModel(endpoint: Endpoint, path: string, start: number, end: number): Classified {
   const raw = path.slice(start, end)
   // The escapes were checked when the path was normalised.
@@ -84,7 +69,6 @@ export function withPathModel(endpoint: Endpoint, path: string, start: number, e
   return { endpoint, pathModel, pathModelStart: start, pathModelEnd: end }
 }
 
-/** An endpoint without a model in the path. */
 export function withoutPathModel(endpoint: Endpoint): Classified {
   return { endpoint, pathModel: null, pathModelStart: 0, pathModelEnd: 0 }
 }

@@ -3,16 +3,8 @@ import { readRequestOptions } from './request-options.ts'
 import { ResumableStream } from '../events/resumable-stream.ts'
 
 /**
- * Prepares a response so that another upstream can continue it if its stream breaks after some of it was sent
- * (`resume: continue`):
- *
- * 1. `recordSent` gets every event that goes to the client;
- * 2. when the stream breaks, `recovery` says what can be done;
- * 3. `edits` change the client's request to one for the rest;
- * 4. `createTranslator` makes a translator for the events of the other response. This can be repeated.
- *
+ * Prepares a response so that another upstream can continue it if its stream breaks (`resume: continue`).
  * Overlaps are not detected: text that the second upstream repeats reaches the client twice.
- *
  * @param body of the request, decompressed JSON
  * @returns a string = why the response cannot be continued
  */

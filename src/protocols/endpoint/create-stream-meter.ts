@@ -6,14 +6,11 @@ import { MAX_EVENT } from '../events/sse.ts'
 import type { StreamMeter } from '../events/stream-meter.ts'
 
 export interface StreamMeterOptions {
-  /**
-   * The response's content type. If it is not a stream of the endpoint's protocol (audio, a single JSON body), the
-   * response is not read; absent = it is a stream.
-   */
+  /** A response that is not a stream of the endpoint's protocol (audio, a JSON body) is not read; absent = it is a stream. */
   readonly contentType?: string
-  /** Maximum bytes of generated text that are kept, to count it if the stream breaks; default 64 kB. */
+  /** Bytes of generated text kept for counting if the stream breaks; default 64 kB. */
   readonly textLimit?: number
-  /** Maximum bytes of an event that is read; default 16 MB, or 64 MB if events can contain images. */
+  /** Bytes of an event that is read; default 16 MB, or 64 MB if events can contain images. */
   readonly maxEvent?: number
   /** Reserves memory for incomplete events; absent = no limit. */
   readonly reserveMemory?: ReserveMemory
@@ -23,7 +20,6 @@ const DEFAULT_TEXT_LIMIT = 64 * 1024
 // Enough for an image of 16 megapixels as base64.
 const MAX_IMAGE_EVENT = 64 * 1024 * 1024
 
-/** Creates the meter for one streamed response of an endpoint. */
 export function createStreamMeter(endpoint: Endpoint, options: StreamMeterOptions = {}): StreamMeter {
   const { textLimit = DEFAULT_TEXT_LIMIT, reserveMemory, contentType = '' } = options
   const type = mediaType(contentType)

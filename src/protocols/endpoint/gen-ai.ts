@@ -8,10 +8,7 @@ export interface GenAiCall {
   readonly provider: string
 }
 
-/**
- * Hosts of providers that the conventions name. Source:
- * opentelemetry.io/docs/specs/semconv/registry/attributes/gen-ai, `gen_ai.provider.name`.
- */
+/** Source: opentelemetry.io/docs/specs/semconv/registry/attributes/gen-ai, `gen_ai.provider.name`. */
 const PROVIDERS: readonly (readonly [host: RegExp, name: string])[] = [
   [/(?:^|\.)openai\.azure\.com$/, 'azure.ai.openai'],
   [/(?:^|\.)(?:services\.ai|inference\.ai)\.azure\.com$/, 'azure.ai.inference'],
@@ -28,17 +25,14 @@ const PROVIDERS: readonly (readonly [host: RegExp, name: string])[] = [
   [/(?:^|\.)x\.ai$/, 'x_ai'],
 ]
 
-/** The provider name by protocol, used if the host is unknown. */
-const PROTOCOL_OWNERS: ReadonlyMap<string, string> = new Map(Object.entries({
-  messages: 'anthropic', generate: 'gcp.gemini',
-}))
+/** Providers by protocol, for unknown hosts. */
+const PROTOCOL_OWNERS: ReadonlyMap<string, string> = new Map(Object.entries({ messages: 'anthropic', generate: 'gcp.gemini' }))
 
-/** The provider that a host belongs to; null = unknown. */
 export function providerAt(host: string): string | null {
   return PROVIDERS.find(([pattern]) => pattern.test(host))?.[1] ?? null
 }
 
-/** @param provider the provider of the upstream's host; null = unknown */
+/** @param provider of the upstream's host; null = unknown */
 export function genAiCall(endpoint: Endpoint, provider: string | null): GenAiCall {
   return { operation: operationOf(endpoint), provider: provider ?? PROTOCOL_OWNERS.get(endpoint.protocol) ?? 'openai' }
 }

@@ -7,7 +7,6 @@ const GOOGLE_VERSION = 'v1(?:alpha|beta1?)'
 export const VERSION = `${GOOGLE_VERSION}?`
 export const GOOGLE_PREFIX = new RegExp(`^/${GOOGLE_VERSION}/`)
 
-/** A project and location in Vertex AI's paths. */
 export const PROJECT_LOCATION = 'projects/[^/]+/locations/[^/]+'
 
 /** Models at Vertex AI, with or without a project, and custom endpoints of a project. The first group is the publisher. */
@@ -17,19 +16,11 @@ export const PUBLISHER_PATH =
 /** The chat API of Gemini and of Vertex AI. */
 export const CHAT_AT_GOOGLE = new RegExp(`^/(?:v1beta/openai|${VERSION}/${PROJECT_LOCATION}/endpoints/openapi)/`)
 
-/** The mark of an operation, after a model. */
 export const OPERATIONS = '/operations/'
 
-/**
- * A known verb after the model that begins at `modelStart` and may be empty.
- *
- * @param plain the path in lower case
- * @param verbs lower-case
- */
-export function verbPath(
-  path: string, plain: string, modelStart: number, verbs: ReadonlyMap<string, Endpoint>,
-): Classified | null {
-  // The vendor reads an escaped colon as a colon; one inside a model's name does not begin a verb.
+/** Finds a known verb after the model that begins at `modelStart` and may be empty. @param plain the path in lower case */
+export function verbPath(path: string, plain: string, modelStart: number, verbs: ReadonlyMap<string, Endpoint>): Classified | null {
+  // The vendor reads an escaped colon as a colon. A colon inside a model's name does not begin a verb.
   for (const [at, length] of [[plain.lastIndexOf(':'), 1], [plain.lastIndexOf('%3a'), 3]] as const) {
     if (at < modelStart) continue
     const endpoint = verbs.get(trimPath(plain.slice(at + length)))

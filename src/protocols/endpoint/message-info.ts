@@ -9,20 +9,16 @@ const SESSION = Buffer.from('session')
 /** No name of a model or a lane is longer. */
 const MAX_NAME_LENGTH = 256
 
-/** What the gateway reads from a message over a WebSocket. */
+/** The parts of a WebSocket message that the gateway reads. */
 export interface MessageInfo {
   readonly type: string
-  /** The model that the message names; null = none. */
+  /** null = the message names no model. */
   readonly model: string | null
   /** '' = the message names no lane. */
   readonly lane: string
 }
 
-/**
- * Reads the type, model and lane of a message.
- *
- * Source: OpenAI's API reference, "WebSocket events", `stream_id`, and "Realtime", server events.
- */
+/** Reads type, model and lane. Source: OpenAI's API reference, "WebSocket events", `stream_id`, and "Realtime", server events. */
 export function readMessageInfo(message: Buffer, { laneKey, createConversation }: SocketSession): MessageInfo {
   const cursor = new JsonCursor(message)
   let type = ''
@@ -47,7 +43,7 @@ export function readMessageInfo(message: Buffer, { laneKey, createConversation }
   return { type, model: model ?? asked, lane }
 }
 
-/** The model and id of the object at the cursor. The cursor then stands behind the object. */
+/** The model and id of the object at the cursor; moves the cursor behind the object. */
 function namesIn(cursor: JsonCursor): { model: string | null, id: string | null } {
   const names = { model: null as string | null, id: null as string | null }
   cursor.beginObject()

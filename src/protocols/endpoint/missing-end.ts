@@ -3,17 +3,16 @@ import type { Endpoint } from './protocol.ts'
 import { readRequestOptions } from './request-options.ts'
 import { SseReader, missingLineEnds } from '../events/sse.ts'
 
-/** What a response lacks if only its end is missing. */
+/** The missing part of a response if only the end is missing. */
 export interface MissingEnd {
-  /** How many bytes of the response are whole events. */
+  /** Bytes of the response that are whole events. */
   readonly completeBytes: number
-  /** What is missing behind these events; empty if only HTTP's end is missing. */
+  /** The missing bytes after these events; empty if only HTTP's end is missing. */
   readonly suffix: Buffer
 }
 
 /**
- * What is missing from a stream that broke before the client received any of it.
- *
+ * The missing part of a stream that broke before the client received any of it.
  * @param request the client's body, decompressed JSON
  * @param stream all bytes of the events that arrived, none of them an error
  * @returns null = more than the protocol's end is missing, or this is uncertain

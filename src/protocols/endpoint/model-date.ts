@@ -1,4 +1,2 @@
-/**
- * The date in every entry of a model list, in seconds since 1970: clients require a date, and the gateway knows none.
- */
+/** The date of every model in a list, in seconds since 1970: clients require a date, and the gateway knows none. */
 export const CREATED = 1_700_000_000

@@ -31,17 +31,11 @@ export function errorObject(error: GatewayError) {
 function kind(error: GatewayError): { type: string; code: string } {
   switch (error.code) {
     case 'missing_key':
-    case 'invalid_key':
-      return { type: 'invalid_request_error', code: 'invalid_api_key' }
-    case 'rate_limited':
-      return { type: 'rate_limit_error', code: 'rate_limit_exceeded' }
-    case 'upstream_rate_limited':
-      return { type: 'rate_limit_error', code: error.code }
-    case 'budget_spent':
-      return { type: 'insufficient_quota', code: 'insufficient_quota' }
-    case 'model_not_allowed':
-      return { type: 'permission_error', code: error.code }
-    default:
-      return { type: error.status >= 500 ? 'server_error' : 'invalid_request_error', code: error.code }
+    case 'invalid_key': return { type: 'invalid_request_error', code: 'invalid_api_key' }
+    case 'rate_limited': return { type: 'rate_limit_error', code: 'rate_limit_exceeded' }
+    case 'upstream_rate_limited': return { type: 'rate_limit_error', code: error.code }
+    case 'budget_spent': return { type: 'insufficient_quota', code: 'insufficient_quota' }
+    case 'model_not_allowed': return { type: 'permission_error', code: error.code }
+    default: return { type: error.status >= 500 ? 'server_error' : 'invalid_request_error', code: error.code }
   }
 }

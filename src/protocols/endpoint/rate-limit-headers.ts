@@ -1,52 +1,36 @@
-/** How much of one rate limit is left. */
 interface RateLimitFigure {
   readonly limit: number
   readonly remaining: number
-  /** Milliseconds until the full limit is available again. */
+  /** Milliseconds until the full limit is available. */
   readonly resetMs: number
 }
 
-/** The rate limits of a key; null = there is none. */
+/** Rate limits of a key; null = no limit. */
 export interface RateLimitFigures {
   readonly requests: RateLimitFigure | null
   readonly tokens: RateLimitFigure | null
 }
 
-/** Names of the three headers of a rate limit. */
-interface HeaderNames {
-  readonly limit: string
-  readonly remaining: string
-  readonly reset: string
-}
+type HeaderNames = Readonly<Record<'requests' | 'tokens', Readonly<Record<'limit' | 'remaining' | 'reset', string>>>>
 
 const RATES = ['requests', 'tokens'] as const
 
 const OPENAI_NAMES = {
-  requests: {
-    limit: 'x-ratelimit-limit-requests',
-    remaining: 'x-ratelimit-remaining-requests',
-    reset: 'x-ratelimit-reset-requests',
-  },
-  tokens: {
-    limit: 'x-ratelimit-limit-tokens',
-    remaining: 'x-ratelimit-remaining-tokens',
-    reset: 'x-ratelimit-reset-tokens',
-  },
+  requests: { limit: 'x-ratelimit-limit-requests', remaining: 'x-ratelimit-remaining-requests', reset: 'x-ratelimit-reset-requests' },
+  tokens: { limit: 'x-ratelimit-limit-tokens', remaining: 'x-ratelimit-remaining-tokens', reset: 'x-ratelimit-reset-tokens' },
 } as const
 
 /**
- * OpenAI's convention: `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`,
- * reset as a duration such as `120ms`, `1s` or `6m0s`. A flat list of names and values.
- *
+ * OpenAI's `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`, as a flat list; reset is a duration: `120ms`, `6m0s`.
  * Source: OpenAI API documentation, guide "Rate limits", "Rate limits in headers".
  */
 export function rateLimitHeaders(figures: RateLimitFigures): string[] {
   return headersOf(figures, OPENAI_NAMES, duration)
 }
 
-/** @param reset formats the milliseconds until a limit is fully available again */
+/** @param reset formats the milliseconds until a limit is fully available */
 export function headersOf(
-  figures: RateLimitFigures, names: Readonly<Record<(typeof RATES)[number], HeaderNames>>, reset: (ms: number) => string,
+  figures: RateLimitFigures, names: HeaderNames, reset: (ms: number) => string,
 ): string[] {
   const headers: string[] = []
   for (const rate of RATES) {

@@ -1,26 +1,16 @@
 import { parseBounded } from '../../base/json-size.ts'
 import { errorIn } from '../neutral/error-body.ts'
-import { reasonIn } from '../neutral/error-reason.ts'
-import type { RefusalReason } from '../neutral/error-reason.ts'
+import { reasonIn, type RefusalReason } from '../neutral/error-reason.ts'
 
 export type { RefusalReason } from '../neutral/error-reason.ts'
 
-/**
- * Reads from an error response whether the request was too long for the model, or the provider's content filter
- * refused it.
- *
- * @param body the whole response, decompressed
- * @returns null = neither
- */
+/** Was the request too long, or refused by a content filter? null = neither. @param body the whole response, decompressed */
 export function refusalReason(body: Buffer): RefusalReason | null {
   const error = errorIn(parse(body))
   return error && reasonIn(error)
 }
 
-/**
- * Codes that come with 401 and 403 though the credential is valid: those of OpenAI, Groq, GitHub Models and Alibaba's
- * Model Studio.
- */
+/** Codes of 401 and 403 despite a valid credential, from OpenAI, Groq, GitHub Models and Alibaba's Model Studio. */
 const DENIALS: ReadonlyMap<string, RefusalReason> = new Map(Object.entries({
   'model_not_found': 'model_access',
   'model_permission_blocked_org': 'model_access',
@@ -31,9 +21,9 @@ const DENIALS: ReadonlyMap<string, RefusalReason> = new Map(Object.entries({
 }))
 
 /**
- * Messages with the same meaning: "Project `p` does not have access to model `m`", "Your organization must be
- * verified to use the model `m`" (OpenAI), "You don't have access to the model with the specified model ID."
- * (Bedrock), "This model is not available in your region." (OpenRouter).
+ * Messages that mean the same: "Project `p` does not have access to model `m`", "Your organization must be verified to use the model `m`"
+ * (OpenAI), "You don't have access to the model with the specified model ID." (Bedrock), "This model is not available in your region."
+ * (OpenRouter).
  */
 const DENIAL_PATTERNS: readonly (readonly [RegExp, RefusalReason])[] = [
   [/(does not|doesn't|don't) have access to (the |this )?model\b|^no access to model\b/i, 'model_access'],
@@ -41,19 +31,13 @@ const DENIAL_PATTERNS: readonly (readonly [RegExp, RefusalReason])[] = [
   [/^country, region\b.* not supported|not (available|supported) in your (country|region)/i, 'region'],
 ]
 
-/**
- * The error is about the credential, so it concerns the operator alone. Codes such as `invalid_api_key` and
- * `InvalidApiKey` count too.
- */
+/** The error is about the credential, so it concerns only the operator. Codes such as `invalid_api_key` and `InvalidApiKey` match. */
 const ABOUT_THE_CREDENTIAL = /(?<![a-z])(api)?(key|credential|secret|token)s?(?![a-z])/i
 const WITHIN_CAMEL_CASE = /(?<=[a-z])(?=[A-Z])/g
 
 /**
- * Reads from a response with 401 or 403 what in the request was refused: for example, the account may not use the
- * model, or not from its region.
- *
- * @param body the whole response, decompressed
- * @returns null = the credential was refused, or the response does not say
+ * Why a response with 401 or 403 refused the request, for example for the model or the region that the account may not use.
+ * @param body the whole response, decompressed @returns null = the credential was refused, or not said
  */
 export function denialReason(body: Buffer): RefusalReason | null {
   const error = errorIn(parse(body))
@@ -70,13 +54,7 @@ export function denialReason(body: Buffer): RefusalReason | null {
 /** A word, not a sentence: a provider's sentence may quote the prompt. */
 const IDENTIFIER = /^[A-Za-z][\w.-]{0,63}$/
 
-/**
- * The code by which an error response names its error: `rate_limit_exceeded`, `overloaded_error`,
- * `RESOURCE_EXHAUSTED`.
- *
- * @param body the whole response, decompressed
- * @returns null = the response has no code, or is not JSON
- */
+/** An error's code: `rate_limit_exceeded`, `RESOURCE_EXHAUSTED`; null = none, or not JSON. @param body the whole response, decompressed */
 export function errorIdentifier(body: Buffer): string | null {
   const error = errorIn(parse(body))
   if (error === null) return null
@@ -86,13 +64,7 @@ export function errorIdentifier(body: Buffer): string | null {
 
 const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
 
-/**
- * How long an error response asks the client to wait. Gemini says so only in the body. Source: google.rpc.RetryInfo,
- * whose `retryDelay` is a Duration in JSON.
- *
- * @param body the whole response, decompressed
- * @returns milliseconds; null = the response does not say
- */
+/** Milliseconds to wait, which Gemini states only in the body (google.rpc.RetryInfo); null = not said. @param body whole, decompressed */
 export function retryDelay(body: Buffer): number | null {
   const details = errorIn(parse(body))?.['details']
   const records = Array.isArray(details) ? details.map(record) : []
@@ -105,7 +77,7 @@ function record(value: unknown): Record<string, unknown> | null {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null
 }
 
-/** Maximum bytes of an error that is parsed. An error that quotes the prompt may have many; more take too long. */
+/** Maximum bytes of an error that is parsed. An error may quote the prompt; more bytes take too long. */
 const MAX_JSON_BYTES = 256 * 1024
 /** Bytes that are read of an error that is not parsed. */
 const MAX_TEXT_BYTES = 4096

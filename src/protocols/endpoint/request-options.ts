@@ -2,7 +2,7 @@ import { JsonCursor } from '../json/cursor.ts'
 import type { Json } from '../events/resumable-stream.ts'
 import { WatchedKeys } from '../json/watched-keys.ts'
 
-/** The conversation so far: only the role of its last turn counts. */
+/** The conversation so far: only the role of the last turn counts. */
 const TURN_FIELDS: ReadonlySet<string> = new Set(['messages', 'contents'])
 /** Members of requests in the three protocols that decide whether and how a response can be continued. */
 const OPTION_FIELDS = new WatchedKeys([
@@ -24,12 +24,9 @@ interface ByteRange {
 }
 
 /**
- * Reads only the options of a request, and not its prompt: parsing a prompt of many megabytes can block all other
- * requests for seconds.
- *
+ * Reads the options of a request, not its prompt: parsing many megabytes can block all other requests for seconds.
  * @param body well-formed JSON, decompressed
- * @returns the options that the request has; of the list of turns only the last turn, and of it only the `role`. A
- *   string = why the options cannot be read
+ * @returns the options; of the list of turns only the `role` of the last turn. A string = why the options cannot be read
  */
 export function readRequestOptions(body: Buffer): Json | string {
   const places = membersOf(body, { start: 0, end: body.length }, OPTION_FIELDS)
@@ -48,7 +45,7 @@ export function readRequestOptions(body: Buffer): Json | string {
   return wishes
 }
 
-/** The last value of each name, because parsers use the last of several values; null = not an object. */
+/** The last value of each name, as parsers read duplicates; null = not an object. */
 function membersOf(body: Buffer, { start, end }: ByteRange, names: WatchedKeys): Map<string, ByteRange> | null {
   const cursor = new JsonCursor(body, start, end)
   if (!cursor.beginObject()) return null
@@ -60,7 +57,7 @@ function membersOf(body: Buffer, { start, end }: ByteRange, names: WatchedKeys):
   return found
 }
 
-/** @returns a list of only the last turn; empty = there is none; null = not a list */
+/** @returns a list of only the last turn; empty = no turn; null = not a list */
 function lastTurn(body: Buffer, list: ByteRange): Json[] | string | null {
   if (body[list.start] !== OPEN_BRACKET) return null
   const cursor = new JsonCursor(body, list.start, list.end)

@@ -2,27 +2,20 @@ const CLOSE = 0x8
 const FIN = 0x80
 const MASKED = 0x80
 const LENGTH = 0x7f
-/** Markers in place of a length, which follows in 2 or 8 bytes. */
+/** Values that say that the length follows in 2 or 8 bytes. */
 const LENGTH_16 = 126
 const LENGTH_64 = 127
 const MAX_HEADER_BYTES = 14
 
-/**
- * Detects the close frame of one side of a WebSocket, only by the heads of its frames (RFC 6455 section 5.2):
- * payloads are neither kept nor read.
- */
+/** Detects the close frame of one side of a WebSocket from frame heads alone (RFC 6455 section 5.2). */
 export class CloseFrameDetector {
-  /** A whole close frame has passed. */
   closed = false
   readonly #header = Buffer.alloc(MAX_HEADER_BYTES)
-  /** Bytes of the head so far, and its size as far as known. */
   #headerBytes = 0
   #headerSize = 2
-  /** Bytes of the payload that have not arrived. */
   #payloadLeft = 0
   #isClose = false
 
-  /** Takes the next bytes, split anywhere. */
   push(chunk: Buffer): void {
     for (let at = 0; at < chunk.length && !this.closed;) {
       if (this.#payloadLeft === 0) {
@@ -49,7 +42,6 @@ export class CloseFrameDetector {
   }
 }
 
-/** Size of a frame's head. @param second its second byte */
 function headerSize(second: number): number {
   const length = second & LENGTH
   const extended = length === LENGTH_64 ? 8 : length === LENGTH_16 ? 2 : 0

@@ -1,8 +1,7 @@
 import { bytesEqual } from '../json/cursor.ts'
 import { SseReader } from './sse.ts'
 import type { EventReader, EventSink, StreamEvent } from './stream-event.ts'
-import { ProtocolMeter } from './stream-meter.ts'
-import type { MeterLimits } from './stream-meter.ts'
+import { ProtocolMeter, type MeterLimits } from './stream-meter.ts'
 
 const ERROR = Buffer.from('error')
 const TYPE = Buffer.from('type')
@@ -10,7 +9,7 @@ const TYPE = Buffer.from('type')
 /** Base of the meters of protocols that stream only server-sent events. */
 export abstract class EventMeter extends ProtocolMeter {
   terminated: boolean | null = false
-  /** Range of the type of the event that was walked last. */
+  /** Range of the type of the last walked event. */
   protected typeStart = 0
   protected typeEnd = 0
   readonly #limits: MeterLimits
@@ -23,12 +22,7 @@ export abstract class EventMeter extends ProtocolMeter {
   /** Reads one event. Its data is JSON, which the cursor is not set to yet, or a word of the protocol. */
   protected abstract read(event: StreamEvent): void
 
-  /**
-   * Walks the members of an event's data. The member `type` gives the type of the event; without it, the event's name
-   * does.
-   *
-   * @returns false if the data is not an object, or is broken
-   */
+  /** Walks the members of an event's data; `type`, or else the event's name, gives the type. false = not an object, or broken. */
   protected walk({ buf, dataStart, dataEnd, nameStart, nameEnd }: StreamEvent): boolean {
     const { cursor } = this
     this.typeStart = nameStart
@@ -51,7 +45,6 @@ export abstract class EventMeter extends ProtocolMeter {
     this.cursor.skip()
   }
 
-  /** Is the type one of these? */
   protected isOneOf(buf: Buffer, types: readonly Buffer[]): boolean {
     for (const type of types) {
       if (bytesEqual(buf, this.typeStart, this.typeEnd, type)) return true
@@ -59,7 +52,6 @@ export abstract class EventMeter extends ProtocolMeter {
     return false
   }
 
-  /** Called for a complete event that was too long to read. */
   protected onOversizeEvent(): void {}
 
   createReader(sink: EventSink): EventReader {
@@ -82,7 +74,7 @@ export abstract class EventMeter extends ProtocolMeter {
     this.cursor.release()
   }
 
-  /** An event whose data was cut by the end of the stream is dropped: no client can use it. */
+  /** An event that the end of the stream cut is dropped: no client can use it. */
   #isWhole({ buf, dataStart, dataEnd }: StreamEvent): boolean {
     this.cursor.reset(buf, dataStart, dataEnd)
     return this.cursor.skip()

@@ -1,18 +1,17 @@
-/** The kind of generated text; each is counted and priced separately. */
+/** Kinds of generated text; each is counted and priced separately. */
 export type TextKind = 'content' | 'reasoning' | 'tool'
 
-/** A run of text as it was sent. */
 export interface GeneratedRun {
   readonly kind: TextKind
-  /** true = the bytes are the inside of JSON strings with their escapes; false = JSON with its white space. */
+  /** true = the inside of JSON strings with their escapes; false = JSON with its white space. */
   readonly escaped: boolean
   readonly bytes: Uint8Array
 }
 
-/** The generated text so far: the runs that were kept, and the total amounts. */
+/** The text generated so far: the kept runs, and the total amounts. */
 export interface TextSample {
   readonly runs: readonly GeneratedRun[]
-  /** Bytes as sent, by kind: of the text kept, and of all text. */
+  /** Bytes as sent, by kind: of the kept text, and of all text. */
   readonly keptBytes: Readonly<Record<TextKind, number>>
   readonly generatedBytes: Readonly<Record<TextKind, number>>
 }
@@ -26,32 +25,26 @@ const MAX_ESCAPE_BYTES = 6
 const MAX_INDEX = 1024
 
 /**
- * Keeps generated text compactly, only to settle an abnormal end: one buffer with a maximum size, with runs of [lane,
- * length, bytes]. A lane is one text: a choice's content, its reasoning, or the arguments of one tool call. Beyond
- * the maximum, bytes are only counted.
+ * Keeps generated text to count it if the stream ends abnormally: one limited buffer of runs [lane, length, bytes].
+ * A lane is one text: a choice's content, its reasoning, or one tool call's arguments. Bytes beyond the limit are only counted.
  */
 export class GeneratedText {
   readonly #limit: number
   #buffer = Buffer.alloc(0)
   #used = 0
   #lane = -1
-  /** Offset of the header of the current run. */
+  /** Offset of the current run's header. */
   #run = 0
   #full = false
   readonly #keptBytes = [0, 0, 0]
   readonly #generatedBytes = [0, 0, 0]
 
-  /** @param limit maximum bytes of memory */
+  /** @param limit bytes */
   constructor(limit: number) {
     this.#limit = limit
   }
 
-  /**
-   * Appends bytes, as sent, to a lane.
-   *
-   * @param index of the choice or tool call, from 0
-   * @param escaped see GeneratedRun
-   */
+  /** Appends bytes, as sent. @param index of the choice or tool call, from 0 @param escaped as in GeneratedRun */
   append(kind: TextKind, index: number, escaped: boolean, bytes: Buffer, start: number, end: number): void {
     if (end <= start) return
     const k = KINDS.indexOf(kind)
@@ -74,12 +67,11 @@ export class GeneratedText {
     this.#keptBytes[k]! += length
   }
 
-  /** Bytes of all text, by kind. */
   get generatedBytes(): Readonly<Record<TextKind, number>> {
     return byKind(this.#generatedBytes)
   }
 
-  /** Joins the lanes: each becomes one run, in the order of their first bytes. */
+  /** Joins each lane to one run, in the order of the lanes' first bytes. */
   generated(): TextSample {
     const lanes = new Map<number, Uint8Array[]>()
     for (let at = 0; at < this.#used; ) {
@@ -117,7 +109,7 @@ export class GeneratedText {
   }
 }
 
-/** The position at or before `end` where text can be cut without splitting a character or an escape. */
+/** The last position up to `end` where text can be cut without splitting a character or an escape. */
 export function safeCut(bytes: Uint8Array, start: number, end: number): number {
   let cut = end
   while (cut > start && (bytes[cut]! & 0xc0) === 0x80) cut--

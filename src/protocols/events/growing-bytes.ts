@@ -3,16 +3,12 @@ const MIN_BYTES = 1024
 const MAX_RETAINED_BYTES = 16 * 1024
 const NO_BYTES = Buffer.alloc(0)
 
-/**
- * Collects bytes in a buffer that doubles: linear time, at most twice the bytes. The buffer is not from node's pool,
- * where a small one would keep 64 kB in memory.
- */
+/** Collects bytes in a doubling buffer, in linear time. The buffer is not from node's pool: a small one would keep 64 kB in memory. */
 export class GrowingBytes {
-  /** The collected bytes are its first `length` bytes; the rest is unused. */
+  /** The first `length` bytes are the collected ones. */
   bytes: Buffer = NO_BYTES
   length = 0
 
-  /** Appends source[from, to). */
   append(source: Uint8Array, from: number, to: number): void {
     const length = this.length + to - from
     if (length > this.bytes.length) {

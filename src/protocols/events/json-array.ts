@@ -1,23 +1,19 @@
 import { MemoryReservation } from '../../base/memory-reservation.ts'
 import { GrowingBytes } from './growing-bytes.ts'
 import { endOfPlainText } from '../json/json-text.ts'
-import { MAX_EVENT } from './sse.ts'
-import type { ReaderLimits } from './sse.ts'
-import { StreamEvent } from './stream-event.ts'
-import type { EventReader, EventSink } from './stream-event.ts'
+import { MAX_EVENT, type ReaderLimits } from './sse.ts'
+import { StreamEvent, type EventReader, type EventSink } from './stream-event.ts'
 
-// States: the next expected token between elements, and the position inside an element.
+// States: the next expected token between elements, or the position inside an element.
 const OPENING = 0
 const FIRST_ELEMENT = 1
 const ELEMENT = 2
 const SEPARATOR = 3
 const CLOSED = 4
 const MALFORMED = 5
-/** Inside an object or array. */
 const NESTED = 6
 const STRING = 7
 const ESCAPED = 8
-/** Inside a number, true, false or null. */
 const SCALAR = 9
 
 const QUOTE = 0x22
@@ -30,13 +26,9 @@ const CLOSE_BRACE = 0x7d
 const NO_BYTES = Buffer.alloc(0)
 
 /**
- * Reads the elements of one JSON array that arrives in chunks, split anywhere: the stream of the generate protocol
- * without `alt=sse`. Each element is reported as soon as it is complete, in place if it is inside one chunk; its
- * `start` and `end` in the stream, and its data, cover exactly the element. Elements longer than the limit, or
- * without memory, are reported as `oversize`, without data.
- *
- * It finds the ends of elements and checks the text between them, but not the grammar inside them, which their parser
- * checks.
+ * Reads one JSON array that arrives in chunks, split anywhere: the stream of the generate protocol without `alt=sse`.
+ * Reports each complete element, without a copy if it is inside one chunk; `start`, `end` and the data cover exactly the element.
+ * Elements longer than the limit, or without memory, are `oversize`, without data. The grammar inside elements is not checked.
  */
 export class JsonArrayReader implements EventReader {
   readonly #sink: EventSink
@@ -47,20 +39,14 @@ export class JsonArrayReader implements EventReader {
   readonly atBoundary = false
 
   #state = OPENING
-  /** Absolute offset of the next chunk's first byte. */
   #offset = 0
-  /** Open containers inside the element. */
   #depth = 0
   #start = 0
   /** The element's bytes from earlier chunks. */
   readonly #buffered = new GrowingBytes()
   #oversize = false
 
-  /**
-   * @param sink called synchronously by push and end
-   * @param options maxEvent: bytes of the longest element that is kept; room: reserves memory, absent = memory is
-   *   unlimited
-   */
+  /** @param sink called synchronously by push and end */
   constructor(sink: EventSink, options: ReaderLimits = {}) {
     this.#sink = sink
     this.#maxEvent = options.maxEvent ?? MAX_EVENT
@@ -75,7 +61,7 @@ export class JsonArrayReader implements EventReader {
     return this.#state >= NESTED ? this.#start : this.#offset
   }
 
-  /** The array's closing bracket has arrived, followed by nothing but white space. */
+  /** The closing bracket has arrived, and only white space after it. */
   get closed(): boolean {
     return this.#state === CLOSED
   }
@@ -119,7 +105,6 @@ export class JsonArrayReader implements EventReader {
     if (this.#state >= NESTED) this.#report(this.#buffered.bytes, this.#start, this.#offset, false)
   }
 
-  /** Takes one byte between the elements, or the first of one. */
   #readBetween(byte: number, offset: number): void {
     const state = this.#state
     if (state === OPENING) {
@@ -137,7 +122,7 @@ export class JsonArrayReader implements EventReader {
     }
   }
 
-  // Each of these reads on from chunk[i] in its state and returns where it stopped.
+  // Each of these continues from chunk[i] in its state and returns where it stopped.
 
   #readNested(chunk: Buffer, base: number, from: number): number {
     for (let i = from; i < chunk.length; i++) {
@@ -177,7 +162,6 @@ export class JsonArrayReader implements EventReader {
     return chunk.length
   }
 
-  /** The element ends before chunk[end]. */
   #complete(chunk: Buffer, base: number, end: number): void {
     this.#state = SEPARATOR
     if (this.#start >= base) return this.#report(chunk, base, base + end, true)
@@ -197,7 +181,7 @@ export class JsonArrayReader implements EventReader {
     }
   }
 
-  /** The element ends before `end`. `buf` begins at the absolute offset `base` and holds all of it. */
+  /** The element ends before `end`. `buf` begins at the absolute offset `base` and holds the whole element. */
   #report(buf: Buffer, base: number, end: number, terminated: boolean): void {
     const element = this.#element
     element.start = this.#start

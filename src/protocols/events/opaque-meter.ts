@@ -1,6 +1,5 @@
 import type { TextSample } from './generated-text.ts'
-import { ChunkReader } from './stream-event.ts'
-import type { EventReader, EventSink, StreamEvent } from './stream-event.ts'
+import { ChunkReader, type EventReader, type EventSink, type StreamEvent } from './stream-event.ts'
 import type { StreamMeter } from './stream-meter.ts'
 
 const NO_BYTES = { content: 0, reasoning: 0, tool: 0 }

@@ -1,17 +1,17 @@
 import type { TextKind } from './generated-text.ts'
 import type { StreamEvent } from './stream-event.ts'
 
-/** The choice or tool call that the text of a place belongs to. */
+/** The choice or tool call that a text belongs to. */
 export interface TextLane {
   readonly kind: TextKind
   readonly index: number
 }
 
-/** A part of an event's data that may differ when the event repeats. Its bounds count from the start of the data. */
+/** A part of an event's data that may differ in repetitions. Bounds count from the start of the data. */
 export interface Place {
   readonly start: number
   readonly end: number
-  /** The inside of a string, digits, or no bytes at all: then only its position counts. */
+  /** The inside of a string, digits, or no bytes: then only the position counts. */
   readonly holds: 'string' | 'digits' | 'nothing'
   /** null = its value has no effect */
   readonly lane: TextLane | null
@@ -24,14 +24,11 @@ const ZERO = 0x30
 const NINE = 0x39
 const BACKSLASH = 0x5c
 
-/**
- * An event that was parsed. It recognises later events that differ from it only in some places: most events of a
- * stream differ only in their text. The bytes between these places are compared natively.
- */
+/** A parsed event. It recognises later events that differ from it only in some places, by native comparisons of the rest. */
 export class RepeatedEvent {
-  /** The places that may differ, in order. */
+  /** In the order of the data. */
   readonly places: readonly Place[]
-  /** Where each place is in the event that matched last, from the start of the data. */
+  /** Bounds of each place in the event that matched last, from the start of the data. */
   readonly starts: number[] = []
   readonly ends: number[] = []
   readonly #known: readonly Place[]
@@ -50,7 +47,7 @@ export class RepeatedEvent {
 
   /**
    * @param known all places of the event that may differ
-   * @param before the previous event: a value without effect may differ if the two events have different values there
+   * @param before the previous event: a value without effect may differ if both events have other values there
    * @returns null = the event is too large to remember
    */
   static of({ buf, dataStart, dataEnd, nameStart, nameEnd }: StreamEvent, known: Place[], before: RepeatedEvent | null): RepeatedEvent | null {
@@ -70,7 +67,7 @@ export class RepeatedEvent {
     return this.places.includes(place) || this.#data.slice(place.start, place.end) !== value
   }
 
-  /** Does an event repeat this one? If so, `starts` and `ends` are the bounds of its places. No text place is empty. */
+  /** Does an event repeat this one? Then `starts` and `ends` are the bounds of its places. No text place is empty. */
   matches({ buf, dataStart, dataEnd, nameStart, nameEnd }: StreamEvent): boolean {
     if (dataEnd - dataStart > MAX_BYTES || nameEnd - nameStart !== this.#name.length) return false
     const data = buf.toString('latin1', dataStart, dataEnd)
@@ -98,7 +95,7 @@ export class RepeatedEvent {
   }
 }
 
-/** The end of the JSON string whose inside begins at `start` and has no quote before `quote`; -1 = it does not end. */
+/** The end of the JSON string whose inside begins at `start`; `quote` is the first quote in it. -1 = it does not end. */
 function stringEnd(data: string, start: number, quote: number): number {
   for (let end = quote; end !== -1; end = data.indexOf('"', end + 1)) {
     let slashes = 0

@@ -1,23 +1,22 @@
 import { isObject } from '../../base/is-object.ts'
 
-/** What a response says about itself, in any of the protocols. */
+/** What a response of any protocol says about itself. */
 export interface ResponseFacts {
   id: string | null
   model: string | null
   readonly finishReasons: string[]
 }
 
-/** Characters of the longest value that is kept. */
 const MAX_LENGTH = 256
 const MAX_REASONS = 16
 
-/** Collects the facts of a response, from its whole body or event by event. */
+/** Collects the facts from a whole body or event by event. */
 export class ResponseFactsReader implements ResponseFacts {
   id: string | null = null
   model: string | null = null
   readonly finishReasons: string[] = []
 
-  /** @param value a body or an event's data, parsed */
+  /** @param value a parsed body or event */
   read(value: unknown): void {
     if (!isObject(value)) return
     for (const part of [value, value.message, value.response, value.delta]) {

@@ -1,79 +1,57 @@
 import { isObject } from '../../base/is-object.ts'
-import { PrefixStripper } from './prefix-stripper.ts'
 import type { Edit } from '../json/splice.ts'
 import type { EventContent } from './stream-event.ts'
 import { tokensOfBytes } from '../usage/tokens-of-bytes.ts'
 import type { Usage } from '../usage/usage.ts'
 
-/** A JSON object with unknown members. */
 export type Json = Record<string, unknown>
 
 /** What the gateway can do for a client whose stream broke. */
 export type Recovery =
-  /** Another upstream can continue the response. */
   | { readonly can: 'continue' }
-  /** The response is complete, and only the protocol's end is missing: these bytes. */
+  /** The response is complete, and only the protocol's end is missing: `rest`. */
   | { readonly can: 'finish'; readonly rest: Buffer }
-  /** The gateway can do nothing, for this reason. */
   | { readonly can: 'nothing'; readonly reason: string }
 
-/** The usage of the responses before the one that continues them, reported or counted. */
+/** Reported or counted usage of the responses before the continuing one. */
 export type PriorUsage = Readonly<Pick<
   Usage, 'inputTokens' | 'cachedInputTokens' | 'cacheWrite5mTokens' | 'cacheWrite1hTokens' | 'outputTokens'
 >>
 
-/**
- * Translates an event of the continuing response for the client of the first response.
- *
- * @param event not an error, and not oversize
- */
+/** Translates an event, neither an error nor oversize, of the continuing response for the client of the first response. */
 export type EventTranslator = (event: EventContent) => string
 
-/** What is needed to continue a response of one protocol; one object per request. */
+/** How to continue a response of one protocol; one object per request. */
 export interface StreamProtocol {
-  /**
-   * Reads an event that the client got.
-   * @returns why the response cannot be continued any more; null = it can
-   */
+  /** Reads an event that the client got. @returns why the response cannot be continued any more; null = it can */
   read(value: Json): string | null
   /** Why the response cannot be continued yet, such as an open thinking block; null = it can. */
   readonly underWay: string | null
-  /** The response is complete, with or without the protocol's end. */
+  /** The response is complete, even if the protocol's end is missing. */
   readonly finished: boolean
   /** Would this event complete the response, with nothing missing? */
   completes(value: Json): boolean
-  /** What the client asked for at the end of the response and has not received; null = nothing. */
+  /** The part that the client asked for at the end of the response and has not received; null = none. */
   readonly missing: string | null
-  /** The end of the protocol that follows a complete response; empty = there is none. */
+  /** The protocol's end of a complete response; empty = none. */
   readonly endMarker: string
   /** Edits to the client's body that make an upstream continue after the text. @param spent tokens of the text */
   edits(body: Buffer, text: string, spent: number): Edit[]
-  /**
-   * Starts to translate another response.
-   *
-   * @param before called when the usage is sent to the client
-   */
+  /** Starts to translate another response. @param before called when the usage is sent to the client */
   createTranslation(before: () => PriorUsage): EventTranslation
 }
 
 export interface EventTranslation {
-  /**
-   * @param text removes from a text what the client already has
-   * @returns the events that the client gets for this one
-   */
+  /** The client's events for this event. @param text removes the text that the client already has */
   translate(value: Json, text: (part: string) => string): Json[]
-  /** Writes an event. */
   render(value: Json): string
 }
 
-/** Characters of text that are kept: repeating a longer response in a request would cost too much. */
+/** Characters of kept text: repeating a longer response in a request would cost too much. */
 const MAX_TEXT_CHARS = 1024 * 1024
 const DONE = '[DONE]'
 
-/**
- * One streamed response that another upstream could continue. It records what the client gets, writes the request for
- * the rest, and joins the response to that request.
- */
+/** One streamed response that another upstream could continue: records the client's events, edits the request, joins the responses. */
 export class ResumableStream {
   readonly #protocol: StreamProtocol
   readonly #textOf: (value: Json) => string
@@ -81,7 +59,6 @@ export class ResumableStream {
   #done = false
   #obstacle: string | null = null
 
-  /** @param textOf the text that an event adds to the response */
   constructor(dialect: StreamProtocol, textOf: (value: Json) => string) {
     this.#protocol = dialect
     this.#textOf = textOf
@@ -99,7 +76,7 @@ export class ResumableStream {
     this.#obstacle ??= 'an event was too large to look into'
   }
 
-  /** Is this event, which the client has not yet received, the last that it needs? */
+  /** Is this event, not yet sent to the client, the last that the client needs? */
   isLastEvent({ value }: EventContent): boolean {
     return isObject(value) && this.#protocol.completes(value)
   }
@@ -113,21 +90,13 @@ export class ResumableStream {
     return reason === null ? { can: 'continue' } : { can: 'nothing', reason }
   }
 
-  /**
-   * Edits to the client's body that ask another upstream for the rest. The text so far becomes the last message of
-   * the assistant, and the client's token limit is reduced by the tokens of that text. Trailing white space is
-   * removed, because Anthropic refuses it.
-   */
+  /** Edits that ask another upstream for the rest. Trailing white space of the text so far is removed: Anthropic refuses it. */
   edits(body: Buffer): Edit[] {
     const text = this.#text.trimEnd()
     return this.#protocol.edits(body, text, tokensOfBytes(Buffer.byteLength(text)))
   }
 
-  /**
-   * Starts another response that continues the client's stream.
-   *
-   * @param before called when the usage is sent to the client
-   */
+  /** Starts another response that continues the client's stream. @param before called when the usage is sent to the client */
   createTranslator(before: () => PriorUsage): EventTranslator {
     const joined = this.#protocol.createTranslation(before)
     const leading = new PrefixStripper(this.#text.slice(this.#text.trimEnd().length))
@@ -148,7 +117,7 @@ export class ResumableStream {
   }
 
   #record(value: Json): void {
-    // Read the event even if there is an obstacle: the response may be complete all the same.
+    // Read the event despite an obstacle: the response may be complete.
     const obstacle = this.#protocol.read(value)
     this.#obstacle ??= obstacle
     if (this.#obstacle !== null) {
@@ -160,29 +129,40 @@ export class ResumableStream {
   }
 }
 
-/** The member if it is an object; otherwise an empty object. */
+/** Removes from the beginning of a text in parts the white space that the client already has and the upstream may repeat. */
+class PrefixStripper {
+  #prefix: string
+
+  constructor(has: string) {
+    this.#prefix = has
+  }
+
+  strip(part: string): string {
+    let same = 0
+    while (same < part.length && same < this.#prefix.length && part[same] === this.#prefix[same]) same++
+    this.#prefix = same === part.length ? this.#prefix.slice(same) : ''
+    return part.slice(same)
+  }
+}
+
 export function objectIn(value: Json, name: string): Json {
   const member = value[name]
   return isObject(member) ? member : {}
 }
 
-/** The objects in the member if it is a list; otherwise an empty list. */
 export function objectsIn(value: Json, name: string): Json[] {
   const member = value[name]
   return Array.isArray(member) ? member.filter(isObject) : []
 }
 
-/** Is the value neither absent, null, false, zero nor empty? */
 export function hasValue(value: unknown): boolean {
-  if (Array.isArray(value)) return value.length > 0
-  return Boolean(value)
+  return Array.isArray(value) ? value.length > 0 : Boolean(value)
 }
 
 type Counts = Readonly<Record<string, number | null>>
 
 /**
- * Adds the counts of the earlier responses to a usage.
- *
+ * Adds the counts of earlier responses to a usage.
  * @param counts added to the members that the usage has
  * @param also added in any case, to 0 if the usage has no such member
  */

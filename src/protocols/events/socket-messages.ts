@@ -1,10 +1,9 @@
 import type { Writable } from 'node:stream'
 import * as ws from 'ws'
-import { MemoryReservation } from '../../base/memory-reservation.ts'
-import type { ReserveMemory } from '../../base/memory-reservation.ts'
+import { MemoryReservation, type ReserveMemory } from '../../base/memory-reservation.ts'
 import { MAX_EVENT } from './sse.ts'
 
-/** The parts of ws that read frames, with fragments, control frames and compression. Its types do not declare them. */
+/** The parts of ws that read frames; the types of ws do not declare them. */
 interface WsInternals {
   readonly Receiver: new (options: {
     isServer: boolean
@@ -26,16 +25,16 @@ interface Inflate {
   cleanup(): void
 }
 
-/** Bytes of a control frame before its payload; a client's has a mask too. */
+/** Bytes of a control frame before its payload; frames of clients have a mask. */
 const CONTROL_HEADER_BYTES = { server: 2, client: 6 } as const
 
 const { Receiver, PerMessageDeflate, extension } = ws as unknown as WsInternals
 
-/** Reads the messages that one side sends over a WebSocket (RFC 6455) from the bytes that pass. */
+/** Reads the messages of one side of a WebSocket (RFC 6455) from the bytes that pass. */
 export class SocketMessages {
-  /** Bytes could not be read, or there was no memory for them: no later message is read. */
+  /** Bytes could not be read, or memory was full: no later message is read. */
   unreadable = false
-  /** The code with which the side closed (RFC 6455 section 7.4); null = it has not closed. */
+  /** The code with which the side closed (RFC 6455 section 7.4); null = still open. */
   closeCode: number | null = null
   readonly #receiver: Writable
   readonly #inflate: Inflate | null
@@ -45,14 +44,11 @@ export class SocketMessages {
   #pending = 0
 
   /**
-   * @param by the side that sends the messages
-   * @param extensions what the handshake agreed on; null = nothing
+   * @param extensions that the handshake agreed on; null = none
    * @param room memory for incomplete messages
-   * @param onMessage called with each message, and with the last before the promise of `end` resolves
+   * @param onMessage called with each message; with the last one before the promise of `end` resolves
    */
-  constructor(
-    by: 'server' | 'client', extensions: string | null, room: ReserveMemory, onMessage: (message: Buffer) => void,
-  ) {
+  constructor(by: 'server' | 'client', extensions: string | null, room: ReserveMemory, onMessage: (message: Buffer) => void) {
     const isServer = by === 'client'
     this.#isMasked = isServer
     this.#memory = new MemoryReservation(room)
@@ -81,7 +77,7 @@ export class SocketMessages {
   push(chunk: Buffer): void {
     if (this.unreadable || this.closeCode !== null) return
     const { length } = chunk
-    // The bytes that wait for decompression are in memory too.
+    // Bytes that wait for decompression are in memory too.
     const kept = Math.max(0, this.#pending) + this.#receiver.writableLength + length
     if (!this.#memory.resize(kept)) this.#fail()
     else this.#receiver.write(this.#writableCopy(chunk), () => (this.#pending += length))
@@ -92,7 +88,7 @@ export class SocketMessages {
     return this.#isMasked ? Buffer.from(chunk) : chunk
   }
 
-  /** Ends the input. Resolves once everything that arrived is read. */
+  /** Ends the input. Resolves when everything that arrived is read. */
   end(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     if (this.#receiver.destroyed) resolve()
@@ -110,7 +106,6 @@ export class SocketMessages {
     this.#memory.resize(0)
   }
 
-  /** Decompresses messages, if both sides agreed on compression. */
   #createInflate(extensions: string | null, isServer: boolean): Inflate | null {
     if (!extensions) return null
     try {

@@ -1,10 +1,8 @@
-import { MemoryReservation } from '../../base/memory-reservation.ts'
-import type { ReserveMemory } from '../../base/memory-reservation.ts'
+import { MemoryReservation, type ReserveMemory } from '../../base/memory-reservation.ts'
 import { GrowingBytes } from './growing-bytes.ts'
-import { StreamEvent } from './stream-event.ts'
-import type { EventReader, EventSink } from './stream-event.ts'
+import { StreamEvent, type EventReader, type EventSink } from './stream-event.ts'
 
-/** The line ends that are missing behind the last event of a stream: without its blank line clients drop the event. */
+/** The missing line ends of a stream's last event: without a blank line clients drop the event. */
 export function missingLineEnds(event: Buffer): Buffer {
   const lineEnd = event.includes('\r\n') ? '\r\n' : event.includes('\r') ? '\r' : '\n'
   const ends = lineEnd + lineEnd
@@ -14,13 +12,15 @@ export function missingLineEnds(event: Buffer): Buffer {
   return Buffer.from(ends.slice(has))
 }
 
-/** How much a reader keeps of an incomplete event. */
+/** Limits of an incomplete event. */
 export interface ReaderLimits {
+  /** Bytes. */
   readonly maxEvent?: number | undefined
+  /** Absent: memory is unlimited. */
   readonly reserveMemory?: ReserveMemory | undefined
 }
 
-/** Default for the bytes of the longest event that a reader keeps. */
+/** Default maximum bytes of an event that a reader keeps. */
 export const MAX_EVENT = 16 * 1024 * 1024
 
 const LF = 0x0a
@@ -34,14 +34,9 @@ const LINE_FEED = Buffer.from('\n')
 const NO_BYTES = Buffer.alloc(0)
 
 /**
- * Reads Server-Sent Events from a stream that arrives in chunks, cut anywhere (HTML standard, "Interpreting an event
- * stream"): lines end in LF, CRLF or CR, a blank line ends an event, and LF joins several data lines. Blocks without
- * a data line are not events. Unlike a browser it also reports an event that the end of the stream cuts off, and
- * marks it.
- *
- * An event inside one chunk is reported in place, without a copy or a string. Of an event that spans chunks, the
- * reader keeps the bytes so far, up to the limit and as far as there is memory. It reports a longer event as
- * `oversize`, whatever it holds.
+ * Reads Server-Sent Events from chunks, cut anywhere (HTML standard, "Interpreting an event stream").
+ * Blocks without a data line are not events. An event that the end of the stream cuts off is reported and marked.
+ * An event inside one chunk is reported in place. Of other events the bytes so far are kept, within the limits; longer ones are `oversize`.
  */
 export class SseReader implements EventReader {
   readonly #sink: EventSink
@@ -49,19 +44,19 @@ export class SseReader implements EventReader {
   readonly #memory: MemoryReservation
   readonly #event = new StreamEvent()
 
-  // All offsets kept between chunks are absolute.
+  // Offsets kept between chunks are absolute.
   /** Offset of the next chunk's first byte. */
   #offset = 0
   #blockStart = 0
   #lineStart = 0
-  /** Number of bytes of a byte order mark at the beginning of the stream so far; -1 = the beginning has been read. */
+  /** Bytes so far of a byte order mark at the beginning of the stream; -1 = the beginning has been read. */
   #markBytes = 0
-  /** The last byte was a CR: an LF that follows belongs to it. */
+  /** The last byte was a CR; an LF that follows belongs to the same line end. */
   #afterCR = false
-  /** The block has ended with that CR; an LF may follow and belongs to the block. */
+  /** The block has ended with that CR; an LF that follows belongs to the block. */
   #ended = false
 
-  /** The bytes of the incomplete block from blockStart, if it began in an earlier chunk. */
+  /** The incomplete block from blockStart, if it began in an earlier chunk. */
   readonly #buffered = new GrowingBytes()
   #isBuffering = false
   #oversize = false
@@ -70,13 +65,10 @@ export class SseReader implements EventReader {
   #dataEnd = 0
   #nameStart = 0
   #nameEnd = 0
-  /** The data if it has more than one line. */
+  /** The data, if it has more than one line. */
   readonly #joined = new GrowingBytes()
 
-  /**
-   * @param sink called synchronously in push and end
-   * @param options maxEvent: bytes of the longest event that is kept; reserveMemory: absent = memory is unlimited.
-   */
+  /** @param sink called synchronously in push and end */
   constructor(sink: EventSink, options: ReaderLimits = {}) {
     this.#sink = sink
     this.#maxEvent = options.maxEvent ?? MAX_EVENT
@@ -103,7 +95,7 @@ export class SseReader implements EventReader {
     this.#offset = base + length
     let at = this.#afterCR ? this.#resume(chunk, base) : 0
 
-    // The next line ends; `length` = this chunk has no more.
+    // The next line ends; `length` = none in this chunk.
     let lf = -1
     let cr = -1
     while (at < length) {
@@ -159,14 +151,13 @@ export class SseReader implements EventReader {
   }
 
   end(): void {
-    // The last event waited for an LF behind its CR.
     if (this.#ended) this.#endBlock(this.#buffered.bytes, this.#blockStart, this.#offset, true)
     if (this.#blockStart === this.#offset) return
     if (this.#lineStart < this.#offset) this.#readLine(this.#buffered.bytes, this.#blockStart, this.#offset)
     this.#endBlock(this.#buffered.bytes, this.#blockStart, this.#offset, false)
   }
 
-  /** Continues after a CR at the end of the chunk before. Returns where in this chunk. */
+  /** Continues after a CR at the end of the previous chunk. Returns where in this chunk. */
   #resume(chunk: Buffer, base: number): number {
     this.#afterCR = false
     const at = chunk[0] === LF ? 1 : 0
@@ -183,7 +174,6 @@ export class SseReader implements EventReader {
     else this.#buffered.append(chunk, from, to)
   }
 
-  /** Drops what is kept of the incomplete event. */
   #drop(): void {
     this.#oversize = true
     this.#forget()
@@ -215,7 +205,6 @@ export class SseReader implements EventReader {
     }
   }
 
-  /** Joins another line of data to those before. */
   #join(buf: Buffer, base: number, from: number, to: number): void {
     if (this.#dataLines === 2) this.#joined.append(buf, this.#dataStart - base, this.#dataEnd - base)
     this.#joined.append(LINE_FEED, 0, 1)

@@ -1,24 +1,16 @@
 import { parseBounded } from '../../base/json-size.ts'
 
 const NO_BYTES = Buffer.alloc(0)
-/** The value was not parsed yet. */
 const NOT_PARSED = Symbol('not parsed')
 
-/** The content of an event, apart from the position of its bytes. */
 export interface EventContent {
-  /** The data as text, without white space around it. */
+  /** Trimmed. */
   readonly text: string
-  /** The data as JSON; undefined = it is not JSON, or too large to parse. */
+  /** The data as JSON; undefined = not JSON, or too large to parse. */
   readonly value: unknown
 }
 
-/**
- * One unit of a streamed response. A reader reuses one object for all events: it is valid only during the callback.
- * `start` and `end` are offsets in the whole stream. The bytes between them are the event with everything that
- * belongs to it, so that a later stage can remove it.
- *
- * The data is decoded and parsed when a stage first asks for it, and at most once.
- */
+/** One unit of a streamed response, with its offsets in the whole stream. A reader reuses one object, valid only in the callback. */
 export class StreamEvent implements EventContent {
   /** The data is buf[dataStart, dataEnd). */
   buf: Buffer = NO_BYTES
@@ -29,9 +21,9 @@ export class StreamEvent implements EventContent {
   nameEnd = 0
   start = 0
   end = 0
-  /** False if the stream ended before the event did. */
+  /** false = the stream ended before the event. */
   terminated = true
-  /** The event is longer than the reader keeps: its data is skipped, and empty here. */
+  /** The event is longer than the reader keeps: its data is empty here. */
   oversize = false
   #text: string | null = null
   #value: unknown = NOT_PARSED
@@ -53,7 +45,6 @@ export class StreamEvent implements EventContent {
     return this.#value
   }
 
-  /** Releases the bytes, the text and the value. */
   clear(): void {
     this.buf = NO_BYTES
     this.#text = null
@@ -61,26 +52,25 @@ export class StreamEvent implements EventContent {
   }
 }
 
-/** Takes the events of a stream one after the other. Must not throw, nor call the reader. */
+/** Takes the events of a stream in order. Must not throw, nor call the reader. */
 export interface EventSink {
   event(event: StreamEvent): void
 }
 
-/** Splits the bytes of a stream into events. */
 export interface EventReader {
-  /** Reads the next chunk, which may be reused afterwards. */
+  /** The chunk may be reused afterwards. */
   push(chunk: Buffer): void
   /** Ends the stream, and reports an event that the end cuts off. Call it once. */
   end(): void
-  /** How many bytes were read. */
+  /** Bytes read so far. */
   readonly offset: number
-  /** Offset of the event that has begun and not ended: all events before it are complete. */
+  /** Offset of the event that has begun and not ended. */
   readonly blockStart: number
   /** The bytes so far end with a whole event, and another can follow. */
   readonly atBoundary: boolean
 }
 
-/** Reports each chunk as an event, for responses whose format is unknown or not read. */
+/** Reports each chunk as an event, for responses in an unknown format. */
 export class ChunkReader implements EventReader {
   offset = 0
   readonly atBoundary = false
@@ -110,19 +100,10 @@ export class ChunkReader implements EventReader {
   }
 }
 
-/** What an event is, in any protocol. */
-export type EventKind =
-  /** It is empty, and keeps the connection alive. */
-  | 'ping'
-  /** It reports an error. */
-  | 'error'
-  /** The end marker of the chat protocol. */
-  | 'done'
-  /** A part of an event, or not JSON. */
-  | 'malformed'
-  | 'data'
+/** `ping` only keeps the connection alive, `done` ends the chat protocol, `malformed` is a part of an event or not JSON. */
+export type EventKind = 'ping' | 'error' | 'done' | 'malformed' | 'data'
 
-/** Bytes of the longest event that is parsed: no error is larger. */
+/** Maximum bytes of a parsed event: no error is larger. */
 const MAX_PARSED_EVENT = 16 * 1024 * 1024
 
 /** Reads enough of an event to tell its kind. @param isWhole at most its final blank line is missing */
@@ -143,14 +124,14 @@ export function kindOf(event: StreamEvent, isWhole = event.terminated): EventKin
 const ERROR = Buffer.from('error')
 const CLOSING_BRACE = 0x7d
 
-/** Does the event look like data? true = it is data; false = only `kindOf`, which parses, can tell. */
+/** true = the event is data; false = only `kindOf`, which parses, can tell. */
 export function looksLikeData({ buf, dataStart, dataEnd, nameStart, nameEnd }: StreamEvent): boolean {
   if (buf[dataEnd - 1] !== CLOSING_BRACE) return false
   const inData = buf.subarray(dataStart, dataEnd).indexOf(ERROR) !== -1
   return !inData && buf.subarray(nameStart, nameEnd).indexOf(ERROR) === -1
 }
 
-/** The value of a JSON text; undefined = it is not JSON, or too large for `parseBounded`. */
+/** undefined = not JSON, or too large for `parseBounded`. */
 export function parseJsonText(text: string): unknown {
   try {
     return parseBounded(text)

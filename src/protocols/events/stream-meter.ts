@@ -1,65 +1,51 @@
 import type { ReserveMemory } from '../../base/memory-reservation.ts'
 import { ownCopy } from '../../base/own-copy.ts'
 import { JsonCursor, bytesEqual, parseJsonRange } from '../json/cursor.ts'
-import { GeneratedText } from './generated-text.ts'
-import type { TextSample, TextKind } from './generated-text.ts'
+import { GeneratedText, type TextSample, type TextKind } from './generated-text.ts'
 import { GrowingBytes } from './growing-bytes.ts'
-import { MAX_PLACES, RepeatedEvent } from './repeated-event.ts'
-import type { Place, TextLane } from './repeated-event.ts'
+import { MAX_PLACES, RepeatedEvent, type Place, type TextLane } from './repeated-event.ts'
 import type { ReportedUsage } from '../usage/reported-usage.ts'
 import { tierIn, normaliseTier } from '../usage/service-tier.ts'
 import type { EventReader, EventSink, StreamEvent } from './stream-event.ts'
 
-/**
- * Measures a streamed response. If only the text of an event differs from the event before, the meter compares the
- * rest and copies the text; it parses any other event once. It parses usage figures when they are asked for.
- */
+/** Measures a streamed response. An event that differs from the previous one only in text is not parsed; usage is parsed on demand. */
 export interface StreamMeter {
-  /**
-   * Creates the reader that splits a decompressed stream into the events of the meter's protocol.
-   *
-   * @param sink the meter itself, or what passes each event on to it
-   */
+  /** Creates the reader of a decompressed stream. @param sink the meter itself, or a sink that passes each event on to it */
   createReader(sink: EventSink): EventReader
-  /** Reads the next event. */
   event(event: StreamEvent): void
-  /** Did the protocol's own end arrive? null = the protocol has none, and HTTP's end is the end. */
+  /** The protocol's own end arrived; null = the protocol has none, and HTTP's end is the end. */
   readonly terminated: boolean | null
-  /** What the client still needs if the stream ends now: the response is complete. null = more is missing. */
+  /** The bytes that the client still needs if the stream ends now and the response is complete; null = more is missing. */
   readonly missingEnd: Buffer | null
-  /** The protocol's own error arrived in the stream. */
   readonly sawError: boolean
-  /** The data of the event with the error; null = there was none, or it was too long. */
+  /** Data of the event with the error; null = none, or it was too long. */
   readonly errorEvent: string | null
-  /** Generated output arrived: text, a tool call, audio, an image. */
+  /** Text, a tool call, audio or an image arrived. */
   readonly sawContent: boolean
-  /** No output has arrived since the output was last reported. */
+  /** No output has arrived since the upstream last reported the output. */
   readonly isOutputReported: boolean
-  /** Some output since then is not text, such as an image: only a report can tell its tokens. */
+  /** Some output since that report is not text: only the upstream can tell its tokens. */
   readonly uncountable: boolean
-  /** What the upstream has reported so far; null = nothing. */
+  /** Usage reported so far; null = none. */
   reading(): ReportedUsage | null
-  /** The tier in which the upstream says it serves the response, in lower case: `flex`; null = it has not said. */
+  /** The tier in which the upstream says it serves the response, in lower case: `flex`; null = not said. */
   readonly serviceTier: string | null
-  /** How much text was generated so far: bytes on the wire, by kind. */
+  /** Bytes of generated text so far, as sent. */
   readonly generatedBytes: Readonly<Record<TextKind, number>>
   /** The text generated so far, for counting. */
   partial(): TextSample
 }
 
 export interface MeterLimits {
-  /** Bytes of generated text kept for counting. */
   readonly textLimit: number
-  /** Bytes of the longest event that is read. */
   readonly maxEvent: number
-  /** Memory for incomplete events. */
   readonly reserveMemory: ReserveMemory | undefined
 }
 
 // A usage object is a few hundred bytes; one of this size is an error of the upstream.
 const MAX_USAGE_BYTES = 64 * 1024
 const MAX_ERROR_BYTES = 64 * 1024
-// The longest name of a tier that is kept: real names are a word or two.
+// A tier's name is a word or two.
 const MAX_TIER_BYTES = 64
 const INVALID_USAGE = Buffer.from('"nonsense"')
 const NO_TIER = Buffer.alloc(0)
@@ -67,10 +53,10 @@ const LOWER_N = 0x6e
 const QUOTE = 0x22
 const NINE = 0x39
 const NUMBERS = /\d+/g
-/** How many events in a row are remembered without a repetition. Each repetition starts the count again. */
+/** Events in a row that are remembered without a repetition. A repetition starts the count again. */
 const MAX_ATTEMPTS = 8
 
-/** What the meters of all known protocols share: the text, the figures, and how to read them. */
+/** Base of the meters of all known protocols. */
 export abstract class ProtocolMeter implements StreamMeter {
   sawError = false
   errorEvent: string | null = null
@@ -78,14 +64,11 @@ export abstract class ProtocolMeter implements StreamMeter {
   uncountable = false
   abstract readonly terminated: boolean | null
   protected readonly cursor = new JsonCursor()
-  /**
-   * The meter recognises repeated events and does not parse them again. Only for meters that count nothing but text
-   * and usage.
-   */
+  /** The meter recognises repeated events. Only for meters that count nothing but text and usage. */
   protected readonly remembersEvents: boolean = true
   /** The last event; null = none is remembered. */
   #repeated: RepeatedEvent | null = null
-  /** Places that may differ in the event that is parsed; null = the event will not be remembered. */
+  /** Places that may differ in the event being parsed; null = the event will not be remembered. */
   #places: Place[] | null = null
   #dataStart = 0
   #attempts = MAX_ATTEMPTS
@@ -125,11 +108,7 @@ export abstract class ProtocolMeter implements StreamMeter {
     return this.#text.generated()
   }
 
-  /**
-   * Takes the event if it repeats the last one: then only its text and usage have an effect.
-   *
-   * @returns false = parse the event, and then call `remember`
-   */
+  /** Takes the event if it repeats the last one. false = parse it, and then call `remember`. */
   protected repeats(event: StreamEvent): boolean {
     const repeated = this.#repeated
     const { buf, dataStart } = event
@@ -156,7 +135,6 @@ export abstract class ProtocolMeter implements StreamMeter {
     return true
   }
 
-  /** Remembers the event that was parsed. */
   protected remember(event: StreamEvent): void {
     const places = this.#places
     const before = this.#repeated
@@ -187,16 +165,14 @@ export abstract class ProtocolMeter implements StreamMeter {
     else places.push({ start: start - this.#dataStart, end: end - this.#dataStart, holds, lane })
   }
 
-  /** Reads generated text: the value at the cursor if it is a JSON string. */
+  /** Reads generated text, if the value at the cursor is a string. */
   protected text(kind: TextKind, index: number, buf: Buffer): void {
     const { cursor } = this
     if (cursor.string()) this.textAt(kind, index, true, buf, cursor.valueStart, cursor.valueEnd)
     else cursor.skip()
   }
 
-  protected textAt(
-    kind: TextKind, index: number, escaped: boolean, buf: Buffer, start: number, end: number,
-  ): void {
+  protected textAt(kind: TextKind, index: number, escaped: boolean, buf: Buffer, start: number, end: number): void {
     if (end <= start) return
     if (!escaped) this.#places = null
     else if (this.#places !== null) this.#mayDiffer(this.#places, start, end, 'string', { kind, index })
@@ -205,7 +181,7 @@ export abstract class ProtocolMeter implements StreamMeter {
     this.#text.append(kind, index, escaped, buf, start, end)
   }
 
-  /** Notes output that is not text, or could not be read. */
+  /** Notes output that is not text, or is unreadable. */
   protected noteUncountable(): void {
     this.sawContent = true
     this.uncountable = true
@@ -244,35 +220,35 @@ export abstract class ProtocolMeter implements StreamMeter {
     this.#tier = ownCopy(buf.subarray(cursor.valueStart + 1, cursor.valueEnd - 1))
   }
 
-  /** The last value that was skipped, as a usage object; NaN if it is too large. */
+  /** The last skipped value, as a usage object; NaN if it is too large. */
   protected parsedUsage(): unknown {
     return this.cursor.valueEnd - this.cursor.valueStart <= MAX_USAGE_BYTES ? this.cursor.parsed() : NaN
   }
 
-  /** The reported output includes everything generated so far. Call it when the whole event is read. */
+  /** The reported output includes everything generated so far. Call it after the whole event is read. */
   protected markOutputReported(): void {
     this.#reports = true
     this.#reportedUpTo = this.#totalBytes
     this.uncountable = false
   }
 
-  /** The last usage that was kept, parsed; undefined = none. */
+  /** undefined = none was kept. */
   protected lastUsage(): unknown {
     return this.#usage.length === 0 ? undefined : parseJsonRange(this.#usage.bytes, 0, this.#usage.length)
   }
 
-  /** Keeps the data of an error. Call it with each event that was read. */
+  /** Keeps the data of the first error. Call it with each event that was read. */
   protected keepError({ buf, dataStart, dataEnd }: StreamEvent): void {
     if (!this.sawError || this.errorEvent !== null || dataEnd - dataStart > MAX_ERROR_BYTES) return
     this.errorEvent = buf.toString('utf8', dataStart, dataEnd)
   }
 
-  /** Notes an error if the value at the cursor is one: anything but null. */
+  /** Notes an error if the value at the cursor is not null. */
   protected errorMember(buf: Buffer): void {
     if (this.cursor.skip() && buf[this.cursor.valueStart] !== LOWER_N) this.sawError = true
   }
 
-  /** Reads the next value as a small count, such as a choice's index; 0 = it is not one. */
+  /** Reads the value at the cursor as a small count, such as a choice's index; 0 = not a count. */
   protected index(buf: Buffer): number {
     const { cursor } = this
     if (!cursor.skip()) return 0

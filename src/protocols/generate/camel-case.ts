@@ -1,17 +1,13 @@
-import { asObject } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { asObject, type JsonObject } from '../neutral/json.ts'
 
-/** Members with the client's own content: the names in it are not fields. */
+/** Members with the client's own content, whose names are not fields. */
 const OPEN = new Set([
   'args', 'response', 'parameters', 'parametersJsonSchema', 'responseSchema', 'responseJsonSchema', 'schema', 'labels', 'partMetadata',
 ])
 
-/**
- * Returns the body with its member names in camel case. Google's APIs also accept `system_instruction` for
- * `systemInstruction` (protobuf's JSON format).
- */
+/** Writes member names in camel case: Google's APIs also accept `system_instruction` (protobuf's JSON format). */
 export function camelCase(body: JsonObject): JsonObject {
-  // Most clients write camel case already, and a body can have very many members.
+  // Most bodies are in camel case already, and a body may have very many members.
   return hasUnderscores(body) ? rewritten(body) : body
 }
 

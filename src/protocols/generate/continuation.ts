@@ -4,12 +4,10 @@ import { objectIn, objectsIn, hasValue, addPriorUsage } from '../events/resumabl
 import type { PriorUsage, StreamProtocol, EventTranslation, Json } from '../events/resumable-stream.ts'
 import type { Edit } from '../json/splice.ts'
 
-/** The text that one chunk adds. */
 export function generateText(chunk: Json): string {
   return partsOf(chunk).map(({ text }) => (typeof text === 'string' ? text : '')).join('')
 }
 
-/** Does the request ask for more than one candidate? */
 export function asksForSeveralCandidates(request: Json): boolean {
   return Number(configValue(request, 'candidateCount', 'candidate_count') ?? 1) > 1
 }
@@ -19,11 +17,8 @@ export function generateObstacle(request: Json): string | null {
   const wish = (name: string, old: string) => configValue(request, name, old)
   const type = wish('responseMimeType', 'response_mime_type')
   const isPlain = type === undefined || type === 'text/plain'
-  const hasSchema = hasValue(wish('responseSchema', 'response_schema'))
-    || hasValue(wish('responseJsonSchema', 'response_json_schema'))
-  if (!isPlain || hasSchema) {
-    return 'structured output was asked for'
-  }
+  const hasSchema = hasValue(wish('responseSchema', 'response_schema')) || hasValue(wish('responseJsonSchema', 'response_json_schema'))
+  if (!isPlain || hasSchema) return 'structured output was asked for'
   if (asksForSeveralCandidates(request)) return 'several answers were asked for'
   if (hasValue(wish('responseLogprobs', 'response_logprobs'))) return 'log probabilities were asked for'
   const modalities = wish('responseModalities', 'response_modalities')
@@ -38,7 +33,6 @@ function configValue(request: Json, name: string, old: string): unknown {
   return config[name] ?? config[old]
 }
 
-/** The generate protocol: chunks of candidates, a finishReason, and no end marker. */
 export class GenerateStreamProtocol implements StreamProtocol {
   readonly endMarker = ''
   readonly underWay = null
@@ -50,10 +44,7 @@ export class GenerateStreamProtocol implements StreamProtocol {
   read(chunk: Json): string | null {
     if (!this.#started) {
       const { responseId, modelVersion } = chunk
-      this.#identity = {
-        ...responseId !== undefined && { responseId },
-        ...modelVersion !== undefined && { modelVersion },
-      }
+      this.#identity = { ...responseId !== undefined && { responseId }, ...modelVersion !== undefined && { modelVersion } }
       this.#started = true
     }
     const candidates = objectsIn(chunk, 'candidates')
@@ -100,18 +91,15 @@ export class GenerateStreamProtocol implements StreamProtocol {
   }
 }
 
-/** proto3 JSON omits zeros, so the second response's counts may be absent. */
+/** Counts of the second response may be absent: proto3 JSON omits zeros. */
 function totalUsage(metadata: Json, { inputTokens, cachedInputTokens, outputTokens }: PriorUsage): Json {
-  return addPriorUsage(metadata, {
-    promptTokenCount: inputTokens,
-    totalTokenCount: (inputTokens ?? 0) + (outputTokens ?? 0),
-  }, {
+  return addPriorUsage(metadata, { promptTokenCount: inputTokens, totalTokenCount: (inputTokens ?? 0) + (outputTokens ?? 0) }, {
     ...outputTokens && { candidatesTokenCount: outputTokens },
     ...cachedInputTokens && { cachedContentTokenCount: cachedInputTokens },
   })
 }
 
-/** Applies `text` to a text part. Thoughts stay as they are: they are not continued. */
+/** Applies `text` to a text part; thoughts stay, because they are not continued. */
 function withText(part: Json, text: (part: string) => string): Json {
   const isText = typeof part['text'] === 'string' && part['thought'] !== true
   return isText ? { ...part, text: text(part['text'] as string) } : part

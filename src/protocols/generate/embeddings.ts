@@ -1,7 +1,6 @@
 import type { BodyObject } from '../neutral/dialects/body-object.ts'
 import type { EmbeddingsFormat, EmbeddingsRequest, EmbeddingsResponse, EmbeddingsTranslation } from '../neutral/embeddings.ts'
-import { asList, asNumber, asObject } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { asList, asNumber, asObject, type JsonObject } from '../neutral/json.ts'
 import type { TranslationReport } from '../neutral/report.ts'
 import { camelCase } from './camel-case.ts'
 import { ProtobufObject } from './protobuf-object.ts'
@@ -17,12 +16,8 @@ const GENERATE_EMBEDDING_FIELDS: EmbeddingsTranslation['fields'] = {
 }
 
 export const GENERATE_EMBEDDINGS: EmbeddingsTranslation = {
-  endpoints: ['generate.embed', 'generate.batch_embed'],
-  fields: GENERATE_EMBEDDING_FIELDS,
-  readRequest,
-  writeRequest,
-  readResponse,
-  writeResponse,
+  endpoints: ['generate.embed', 'generate.batch_embed'], fields: GENERATE_EMBEDDING_FIELDS,
+  readRequest, writeRequest, readResponse, writeResponse,
 }
 
 function readRequest(given: JsonObject, report: TranslationReport): EmbeddingsRequest {

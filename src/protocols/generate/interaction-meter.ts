@@ -1,7 +1,6 @@
 import { bytesEqual } from '../json/cursor.ts'
 import type { TextKind } from '../events/generated-text.ts'
-import { readUsage } from '../usage/reported-usage.ts'
-import type { ReportedUsage } from '../usage/reported-usage.ts'
+import { readUsage, type ReportedUsage } from '../usage/reported-usage.ts'
 import type { StreamEvent } from '../events/stream-event.ts'
 import { EventMeter } from '../events/event-meter.ts'
 import { INTERACTION_USAGE } from './usage.ts'
@@ -13,33 +12,30 @@ const STEP = Buffer.from('step')
 const INTERACTION = Buffer.from('interaction')
 const METADATA = Buffer.from('metadata')
 const ERROR = Buffer.from('error')
-
 const TEXT = Buffer.from('text')
 const CONTENT = Buffer.from('content')
 const SUMMARY = Buffer.from('summary')
 const ARGUMENTS = Buffer.from('arguments')
 const NAME = Buffer.from('name')
 const DATA = Buffer.from('data')
-
 const USAGE = Buffer.from('usage')
 const TOTAL_USAGE = Buffer.from('total_usage')
 const SERVICE_TIER = Buffer.from('service_tier')
 const STATUS = Buffer.from('status')
 const FAILED = Buffer.from('failed')
 
-/** `interaction.complete` is the older name, from before Google introduced steps. */
+/** `interaction.complete` is the older name. */
 const END_TYPES = [Buffer.from('interaction.completed'), Buffer.from('interaction.complete')]
 
 /**
- * Streams of Gemini's interactions: steps, each with a start and deltas, then the interaction with its usage. A
- * following `[DONE]` adds nothing.
- *
- * Source: Gemini's API reference, "InteractionSSEEvent".
+ * Streams of Gemini's interactions: steps, each with a start and deltas, then the interaction with the usage, and `[DONE]`
+ * (Gemini's API reference, "InteractionSSEEvent").
  */
 export class InteractionMeter extends EventMeter {
-  // State of the event that is being read.
+  // State of the current event.
   #index = 0
-  #part: { readonly start: number; readonly end: number } | null = null
+  #partStart = 0
+  #partEnd = 0
   #sawUsage = false
 
   reading(): ReportedUsage | null {
@@ -49,16 +45,16 @@ export class InteractionMeter extends EventMeter {
   protected read(event: StreamEvent): void {
     const { buf } = event
     this.terminated ??= false
-    this.#index = 0
-    this.#part = null
+    this.#index = this.#partStart = this.#partEnd = 0
     this.#sawUsage = false
     if (!this.walk(event)) return
-    if (this.#part !== null) this.#generated(buf, this.#part)
+    this.cursor.reset(buf, this.#partStart, this.#partEnd)
+    if (this.cursor.beginObject()) this.#texts('content', buf)
     if (this.isOneOf(buf, END_TYPES)) this.terminated = true
     if (this.#sawUsage) this.markOutputReported()
   }
 
-  /** The last event of a stream may repeat all images, so an oversize event may be the last one. */
+  /** The last event may repeat all images, so an oversize event may be the last event. */
   protected override onOversizeEvent(): void {
     this.terminated = null
   }
@@ -68,18 +64,16 @@ export class InteractionMeter extends EventMeter {
     if (cursor.keyIs(EVENT_TYPE) && cursor.string()) {
       this.typeStart = cursor.valueStart
       this.typeEnd = cursor.valueEnd
-    } else if (cursor.keyIs(INDEX)) {
-      this.#index = this.index(buf)
-    } else if (cursor.keyIs(INTERACTION) && cursor.beginObject()) {
-      this.#interaction(buf)
-    } else if (cursor.keyIs(METADATA) && cursor.beginObject()) {
-      this.#metadata(buf)
-    } else if (cursor.keyIs(ERROR)) {
-      this.errorMember(buf)
-    } else {
+    } else if (cursor.keyIs(INDEX)) this.#index = this.index(buf)
+    else if (cursor.keyIs(INTERACTION) && cursor.beginObject()) this.#interaction(buf)
+    else if (cursor.keyIs(METADATA) && cursor.beginObject()) this.#metadata(buf)
+    else if (cursor.keyIs(ERROR)) this.errorMember(buf)
+    else {
       const isPart = cursor.keyIs(DELTA) || cursor.keyIs(STEP) || cursor.keyIs(CONTENT)
-      // The member `index` may follow, so the text is read after the walk.
-      if (cursor.skip() && isPart) this.#part = { start: cursor.valueStart, end: cursor.valueEnd }
+      // The text is read after the walk, because `index` may follow it.
+      if (!cursor.skip() || !isPart) return
+      this.#partStart = cursor.valueStart
+      this.#partEnd = cursor.valueEnd
     }
   }
 
@@ -88,7 +82,7 @@ export class InteractionMeter extends EventMeter {
     while (cursor.nextMember()) {
       if (cursor.keyIs(USAGE)) this.#usage(buf)
       else if (cursor.keyIs(SERVICE_TIER)) this.keepTier(buf)
-      else if (cursor.keyIs(STATUS) && cursor.string()) this.#status(buf)
+      else if (cursor.keyIs(STATUS) && cursor.string()) this.sawError ||= bytesEqual(buf, cursor.valueStart, cursor.valueEnd, FAILED)
       else cursor.skip()
     }
   }
@@ -106,18 +100,7 @@ export class InteractionMeter extends EventMeter {
     this.#sawUsage = true
   }
 
-  #status(buf: Buffer): void {
-    const { valueStart, valueEnd } = this.cursor
-    if (bytesEqual(buf, valueStart, valueEnd, FAILED)) this.sawError = true
-  }
-
-  #generated(buf: Buffer, { start, end }: { readonly start: number; readonly end: number }): void {
-    const { cursor } = this
-    cursor.reset(buf, start, end)
-    if (cursor.beginObject()) this.#texts('content', buf)
-  }
-
-  /** The members of a delta, of a step at its start, or of a value inside them. */
+  /** Reads the members of a delta, of a started step, or of a value inside one of them. */
   #texts(kind: TextKind, buf: Buffer): void {
     const { cursor } = this
     while (cursor.nextMember()) {
@@ -125,12 +108,11 @@ export class InteractionMeter extends EventMeter {
       else if (cursor.keyIs(ARGUMENTS)) this.#arguments(buf)
       else if (cursor.keyIs(SUMMARY) && cursor.beginArray()) this.#list('reasoning', buf)
       else if (cursor.keyIs(CONTENT) && cursor.beginArray()) this.#list(kind, buf)
-      // A thought's summary arrives in pieces, each with its own content.
+      // The summary of a thought arrives in pieces, each with a `content` object.
       else if (cursor.keyIs(CONTENT) && cursor.beginObject()) this.#texts('reasoning', buf)
       else {
-        // A name is the beginning of a tool call.
+        // A tool call has `name`, an image or audio has `data`.
         if (cursor.keyIs(NAME)) this.sawContent = true
-        // `data` is an image or audio.
         else if (cursor.keyIs(DATA)) this.noteUncountable()
         cursor.skip()
       }
@@ -145,7 +127,7 @@ export class InteractionMeter extends EventMeter {
     }
   }
 
-  /** Reads arguments: text in pieces, or an object, which is empty if pieces follow. */
+  /** Reads arguments: pieces of text, or an object, which is empty if pieces follow. */
   #arguments(buf: Buffer): void {
     const { cursor } = this
     if (!cursor.isObject()) return this.text('tool', this.#index, buf)

@@ -1,9 +1,7 @@
 import { JsonCursor, bytesEqual } from '../json/cursor.ts'
-import { readUsage } from '../usage/reported-usage.ts'
-import type { ReportedUsage } from '../usage/reported-usage.ts'
+import { readUsage, type ReportedUsage } from '../usage/reported-usage.ts'
 import type { EventSink, StreamEvent } from '../events/stream-event.ts'
-import { ProtocolMeter } from '../events/stream-meter.ts'
-import type { MeterLimits } from '../events/stream-meter.ts'
+import { ProtocolMeter, type MeterLimits } from '../events/stream-meter.ts'
 import { GenerateReader } from './stream-reader.ts'
 import { GENERATE_USAGE } from './usage.ts'
 
@@ -29,24 +27,24 @@ const NINE = 0x39
 const NO_FINISH = Buffer.from('FINISH_REASON_UNSPECIFIED')
 const NO_BLOCK = Buffer.from('BLOCK_REASON_UNSPECIFIED')
 const LOWER_T = 0x74
-// One bit per candidate in a number.
+/** Bits for candidates: further candidates share the last bit. */
 const MAX_CANDIDATES = 31
 
 /**
- * Streams of the generate protocol, as server-sent events or as one JSON array; the first byte shows which. There is
- * no end marker: the stream ends when each candidate has its finishReason or the prompt was blocked, and the array,
- * if it is one, is closed. A single object is not a stream: the HTTP message's end is its end.
+ * Streams of the generate protocol, as server-sent events or as one JSON array. There is no end marker: a stream is
+ * complete when each candidate has a `finishReason` or the prompt was blocked, and the array, if any, is closed. A single
+ * object is complete with the HTTP message.
  */
 export class GenerateMeter extends ProtocolMeter {
   readonly #limits: MeterLimits
   #reader: GenerateReader | null = null
-  /** Candidates by index, as bits. */
+  /** Candidates that have begun, and candidates with a finish reason: one bit for each. */
   #seen = 0
   #finished = 0
   #blocked = false
   /** Output other than a thought has arrived. */
   #sawOutput = false
-  /** The last event was too long to be read. */
+  /** The last event was too long to read. */
   #lastWasOversize = false
   /** Tool calls so far: each has its own text. */
   #calls = 0
@@ -61,7 +59,7 @@ export class GenerateMeter extends ProtocolMeter {
   get terminated(): boolean | null {
     if (this.#reader?.isSingleObject) return null
     const closed = this.#reader?.closed ?? true
-    // The unread event may have been the end.
+    // The event that was too long may have been the end.
     if (this.#lastWasOversize && closed) return null
     return closed && (this.#blocked || (this.#seen !== 0 && this.#seen === this.#finished))
   }
@@ -70,7 +68,7 @@ export class GenerateMeter extends ProtocolMeter {
     return this.#reader = new GenerateReader(sink, this.#limits)
   }
 
-  /** Absent candidates count as zero only at the end, and only if no output was seen. */
+  /** An absent candidate count is zero only at the end, and only without output. */
   reading(): ReportedUsage | null {
     return readUsage(GENERATE_USAGE, this.lastUsage(), this.terminated === true && !this.#sawOutput)
   }
@@ -105,7 +103,7 @@ export class GenerateMeter extends ProtocolMeter {
     this.remember(event)
   }
 
-  /** @returns true if it counts the candidates so far */
+  /** @returns true = the usage counts the candidates so far */
   #metadata(buf: Buffer): boolean {
     this.keepUsage(buf)
     const inner = this.#inner
@@ -141,11 +139,9 @@ export class GenerateMeter extends ProtocolMeter {
     let contentStart = 0
     let contentEnd = 0
     while (cursor.nextMember()) {
-      if (cursor.keyIs(INDEX)) {
-        index = this.index(buf)
-      } else if (cursor.keyIs(FINISH_REASON)) {
-        finished = this.#reason(buf, NO_FINISH)
-      } else {
+      if (cursor.keyIs(INDEX)) index = this.index(buf)
+      else if (cursor.keyIs(FINISH_REASON)) finished = this.#reason(buf, NO_FINISH)
+      else {
         const isContent = cursor.keyIs(CONTENT)
         if (!cursor.skip() || !isContent) continue
         contentStart = cursor.valueStart
@@ -174,7 +170,7 @@ export class GenerateMeter extends ProtocolMeter {
     }
   }
 
-  /** Reads a part. `thought` follows `text`, and says whether the text is a thought. */
+  /** Reads a part. The member `thought`, which may follow `text`, marks the text as a thought. */
   #part(index: number, buf: Buffer): void {
     const inner = this.#inner
     let thought = false
@@ -204,7 +200,7 @@ export class GenerateMeter extends ProtocolMeter {
     this.textAt(thought ? 'reasoning' : 'content', index, true, buf, textStart, textEnd)
   }
 
-  /** The value of one member, written by the model: the inside of a string, or JSON unchanged. */
+  /** Counts the value of a member as text of the model: the inside of a string, or JSON as it is. */
   #member(name: Buffer, buf: Buffer): void {
     const inner = this.#inner
     const call = this.#calls++
@@ -217,11 +213,11 @@ export class GenerateMeter extends ProtocolMeter {
     }
   }
 
-  /** Is the value a reason, other than the one for "unspecified"? */
+  /** Is the value a reason? @param none the reason that means "unspecified" */
   #reason(buf: Buffer, none: Buffer): boolean {
     const { cursor } = this
     if (!cursor.string()) {
-      // With `enum-encoding=int` it is a number, where 0 means unspecified.
+      // With `enum-encoding=int` the value is a number, and 0 means unspecified.
       return cursor.skip() && buf[cursor.valueStart]! > ZERO && buf[cursor.valueStart]! <= NINE
     }
     const { valueStart, valueEnd } = cursor

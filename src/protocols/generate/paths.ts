@@ -11,11 +11,8 @@ import { GENERATE_EMBEDDING_USAGE, GENERATE_USAGE, INTERACTION_USAGE } from './u
 const format = GENERATE_FORMAT
 
 const STREAMS: StreamSupport = {
-  createProtocol: () => new GenerateStreamProtocol(),
-  text: generateText,
-  obstacle: generateObstacle,
-  asksForSeveral: asksForSeveralCandidates,
-  endsWithEach: true,
+  createProtocol: () => new GenerateStreamProtocol(), text: generateText, obstacle: generateObstacle,
+  asksForSeveral: asksForSeveralCandidates, endsWithEach: true,
 }
 
 const OF_MODEL = { format, modelIn: 'path', modelRequired: true, respondsWithJson: true } as const satisfies EndpointOptions
@@ -24,52 +21,43 @@ const EMBEDDING = {
   ...OF_MODEL, metering: 'embedding', generatesTokens: false, usage: GENERATE_EMBEDDING_USAGE,
 } as const satisfies EndpointOptions
 
-/** Protocol buffers accept both spellings of a member. */
-const OUTPUT_BOUNDS = ['generationConfig', 'generation_config']
-  .flatMap(config => [`${config}.maxOutputTokens`, `${config}.max_output_tokens`])
+/** Google's APIs accept both spellings of a member. */
+const OUTPUT_BOUNDS = ['generationConfig', 'generation_config'].flatMap(name => [`${name}.maxOutputTokens`, `${name}.max_output_tokens`])
 const TEXT = {
   ...OF_MODEL, metering: 'text', prompt: PROMPT, outputBounds: OUTPUT_BOUNDS, boundsThinking: true, usage: GENERATE_USAGE,
   createMeter: limits => new GenerateMeter(limits), hasLargeEvents: true,
 } as const satisfies EndpointOptions
 
-/** The verbs of a model, which follow its name and a colon. */
+/** The verbs that follow the name of a model and a colon. */
 const VERBS: readonly (readonly [verb: string, endpoint: Endpoint])[] = [
-  ['generateContent', defineEndpoint({
-    ...TEXT, name: 'generate.content', responseMembers: ['candidates'],
-  })],
-  ['streamGenerateContent', defineEndpoint({
-    ...TEXT, name: 'generate.stream', streamsByPath: true, streams: STREAMS,
-  })],
+  ['generateContent', defineEndpoint({ ...TEXT, name: 'generate.content', responseMembers: ['candidates'] })],
+  ['streamGenerateContent', defineEndpoint({ ...TEXT, name: 'generate.stream', streamsByPath: true, streams: STREAMS })],
   ['countTokens', defineEndpoint({
     ...OF_MODEL, name: 'generate.count_tokens', generatesTokens: false,
     prompt: { members: [...PROMPT.members, 'generateContentRequest', 'generate_content_request'] },
     tokenCount: tokens => JSON.stringify({ totalTokens: tokens }),
   })],
   ['embedContent', defineEndpoint({ ...EMBEDDING, name: 'generate.embed', prompt: { members: ['content'] } })],
-  ['batchEmbedContents', defineEndpoint({
-    ...EMBEDDING, name: 'generate.batch_embed', prompt: { members: ['requests'] },
-  })],
+  ['batchEmbedContents', defineEndpoint({ ...EMBEDDING, name: 'generate.batch_embed', prompt: { members: ['requests'] } })],
 ]
 
-/** Verbs that are forwarded unchanged, as are unknown verbs under GOOGLE_PREFIX; the path contains the model. */
-const OTHER_VERBS = ['predict', 'predictLongRunning']
-const BATCH_VERBS = ['batchGenerateContent', 'asyncBatchEmbedContent']
+/** Verbs that are forwarded unchanged, as are unknown verbs under GOOGLE_PREFIX. */
+const OTHER_VERBS = ['predict', 'predictLongRunning', 'batchGenerateContent', 'asyncBatchEmbedContent']
 
 const OTHER_MODEL_ENDPOINT = otherEndpoint(format, { modelIn: 'path' })
 const BATCH_ENDPOINT: Endpoint = { ...OTHER_MODEL_ENDPOINT, isBatch: true }
 
-/** The endpoint of an unknown verb. @param verb lower-case */
+/** @param verb lower-case */
 function unknownVerbEndpoint(verb: string): Endpoint {
   return verb.includes('batch') ? BATCH_ENDPOINT : OTHER_MODEL_ENDPOINT
 }
 
-/** Polling a video or a batch costs nothing. */
+/** Polls a video or a batch, which costs nothing. */
 const OPERATION: Endpoint = { ...OTHER_MODEL_ENDPOINT, name: 'generate.operation', metering: null }
 
 const GENERATE_VERBS: ReadonlyMap<string, Endpoint> = new Map([
   ...VERBS.map(([verb, endpoint]) => [verb.toLowerCase(), endpoint] as const),
-  ...[...OTHER_VERBS, ...BATCH_VERBS].map(verb => verb.toLowerCase())
-    .map(verb => [verb, unknownVerbEndpoint(verb)] as const),
+  ...OTHER_VERBS.map(verb => verb.toLowerCase()).map(verb => [verb, unknownVerbEndpoint(verb)] as const),
 ])
 /** Vertex AI polls a video by a verb. */
 const PUBLISHER_VERBS = new Map([...GENERATE_VERBS, ['fetchpredictoperation', OPERATION]])
@@ -79,23 +67,13 @@ const MODEL_CARD = modelCardEndpoint(format, false)
 export const GENERATE_PATHS: readonly KnownPath[] = [
   ['/v1beta/models', modelListEndpoint(format, false)],
   ['/v1beta/interactions', defineEndpoint({
-    name: 'interactions',
-    format: INTERACTION_FORMAT,
-    modelAliases: ['agent'],
-    metering: 'text',
-    prompt: { members: ['system_instruction', 'input'] },
-    responseMembers: ['steps', 'outputs'],
-    supportsBackground: true,
-    outputBounds: ['generation_config.max_output_tokens'],
-    boundsThinking: true,
-    respondsWithJson: true,
-    usage: INTERACTION_USAGE,
-    createMeter: limits => new InteractionMeter(limits),
-    hasLargeEvents: true,
+    name: 'interactions', format: INTERACTION_FORMAT, modelAliases: ['agent'], metering: 'text',
+    prompt: { members: ['system_instruction', 'input'] }, responseMembers: ['steps', 'outputs'], supportsBackground: true,
+    outputBounds: ['generation_config.max_output_tokens'], boundsThinking: true, respondsWithJson: true,
+    usage: INTERACTION_USAGE, createMeter: limits => new InteractionMeter(limits), hasLargeEvents: true,
   })],
 ]
 
-/** The paths with a model. */
 export const GENERATE_MODEL_PATHS: readonly KnownPath[] = [
   ...VERBS.map(([verb, endpoint]) => [`/v1beta/models/{model}:${verb}`, endpoint] as const),
   ['/v1beta/models/{model}', MODEL_CARD],
@@ -109,17 +87,17 @@ export const GENERATE_FREE_WRITES = new RegExp([
   `^/${VERSION}/(?:${PROJECT_LOCATION}/)?(?:publishers/[^/]+/models|endpoints)/[^/:]+:fetchpredictoperation$`,
 ].join('|'))
 
-/** By the part of the path that follows a version. */
+/** The endpoints of GENERATE_PATHS by the path after the version. */
 const UNVERSIONED = new Map(GENERATE_PATHS.map(([path, endpoint]) => [path.slice('/v1beta/'.length), withoutPathModel(endpoint)]))
 
 const OTHER = withoutPathModel(otherEndpoint(format))
 const BATCH = withoutPathModel(otherEndpoint(format, { isBatch: true }))
-/** Gemini's interactions; at Vertex AI after a project. */
+/** At Vertex AI, a project comes before the interactions. */
 const INTERACTIONS_PATH = new RegExp(`^/${VERSION}(?:/${PROJECT_LOCATION})?/(?=interactions(?:[/;]|$))`)
-/** Vertex AI's batches: their requests are in a file. */
+/** Vertex AI's batches: a file contains the requests. */
 const BATCH_JOBS_PATH = new RegExp(`^/${VERSION}/${PROJECT_LOCATION}/batchpredictionjobs(?:[/;]|$)`)
 
-/** Uploads and downloads of Gemini's files: its client declares the pieces of any file as JSON. */
+/** Uploads and downloads of files as bytes: Gemini's client declares the pieces of any file as JSON. */
 const FILES = withoutPathModel(otherEndpoint(format, { body: 'bytes', modelIn: 'none' }))
 const FILES_PATH = new RegExp(`^/(?:up|down)load/${VERSION}/`)
 
@@ -139,7 +117,7 @@ export function classifyGenerate(path: string, plain: string): Classified | null
   return FILES_PATH.test(plain) ? FILES : null
 }
 
-/** Vertex AI's paths are Gemini's after a project and a publisher, or an endpoint. */
+/** Vertex AI's paths are those of Gemini after a project and a publisher, or after an endpoint. */
 function publisherPath(path: string, plain: string, [prefix, publisher]: RegExpExecArray): Classified | null {
   const modelStart = prefix.length
   const known = knownVerbPath(path, plain, modelStart, PUBLISHER_VERBS)
@@ -153,7 +131,6 @@ function publisherPath(path: string, plain: string, [prefix, publisher]: RegExpE
     : withPathModel(OPERATION, path, modelStart, path.length)
 }
 
-/** @param plain the path in lower case, with the same length */
 function modelPath(path: string, plain: string, prefix: string): Classified | null {
   const modelStart = plain.indexOf('/', prefix.length) + 1
   if (modelStart === 0) return null
@@ -162,19 +139,13 @@ function modelPath(path: string, plain: string, prefix: string): Classified | nu
   const known = knownVerbPath(path, plain, modelStart, GENERATE_VERBS)
   if (known) return known
   const colon = plain.lastIndexOf(':')
-  if (prefix !== '/v1/' && colon >= modelStart) {
-    return withPathModel(unknownVerbEndpoint(plain.slice(colon)), path, modelStart, colon)
-  }
-  if (prefix !== '/v1/' && colon === -1 && collection === 'models') {
-    return modelCardPath(path, `${prefix}models/`, MODEL_CARD)
-  }
+  if (prefix !== '/v1/' && colon >= modelStart) return withPathModel(unknownVerbEndpoint(plain.slice(colon)), path, modelStart, colon)
+  if (prefix !== '/v1/' && colon === -1 && collection === 'models') return modelCardPath(path, `${prefix}models/`, MODEL_CARD)
   return null
 }
 
-/** A known verb or an operation, after the model that begins at `modelStart`. */
-function knownVerbPath(
-  path: string, plain: string, modelStart: number, verbs: ReadonlyMap<string, Endpoint>,
-): Classified | null {
+/** Classifies a known verb, or an operation, after the model that begins at `modelStart`. */
+function knownVerbPath(path: string, plain: string, modelStart: number, verbs: ReadonlyMap<string, Endpoint>): Classified | null {
   const operation = plain.indexOf(OPERATIONS, modelStart)
   return operation > modelStart ? withPathModel(OPERATION, path, modelStart, operation) : verbPath(path, plain, modelStart, verbs)
 }

@@ -2,8 +2,8 @@ import { BodyObject } from '../neutral/dialects/body-object.ts'
 import type { JsonObject } from '../neutral/json.ts'
 
 /**
- * An object in a request as Google's parser reads it (https://protobuf.dev/programming-guides/json/): numbers and
- * booleans may be text, enum names are case-insensitive, and a single value counts as a list of one.
+ * Reads an object as Google's parser does (https://protobuf.dev/programming-guides/json/): numbers and booleans may be text,
+ * enum names are case-insensitive, and a single value counts as a list of one.
  */
 export class ProtobufObject extends BodyObject {
   protected override open(members: JsonObject, path: string): BodyObject {
@@ -19,7 +19,7 @@ export class ProtobufObject extends BodyObject {
   }
 
   protected override wordOf<T extends string>(value: unknown, words: readonly T[]): T | null {
-    // A number is the value's index in the enum, in the order of `words`.
+    // A number is the index in the enum, whose order `words` has.
     if (typeof value === 'number') return words[value] ?? null
     return typeof value === 'string' ? words.find(word => word.toLowerCase() === value.toLowerCase()) ?? null : null
   }

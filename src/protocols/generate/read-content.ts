@@ -14,7 +14,7 @@ interface OpenCall {
   hasResult: boolean
 }
 
-/** Calls in order. A call may be in several queues: one that has its result is skipped. */
+/** Calls in order. A call may be in several queues, so a queue skips calls that have a result. */
 class CallQueue {
   readonly #calls: OpenCall[] = []
   #next = 0
@@ -23,7 +23,7 @@ class CallQueue {
     this.#calls.push(call)
   }
 
-  /** Takes the first call without a result; undefined = none. */
+  /** Takes the first call without a result. */
   take(): OpenCall | undefined {
     while (this.#calls[this.#next]?.hasResult === true) this.#next++
     const call = this.#calls[this.#next]
@@ -32,10 +32,10 @@ class CallQueue {
   }
 }
 
-/** `function` is an older name for results, which a user sends. */
+/** `function` is the older role for results. */
 const ROLES = ['user', 'model', 'function'] as const
 
-/** Reads the contents of a conversation in order: results without an id are paired by name and order. */
+/** Reads the contents of a conversation in order: results without an id are paired with calls by name and order. */
 export class ContentReader {
   readonly #all = new CallQueue()
   readonly #byId = new Map<string, CallQueue>()
@@ -52,7 +52,7 @@ export class ContentReader {
       return [{ ...BASE, path: 'systemInstruction', type: 'text', text: body.text('systemInstruction') ?? '', opaque: null }]
     }
     const instruction = body.object('systemInstruction')
-    // Everything here is an instruction, whatever its role.
+    // All parts are instructions, whatever the role.
     instruction?.ignore('role')
     return (instruction?.objects('parts') ?? []).flatMap(part => this.#part(part, []))
   }
@@ -62,15 +62,15 @@ export class ContentReader {
     const thinking: CarriedThinking[] = []
     const read = content.objects('parts').flatMap(part => this.#part(part, thinking))
     if (role !== 'model') return { role: 'user', name: null, parts: read }
-    // A call carries the thinking before it, which comes before what follows from it.
+    // Thinking that the call's signature carries comes first: the other parts follow from it.
     return { role: 'assistant', name: null, parts: joinTexts([...thinking.flatMap(thinkingPart), ...read]) }
   }
 
-  /** @param thinking gets the thinking that the part's signature carries */
+  /** Reads a part, and adds the thinking that the signature carries to `thinking`. */
   #part(part: BodyObject, thinking: CarriedThinking[]): Part[] {
     const signature = part.text('thoughtSignature')
     const isThought = part.boolean('thought') === true
-    // The application's own data.
+    // Data of the application.
     part.ignore('partMetadata')
     const capsule = signature === null ? null : this.#capsules.open('opaque_value', signature, `${PATH}.thoughtSignature`)
     for (const carried of capsule?.thinking ?? []) thinking.push(carried)
@@ -81,7 +81,7 @@ export class ContentReader {
     if (result !== null) return [this.#result(result)]
     const text = part.text('text')
     if (text !== null) {
-      // Thoughts are for the client; their provider reads only the signature.
+      // A provider reads only the signature of a thought.
       if (isThought) return opaque === null ? [] : [{ ...BASE, type: 'thinking', text, opaque }]
       const content: Part[] = text === '' ? [] : [{ ...BASE, type: 'text', text, opaque: null }]
       return [...content, ...opaque === null ? [] : [{ ...BASE, type: 'redacted_thinking', opaque } as const]]
@@ -142,7 +142,7 @@ function thinkingPart({ text, opaque }: CarriedThinking): Part[] {
   return opaque === null ? [] : [{ ...BASE, type: 'redacted_thinking', opaque }]
 }
 
-/** The text of a text-only result, or its JSON. */
+/** A result as text: its only member, or its JSON. */
 function resultText(response: JsonObject): string {
   const members = Object.keys(response)
   const [only] = members
@@ -150,10 +150,9 @@ function resultText(response: JsonObject): string {
   return members.length === 1 && typeof value === 'string' ? value : JSON.stringify(members.length === 1 && value !== undefined ? value : response)
 }
 
-/** Files that were uploaded to Google, or are in its storage. */
+/** Files that were uploaded to Google, or are in Google's storage. */
 const GOOGLES_FILE = /^gs:|^https:\/\/generativelanguage\.googleapis\.com\/|^files\//
 
-/** null = the part contains no media. */
 function mediaPart(part: BodyObject): ImagePart | AudioPart | DocumentPart | null {
   const inline = part.object('inlineData')
   const file = part.object('fileData')

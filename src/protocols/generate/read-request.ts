@@ -9,33 +9,20 @@ import { readSchema } from './schema.ts'
 
 /** The fields of a request (https://ai.google.dev/api/generate-content). */
 export const GENERATE_FIELDS = {
-  model: 'model',
-  contents: 'messages',
-  systemInstruction: 'messages',
-  tools: 'tools',
+  model: 'model', contents: 'messages', systemInstruction: 'messages', tools: 'tools',
   'toolConfig.functionCallingConfig': 'toolChoice',
-  'toolConfig.retrievalConfig': 'dropped',
-  'toolConfig.includeServerSideToolInvocations': 'dropped',
-  'generationConfig.maxOutputTokens': 'maxOutputTokens',
-  'generationConfig.stopSequences': 'stopSequences',
-  'generationConfig.temperature': 'temperature',
-  'generationConfig.topP': 'topP',
-  'generationConfig.topK': 'topK',
-  'generationConfig.presencePenalty': 'presencePenalty',
-  'generationConfig.frequencyPenalty': 'frequencyPenalty',
-  'generationConfig.seed': 'seed',
-  'generationConfig.thinkingConfig': 'reasoning',
-  'generationConfig.responseMimeType': 'outputFormat',
-  'generationConfig.responseSchema': 'outputFormat',
-  'generationConfig.responseJsonSchema': 'outputFormat',
-  'generationConfig.responseFormat': 'outputFormat',
+  'toolConfig.retrievalConfig': 'dropped', 'toolConfig.includeServerSideToolInvocations': 'dropped',
+  'generationConfig.maxOutputTokens': 'maxOutputTokens', 'generationConfig.stopSequences': 'stopSequences',
+  'generationConfig.temperature': 'temperature', 'generationConfig.topP': 'topP', 'generationConfig.topK': 'topK',
+  'generationConfig.presencePenalty': 'presencePenalty', 'generationConfig.frequencyPenalty': 'frequencyPenalty',
+  'generationConfig.seed': 'seed', 'generationConfig.thinkingConfig': 'reasoning',
+  'generationConfig.responseMimeType': 'outputFormat', 'generationConfig.responseSchema': 'outputFormat',
+  'generationConfig.responseJsonSchema': 'outputFormat', 'generationConfig.responseFormat': 'outputFormat',
   'generationConfig.candidateCount': { to: 'refused', unless: [1, '1'], why: 'only one response can be translated' },
   'generationConfig.responseModalities': { to: 'refused', unless: [['TEXT'], ['Text'], ['text'], [], 'TEXT'], why: 'the target generates text alone' },
   'generationConfig.responseLogprobs': { to: 'dropped', unless: [false] },
-  'generationConfig.logprobs': 'dropped',
-  'generationConfig.routingConfig': 'dropped',
-  'generationConfig.modelSelectionConfig': 'dropped',
-  'generationConfig.mediaResolution': 'dropped',
+  'generationConfig.logprobs': 'dropped', 'generationConfig.routingConfig': 'dropped',
+  'generationConfig.modelSelectionConfig': 'dropped', 'generationConfig.mediaResolution': 'dropped',
   'generationConfig.speechConfig': { to: 'refused', why: 'the target generates no audio' },
   'generationConfig.audioTimestamp': 'dropped',
   'generationConfig.imageConfig': { to: 'refused', why: 'the target generates no images' },
@@ -46,15 +33,12 @@ export const GENERATE_FIELDS = {
   'generationConfig.continuationToken': { to: 'refused', why: 'its provider alone has what it continues' },
   'generationConfig.automaticContinuation': { to: 'dropped', unless: [false] },
   'generationConfig.generationOutputConfig': 'dropped',
-  serviceTier: 'serviceTier',
-  labels: 'metadata',
-  safetySettings: 'dropped',
-  modelArmorConfig: 'dropped',
+  serviceTier: 'serviceTier', labels: 'metadata', safetySettings: 'dropped', modelArmorConfig: 'dropped',
   store: { to: 'dropped', unless: [false] },
   cachedContent: { to: 'refused', why: 'what is cached is at one provider' },
 } as const satisfies FieldTable
 
-/** Reads the body of a request, in camel case. */
+/** @param given in camel case */
 export function readGenerateRequest(given: JsonObject, { report, stream, capsules }: ReadContext): NeutralRequest {
   const body = new ProtobufObject(given, '', report)
   const reader = new ContentReader(capsules)
@@ -80,9 +64,7 @@ function readConfig(config: BodyObject): Partial<NeutralRequest> {
     outputFormat: readOutputFormat(config),
     maxOutputTokens: config.number('maxOutputTokens'),
     stopSequences: config.texts('stopSequences'),
-    temperature: config.number('temperature'),
-    topP: config.number('topP'),
-    topK: config.number('topK'),
+    temperature: config.number('temperature'), topP: config.number('topP'), topK: config.number('topK'),
     presencePenalty: config.number('presencePenalty'),
     frequencyPenalty: config.number('frequencyPenalty'),
     seed: config.number('seed'),
@@ -94,15 +76,9 @@ function readTools(tool: BodyObject): Tool[] {
   return tool.objects('functionDeclarations').map(declaration => {
     const own = declaration.json('parameters')
     return {
-      name: declaration.text('name') ?? '',
-      description: declaration.text('description'),
+      name: declaration.text('name') ?? '', description: declaration.text('description'),
       parameters: declaration.json('parametersJsonSchema') ?? (own && readSchema(own)),
-      strict: null,
-      freeform: null,
-      namespaced: null,
-      isToolSearch: false,
-      cache: null,
-      path: 'tools[].functionDeclarations[]',
+      strict: null, freeform: null, namespaced: null, isToolSearch: false, cache: null, path: 'tools[].functionDeclarations[]',
     }
   })
 }
@@ -110,15 +86,11 @@ function readTools(tool: BodyObject): Tool[] {
 function readToolChoice(config: BodyObject | null): ToolChoice | null {
   const names = config?.texts('allowedFunctionNames') ?? []
   switch (config?.word('mode', ['MODE_UNSPECIFIED', 'AUTO', 'ANY', 'NONE', 'VALIDATED'])) {
-    case 'NONE':
-      return { type: 'none' }
-    case 'ANY':
-      return names.length === 0 ? { type: 'required' } : { type: 'tools', names, isForced: true }
+    case 'NONE': return { type: 'none' }
+    case 'ANY': return names.length === 0 ? { type: 'required' } : { type: 'tools', names, isForced: true }
     case 'AUTO':
-    case 'VALIDATED':
-      return names.length === 0 ? { type: 'auto' } : { type: 'tools', names, isForced: false }
-    default:
-      return null
+    case 'VALIDATED': return names.length === 0 ? { type: 'auto' } : { type: 'tools', names, isForced: false }
+    default: return null
   }
 }
 

@@ -1,10 +1,8 @@
 import { errorKindOf } from '../neutral/errors.ts'
-import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { asList, asNumber, asObject, asText, type JsonObject } from '../neutral/json.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import { PartsWriter } from '../neutral/parts-writer.ts'
-import { startEvent } from '../neutral/response.ts'
-import type { NeutralError, EventOutput, StopReason } from '../neutral/response.ts'
+import { startEvent, type NeutralError, type EventOutput, type StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
 import { errorIn } from '../neutral/error-body.ts'
 import { readTokens } from '../usage/token-usage.ts'
@@ -17,9 +15,8 @@ const STOP_REASONS: ReadonlyMap<string, StopReason> = new Map(Object.entries({
 }))
 
 /**
- * Finish reasons by number, for clients that ask for `enum-encoding=int`
- * (google/ai/generativelanguage/v1beta/generative_service.proto; Vertex AI's differ from 6 on, but also end without
- * content).
+ * Finish reasons by number, for `enum-encoding=int` (google/ai/generativelanguage/v1beta/generative_service.proto; Vertex
+ * AI's reasons from 6 on differ, but also mean a response without content).
  */
 const FINISH_REASONS = [
   'FINISH_REASON_UNSPECIFIED', 'STOP', 'MAX_TOKENS', 'SAFETY', 'RECITATION', 'OTHER', 'LANGUAGE', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII',
@@ -27,17 +24,13 @@ const FINISH_REASONS = [
   'NO_IMAGE', 'IMAGE_RECITATION', 'MISSING_THOUGHT_SIGNATURE',
 ] as const
 
-/**
- * Reads a generate response: chunks, or a whole one. It reads only the first candidate. It reports the stop at the
- * end, because servers may send it with each chunk.
- */
+/** Reads the first candidate of a streamed or whole response. Reports the stop at the end: servers may send it in each chunk. */
 export class GenerateResponseReader implements ResponseReader {
   readonly #provider: string
   readonly #parts = new PartsWriter()
   #started = false
   #isOver = false
   #hasCalls = false
-  /** Content for the client has arrived. */
   #hasContent = false
   #finishReason: string | null = null
   #explanation: string | null = null
@@ -82,7 +75,7 @@ export class GenerateResponseReader implements ResponseReader {
     if (usage !== null) out.push({ type: 'usage', usage })
   }
 
-  /** An unknown reason of a response without content is a refusal. */
+  /** An unknown reason without content is a refusal. */
   #stopReason(given: string): StopReason {
     const known = STOP_REASONS.get(given)
     if (known !== undefined) return known
@@ -111,10 +104,7 @@ export class GenerateResponseReader implements ResponseReader {
     const signature = asText(part['thoughtSignature'] ?? null)
     const opaque: OpaqueValue | null = signature ? { provider: this.#provider, value: signature } : null
     const call = asObject(part['functionCall'])
-    if (call !== null) {
-      this.#call(call, opaque, out)
-      return
-    }
+    if (call !== null) return this.#call(call, opaque, out)
     const text = asText(part['text']) ?? codeText(part)
     if (part['thought'] === true) {
       this.#parts.text('thinking', text, this.#thoughtSignature, out)
@@ -128,7 +118,7 @@ export class GenerateResponseReader implements ResponseReader {
     }
     const media = asObject(part['inlineData'])
     if (media !== null) this.#media(media, out)
-    // A signature may arrive alone, after its text.
+    // A signature may arrive in a part of its own, after the text.
     if (opaque !== null) this.#whole({ type: 'redacted_thinking', opaque }, '', out)
   }
 
@@ -157,30 +147,23 @@ export class GenerateResponseReader implements ResponseReader {
 
 const BLOCK_REASONS = ['BLOCK_REASON_UNSPECIFIED', 'SAFETY', 'OTHER', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'IMAGE_SAFETY'] as const
 
-/** The name of an enum value, which may be given as a number. */
+/** The name of an enum value, which may be a number. */
 function enumName(value: unknown, names: readonly string[]): string | null {
   const number = asNumber(value)
   return number === null ? asText(value) : names[number] ?? `UNKNOWN_${number}`
 }
 
-/** Code that the provider ran, and its output, as text. */
+/** Code that the provider ran, or the output of the code. */
 function codeText(part: JsonObject): string {
-  const code = asText(asObject(part['executableCode'])?.['code'])
-  const output = asText(asObject(part['codeExecutionResult'])?.['output'])
-  return code ?? output ?? ''
+  return asText(asObject(part['executableCode'])?.['code']) ?? asText(asObject(part['codeExecutionResult'])?.['output']) ?? ''
 }
 
-/** Reads an error of the form `{error: {code, message, status}}`, or a list with one. */
+/** Reads an error of the form `{error: {code, message, status}}`, or a list that contains it. */
 export function readGenerateError(status: number, body: unknown): NeutralError {
   const error = errorIn(body) ?? {}
   const given = asNumber(error['code'])
   const actual = given !== null && given >= 400 && given < 600 ? given : status
   const code = asText(error['status']) || null
-  return {
-    kind: errorKindOf(actual, null),
-    status: actual,
-    message: asText(error['message']) ?? `the upstream responded with the status ${status}`,
-    code,
-    param: null,
-  }
+  const message = asText(error['message']) ?? `the upstream responded with the status ${status}`
+  return { kind: errorKindOf(actual, null), status: actual, message, code, param: null }
 }

@@ -1,18 +1,13 @@
 import type { CapsuleReader } from '../neutral/capsule.ts'
-import { asList, asObject } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { asList, asObject, type JsonObject } from '../neutral/json.ts'
 import { CapsuleRestorer } from '../neutral/restore.ts'
 import { NO_SIGNATURE } from './write-content.ts'
 
 const ANY_ID = { pattern: /./, maxLength: Infinity, prefix: 'call_' }
-/** Both spellings in Google's APIs. */
+/** Google's APIs accept both spellings. */
 const NAMES = ['thoughtSignature', 'thought_signature']
 
-/**
- * Replaces capsules by the upstream's own signatures, and removes those of other providers.
- *
- * @returns null = nothing to restore
- */
+/** Replaces capsules by the upstream's own signatures, and removes signatures of other providers. @returns null = no capsule */
 export function restoreGenerate(body: JsonObject, provider: string, capsules: CapsuleReader): JsonObject | null {
   const restorer = new CapsuleRestorer(provider, ANY_ID, capsules)
   const contents = asList(body['contents']).map(value => {

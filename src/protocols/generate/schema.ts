@@ -1,26 +1,18 @@
-import { asList, asObject, asText } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { asList, asObject, asText, type JsonObject } from '../neutral/json.ts'
 
-/**
- * Keywords that `parametersJsonSchema` and `responseJsonSchema` accept
- * (https://ai.google.dev/api/generate-content#generationconfig). Others are added to the description, so that the
- * model knows them.
- */
+/** Keywords of `parametersJsonSchema` and `responseJsonSchema` (https://ai.google.dev/api/generate-content#generationconfig). */
 const SUPPORTED = new Set([
   '$id', '$defs', '$ref', '$anchor', 'type', 'format', 'title', 'description', 'enum', 'items', 'prefixItems', 'minItems',
   'maxItems', 'minimum', 'maximum', 'anyOf', 'oneOf', 'properties', 'additionalProperties', 'required', 'propertyOrdering',
 ])
 /** Keywords that do not constrain a value. */
 const IGNORED = new Set(['$schema', '$comment', 'default', 'examples', 'example', 'readOnly', 'writeOnly', 'deprecated', 'strict'])
-/** Members whose values are schemas by name: the names are the client's, even if they look like keywords. */
+/** Members whose values are schemas by name: the client chooses these names, even if they look like keywords. */
 const NAMED = new Set(['properties', '$defs'])
 const LISTS = new Set(['anyOf', 'oneOf', 'prefixItems'])
 const INNER = new Set(['items', 'additionalProperties'])
 
-/**
- * Converts a JSON Schema for Gemini: keywords that it refuses are added to the description. Properties named like
- * keywords stay.
- */
+/** Converts a JSON Schema for Gemini: keywords that Gemini refuses move to the description, for the model. */
 export function writeSchema(schema: JsonObject): JsonObject {
   const kept: Record<string, unknown> = {}
   const described: string[] = []
@@ -42,18 +34,17 @@ export function writeSchema(schema: JsonObject): JsonObject {
   return kept
 }
 
-/** Counts that Gemini's schemas write as text. */
+/** Counts, which are text in Gemini's schemas. */
 const COUNTS = new Set(['minItems', 'maxItems', 'minLength', 'maxLength', 'minProperties', 'maxProperties'])
 
 /** Types by number, from 1 on (google/ai/generativelanguage/v1beta/content.proto). */
 const TYPES = ['string', 'number', 'integer', 'boolean', 'array', 'object', 'null'] as const
 
 function typeOf(value: unknown): unknown {
-  if (typeof value === 'number') return TYPES[value - 1]
-  return asText(value)?.toLowerCase() ?? value
+  return typeof value === 'number' ? TYPES[value - 1] : asText(value)?.toLowerCase() ?? value
 }
 
-/** Converts Gemini's own schema to JSON Schema: types in lower case, `nullable` as a type. */
+/** Converts Gemini's own kind of schema to JSON Schema. */
 export function readSchema(schema: JsonObject): JsonObject {
   const read = new Map<string, unknown>()
   for (const [keyword, value] of Object.entries(schema)) {

@@ -1,21 +1,17 @@
 import { JsonArrayReader } from '../events/json-array.ts'
-import { SseReader } from '../events/sse.ts'
-import type { ReaderLimits } from '../events/sse.ts'
+import { SseReader, type ReaderLimits } from '../events/sse.ts'
 import type { EventReader, EventSink } from '../events/stream-event.ts'
 
 const OPEN_BRACKET = 0x5b
 const OPEN_BRACE = 0x7b
 const SPACE = 0x20
-/** Put before a single object, so that it is read as an array of one. */
+/** Precedes a single object, so that the object is read as an array of one. */
 const ARRAY_OF_ONE = Buffer.from('[')
 
-/**
- * Reads a stream of the generate protocol: server-sent events or one JSON array; the first byte shows which. A single
- * object is not a stream, and is one event.
- */
+/** Reads server-sent events, one JSON array, or a single object as one event: the first byte shows the format. */
 export class GenerateReader implements EventReader {
   isSingleObject = false
-  /** Both read until the format is known: white space is not an event in either. */
+  /** Both read until the format is known: white space is no event in either format. */
   #sse: SseReader | null
   #array: JsonArrayReader | null
 

@@ -1,8 +1,7 @@
-import { withoutNulls } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { withoutNulls, type JsonObject } from '../neutral/json.ts'
 import type { Reasoning } from '../neutral/request.ts'
 
-/** Gemini before 3 accepts a token budget, later versions a level. */
+/** Gemini before 3 accepts a token budget; later versions accept a level. */
 export function takesThinkingLevel(model: string): boolean {
   return !/gemini-[12](?!\d)/.test(model)
 }
@@ -12,7 +11,6 @@ const BUDGETS: ReadonlyMap<string, number> = new Map(Object.entries({ minimal: 5
 /** Levels by maximum token budget. */
 const LEVELS: readonly (readonly [level: string, tokens: number])[] = [['low', 4096], ['medium', 16_384]]
 
-/** Writes `thinkingConfig`. */
 export function writeThinking({ enabled, effort, budgetTokens, showText }: Reasoning, model: string): JsonObject {
   const isLevel = takesThinkingLevel(model)
   // Gemini 3 always thinks.

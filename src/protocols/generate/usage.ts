@@ -1,16 +1,10 @@
 import type { JsonObject } from '../neutral/json.ts'
 import { lastMetadata } from '../json/read-members.ts'
-import { readUsage } from '../usage/reported-usage.ts'
-import type { UsageReader } from '../usage/reported-usage.ts'
-import { clampTo, remainder } from '../usage/usage-figures.ts'
-import type { Figures } from '../usage/usage-figures.ts'
-import { blankUsage } from '../usage/usage.ts'
-import type { Usage } from '../usage/usage.ts'
+import { readUsage, type UsageReader } from '../usage/reported-usage.ts'
+import { clampTo, remainder, type Figures } from '../usage/usage-figures.ts'
+import { blankUsage, type Usage } from '../usage/usage.ts'
 
-export const GENERATE_USAGE: UsageReader = {
-  read: readGenerate,
-  readBody: cursor => readUsage(GENERATE_USAGE, lastMetadata(cursor)),
-}
+export const GENERATE_USAGE: UsageReader = { read: readGenerate, readBody: cursor => readUsage(GENERATE_USAGE, lastMetadata(cursor)) }
 export const GENERATE_EMBEDDING_USAGE: UsageReader = {
   read: readGenerateEmbedding,
   readBody: cursor => readUsage(GENERATE_EMBEDDING_USAGE, lastMetadata(cursor)),
@@ -18,8 +12,8 @@ export const GENERATE_EMBEDDING_USAGE: UsageReader = {
 export const INTERACTION_USAGE: UsageReader = { read: readInteraction }
 
 /**
- * Generate: promptTokenCount includes cached tokens, thoughts are counted separately from candidates, and results of
- * server-side tools are additional input.
+ * `promptTokenCount` includes cached tokens. Thoughts are not in the candidates, and results of server-side tools are
+ * additional input.
  */
 function readGenerate(meta: JsonObject, f: Figures, final: boolean): Usage {
   const prompt = f.required(meta.promptTokenCount)
@@ -51,12 +45,10 @@ function readGenerate(meta: JsonObject, f: Figures, final: boolean): Usage {
 }
 
 /**
- * Reads the tokens of candidates. If they are absent, they are derived from the total: proto3 JSON omits zeros, and the
- * first chunks of a stream arrive before anything is counted. A derived zero counts only at the end.
+ * Derives an absent candidate count from the total, because proto3 JSON omits zeros. A derived zero counts only at the end:
+ * the first chunks of a stream arrive before anything is counted.
  */
-function candidateTokens(
-  f: Figures, meta: JsonObject, input: number | null, thoughts: number | null, final: boolean,
-): number | null {
+function candidateTokens(f: Figures, meta: JsonObject, input: number | null, thoughts: number | null, final: boolean): number | null {
   const candidates = f.count(meta.candidatesTokenCount)
   const total = f.count(meta.totalTokenCount)
   const absent = meta.candidatesTokenCount === undefined || meta.candidatesTokenCount === null
@@ -65,11 +57,7 @@ function candidateTokens(
   return left === 0 && !final ? null : left
 }
 
-/**
- * Gemini's interactions: the same counts as generate under other names.
- *
- * Source: Gemini's API reference, "Usage".
- */
+/** The counts of generate under other names (Gemini's API reference, "Usage"). */
 function readInteraction(usage: JsonObject, f: Figures, final: boolean): Usage {
   return readGenerate({
     promptTokenCount: usage.total_input_tokens,
@@ -88,7 +76,7 @@ function readGenerateEmbedding(meta: JsonObject, f: Figures): Usage {
   return { ...blankUsage(), inputTokens: f.required(meta.promptTokenCount ?? meta.totalTokenCount) }
 }
 
-/** Tokens of one modality in the breakdown of `whole`; null = not listed. */
+/** Sums the tokens of a modality in the breakdown of `whole`; null = not listed. */
 function modality(f: Figures, parts: readonly unknown[], name: string, whole: number | null): number | null {
   let sum: number | null = null
   for (const part of parts) {

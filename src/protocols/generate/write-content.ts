@@ -1,5 +1,4 @@
-import { withoutNulls } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { withoutNulls, type JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'
 import { plainText } from '../neutral/plain-text.ts'
 import type { TranslationReport } from '../neutral/report.ts'
@@ -8,13 +7,10 @@ import { resultHeading, writeArguments } from '../neutral/tools.ts'
 import type { WriteContext } from '../neutral/translation.ts'
 import { takesThinkingLevel } from './thinking.ts'
 
-/**
- * Replaces a signature if another provider made the call: Gemini 3 refuses a call without one
- * (https://ai.google.dev/gemini-api/docs/thought-signatures).
- */
+/** Gemini 3 refuses a call without a signature, and accepts this one (https://ai.google.dev/gemini-api/docs/thought-signatures). */
 export const NO_SIGNATURE = 'skip_thought_signature_validator'
 
-/** Writes the turns of a conversation. @param turns alternate between roles */
+/** @param turns alternate between roles */
 export function writeContents(turns: readonly Message[], context: WriteContext): JsonObject[] {
   return turns.flatMap(({ role, parts }, n) => {
     const calls = (turns[n - 1]?.parts ?? []).filter(part => part.type === 'tool_call')
@@ -24,7 +20,7 @@ export function writeContents(turns: readonly Message[], context: WriteContext):
 }
 
 function writeModel(parts: readonly Part[], { provider, model, report }: WriteContext): JsonObject[] {
-  // Of parallel calls, the first has the signature.
+  // Only the first of parallel calls has a signature.
   let needsSignature = takesThinkingLevel(model)
   return parts.flatMap((part): JsonObject[] => {
     reportMark(part, report)
@@ -46,8 +42,7 @@ function writeModel(parts: readonly Part[], { provider, model, report }: WriteCo
         needsSignature = false
         return [withoutNulls({ functionCall: writeCall(part, report), thoughtSignature: signature })]
       }
-      default:
-        return writeContent(part, report)
+      default: return writeContent(part, report)
     }
   })
 }
@@ -56,15 +51,14 @@ function writeCall(call: ToolCallPart, report: TranslationReport): JsonObject {
   return withoutNulls({ id: call.id === '' ? null : call.id, name: call.name, args: writeArguments(call, report) })
 }
 
-/** Writes one result for each call, in the order of the calls, and after them the user's other content and further results. */
+/** Writes a result for each call, in the order of the calls, then the user's other content and results without a call. */
 function writeUser(parts: readonly Part[], calls: readonly ToolCallPart[], { model, report }: WriteContext): JsonObject[] {
   const results = Map.groupBy(parts.filter(part => part.type === 'tool_result').toReversed(), ({ callId }) => callId)
-  // Gemini 3 and later accept media in a result (https://ai.google.dev/gemini-api/docs/function-calling, multimodal
-  // responses).
+  // Gemini 3 and later accept media in a result (https://ai.google.dev/gemini-api/docs/function-calling).
   const takesMedia = takesThinkingLevel(model)
   const media: JsonObject[] = []
   const responses = calls.map(call => {
-    // Calls and results with the same id are paired in order.
+    // Calls and results with one id are paired in order.
     const result = results.get(call.id)?.pop()
     if (result === undefined) return writeResponse(call, { error: 'There is no result.' })
     const own = result.parts.flatMap(part => plainText(part) === null ? writeContent(part, report) : [])
@@ -93,13 +87,11 @@ function writeResponse({ id, name }: ToolCallPart, response: JsonObject, media: 
 function writeContent(part: Part, report: TranslationReport): JsonObject[] {
   switch (part.type) {
     case 'text':
-    case 'refusal':
-      return part.text === '' ? [] : [{ text: part.text }]
+    case 'refusal': return part.text === '' ? [] : [{ text: part.text }]
     case 'image':
       report.dropDetail(part)
       return [writeMedia(part.source, part.path, report)]
-    case 'audio':
-      return [writeMedia(part.source, part.path, report)]
+    case 'audio': return [writeMedia(part.source, part.path, report)]
     case 'document': {
       const { source, name, path } = part
       if (source.kind === 'text') return [{ text: name === null ? source.text : `${name}\n\n${source.text}` }]
@@ -117,15 +109,13 @@ const MEDIA_TYPES: ReadonlyMap<string, string> = new Map(Object.entries({
 
 function writeMedia(source: MediaSource, path: string, report: TranslationReport): JsonObject {
   switch (source.kind) {
-    case 'base64':
-      return { inlineData: { mimeType: source.mediaType, data: source.data } }
+    case 'base64': return { inlineData: { mimeType: source.mediaType, data: source.data } }
     case 'url': {
-      // Gemini itself fetches public addresses.
+      // Gemini fetches public URLs itself.
       const ending = /\.([a-z]{1,5})(?:[?#]|$)/i.exec(source.url)?.[1]?.toLowerCase() ?? ''
       return { fileData: withoutNulls({ fileUri: source.url, mimeType: source.mediaType ?? MEDIA_TYPES.get(ending) }) }
     }
-    case 'file':
-      return report.refuse(path, 'a file uploaded to one provider does not exist at another; send its content as base64')
+    case 'file': return report.refuse(path, 'a file uploaded to one provider does not exist at another; send its content as base64')
   }
 }
 

@@ -1,6 +1,5 @@
 import { alternatingTurns, conversationOf } from '../neutral/conversation.ts'
-import { withoutNulls } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { withoutNulls, type JsonObject } from '../neutral/json.ts'
 import type { TranslationReport } from '../neutral/report.ts'
 import type { NeutralRequest, OutputFormat, ServiceTier, Tool } from '../neutral/request.ts'
 import { namedTools } from '../neutral/tools.ts'
@@ -9,37 +8,18 @@ import { writeSchema } from './schema.ts'
 import { writeThinking } from './thinking.ts'
 import { writeContents } from './write-content.ts'
 
-/** What a generate upstream supports of each field of a request. */
 export const GENERATE_SUPPORT: SupportTable = {
-  model: 'mapped',
-  stream: 'mapped',
-  messages: 'partly',
-  tools: 'partly',
-  toolChoice: 'mapped',
-  parallelToolCalls: 'partly',
-  outputFormat: 'mapped',
-  maxOutputTokens: 'mapped',
-  stopSequences: 'partly',
-  temperature: 'mapped',
-  topP: 'mapped',
-  topK: 'mapped',
-  presencePenalty: 'mapped',
-  frequencyPenalty: 'mapped',
-  seed: 'mapped',
-  reasoning: 'mapped',
-  serviceTier: 'partly',
-  verbosity: 'dropped',
-  user: 'dropped',
-  // Only Vertex AI accepts labels.
+  model: 'mapped', stream: 'mapped', messages: 'partly', tools: 'partly', toolChoice: 'mapped', parallelToolCalls: 'partly',
+  outputFormat: 'mapped', maxOutputTokens: 'mapped', stopSequences: 'partly', temperature: 'mapped', topP: 'mapped', topK: 'mapped',
+  presencePenalty: 'mapped', frequencyPenalty: 'mapped', seed: 'mapped', reasoning: 'mapped', serviceTier: 'partly',
+  verbosity: 'dropped', user: 'dropped', includeUsage: 'mapped', cacheKey: 'dropped',
+  // Only Vertex AI accepts `labels`.
   metadata: 'dropped',
-  includeUsage: 'mapped',
-  cacheKey: 'dropped',
 }
 
-/** Maximum of Gemini. */
+/** Gemini's maximum. */
 const MAX_STOP_SEQUENCES = 5
 
-/** Writes the body of a generate request. */
 export function writeGenerateRequest(request: NeutralRequest, context: WriteContext): WrittenRequest {
   const { report, model } = context
   const { instructions, messages } = conversationOf(request.messages)
@@ -84,32 +64,20 @@ function writeConfig(request: NeutralRequest, { model, report }: WriteContext): 
 
 function writeOutputFormat(format: OutputFormat): JsonObject {
   switch (format.type) {
-    case 'text':
-      return {}
-    case 'json':
-      return { responseMimeType: 'application/json' }
-    case 'json_schema':
-      return { responseMimeType: 'application/json', responseJsonSchema: writeSchema(format.schema) }
+    case 'text': return {}
+    case 'json': return { responseMimeType: 'application/json' }
+    case 'json_schema': return { responseMimeType: 'application/json', responseJsonSchema: writeSchema(format.schema) }
   }
 }
 
-interface WrittenTools {
-  readonly tools: readonly JsonObject[]
-  readonly config: JsonObject | null
-}
-
-/** If only some tools are allowed and none is required, the others are left out. */
-function writeTools({ tools, toolChoice }: NeutralRequest, report: TranslationReport): WrittenTools {
+/** Leaves out tools that the choice does not allow, unless a call is required: then `config` names the allowed tools. */
+function writeTools({ tools, toolChoice }: NeutralRequest, report: TranslationReport): { tools: JsonObject[], config: JsonObject | null } {
   const all = (list: readonly Tool[]): JsonObject[] => list.map(tool => writeTool(tool, report))
   switch (toolChoice?.type) {
-    case undefined:
-      return { tools: all(tools), config: null }
-    case 'auto':
-      return { tools: all(tools), config: { mode: 'AUTO' } }
-    case 'none':
-      return { tools: all(tools), config: { mode: 'NONE' } }
-    case 'required':
-      return { tools: all(tools), config: { mode: 'ANY' } }
+    case undefined: return { tools: all(tools), config: null }
+    case 'auto': return { tools: all(tools), config: { mode: 'AUTO' } }
+    case 'none': return { tools: all(tools), config: { mode: 'NONE' } }
+    case 'required': return { tools: all(tools), config: { mode: 'ANY' } }
     case 'tools': {
       const { names, isForced } = toolChoice
       if (isForced) return { tools: all(tools), config: { mode: 'ANY', allowedFunctionNames: names } }

@@ -1,13 +1,9 @@
 import type { CapsuleKeys } from '../../base/secrets/capsule-keys.ts'
-import { seal } from '../neutral/capsule.ts'
-import type { CarriedThinking } from '../neutral/capsule.ts'
-import { argumentsObject, withoutNulls } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { seal, type CarriedThinking } from '../neutral/capsule.ts'
+import { argumentsObject, withoutNulls, type JsonObject } from '../neutral/json.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import { NO_USAGE, isReported } from '../neutral/response.ts'
-import type {
-  NeutralError, NeutralResponse, ResponseEvent, ResponsePart, StopEvent, StopReason, TokenUsage,
-} from '../neutral/response.ts'
+import type { NeutralError, NeutralResponse, ResponseEvent, ResponsePart, StopEvent, StopReason, TokenUsage } from '../neutral/response.ts'
 import { ThinkingCarrier } from '../neutral/thinking-carrier.ts'
 import type { ClientContext, ResponseWriter } from '../neutral/translation.ts'
 import { statusName } from './errors.ts'
@@ -17,7 +13,7 @@ const FINISH_REASONS: Readonly<Record<StopReason, string>> = {
   refusal: 'SAFETY', content_filter: 'SAFETY', pause: 'STOP',
 }
 
-/** Maximum characters of the arguments of open calls: the protocol has only whole calls. */
+/** Maximum characters of arguments that are held: the protocol has only whole calls. */
 const MAX_HELD = 16 * 1024 * 1024
 
 interface OpenPart {
@@ -50,10 +46,8 @@ export class GenerateResponseWriter implements ResponseWriter {
       case 'part_start':
         this.#open.set(event.index, { part: event.part, text: '' })
         return ''
-      case 'delta':
-        return this.#delta(event.index, event.text)
-      case 'part_end':
-        return this.#end(event.index)
+      case 'delta': return this.#delta(event.index, event.text)
+      case 'part_end': return this.#end(event.index)
       case 'stop':
         this.#stop = event
         return ''
@@ -64,8 +58,7 @@ export class GenerateResponseWriter implements ResponseWriter {
         return this.#stop === null ? '' : this.#last(this.#stop) + (this.#context.isEventStream ? '' : ']')
       case 'error':
         return this.#element(writeGenerateError(event.error)) + (this.#context.isEventStream ? '' : ']')
-      case 'ping':
-        return ''
+      case 'ping': return ''
     }
   }
 
@@ -73,17 +66,14 @@ export class GenerateResponseWriter implements ResponseWriter {
     const open = this.#open.get(index)
     switch (open?.part.type) {
       case 'text':
-      case 'refusal':
-        return this.#parts([{ text }])
-      case 'thinking':
-        return this.#parts([{ text, thought: true }])
+      case 'refusal': return this.#parts([{ text }])
+      case 'thinking': return this.#parts([{ text, thought: true }])
       case 'tool_call':
         this.#held += text.length
         if (this.#held > MAX_HELD) throw new Error('the arguments of the tool calls are too long')
         open.text += text
         return ''
-      default:
-        return ''
+      default: return ''
     }
   }
 
@@ -97,7 +87,6 @@ export class GenerateResponseWriter implements ResponseWriter {
   }
 
   #last(stop: StopEvent): string {
-    // A signature that no call carries.
     const parts = carried(this.#thinking.take(), this.#context.capsuleKeys)
     return this.#element({
       candidates: [{ content: { role: 'model', parts: parts.length === 0 ? [{ text: '' }] : parts }, ...writeStop(stop), index: 0 }],
@@ -120,7 +109,6 @@ export class GenerateResponseWriter implements ResponseWriter {
 
 const NO_STOP: StopEvent = { type: 'stop', reason: 'end', sequence: null, explanation: null }
 
-/** Writes the body of a whole response. */
 export function writeGenerateBody(response: NeutralResponse, context: ClientContext): JsonObject {
   const thinking = new ThinkingCarrier()
   const parts = response.parts.flatMap(({ part, text, opaque }): JsonObject[] => {
@@ -137,7 +125,6 @@ export function writeGenerateBody(response: NeutralResponse, context: ClientCont
   }
 }
 
-/** Writes the body of an error response. */
 export function writeGenerateError({ status, message, code }: NeutralError): JsonObject {
   const details = code === null ? {} : {
     details: [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: code.toUpperCase(), domain: 'model-gateway' }],
@@ -145,7 +132,6 @@ export function writeGenerateError({ status, message, code }: NeutralError): Jso
   return { error: { code: status, message, status: statusName(status), ...details } }
 }
 
-/** Writes a whole part. */
 function writePart(part: ResponsePart, text: string, thinking: ThinkingCarrier, keys: CapsuleKeys): JsonObject[] {
   switch (part.type) {
     case 'tool_call': {
@@ -153,20 +139,18 @@ function writePart(part: ResponsePart, text: string, thinking: ThinkingCarrier, 
       return [withoutNulls({ functionCall: call, thoughtSignature: sealed(part.opaque, thinking.take(), keys) })]
     }
     case 'image':
-    case 'audio':
-      return [{ inlineData: { mimeType: part.mediaType, data: part.data } }]
-    default:
-      return []
+    case 'audio': return [{ inlineData: { mimeType: part.mediaType, data: part.data } }]
+    default: return []
   }
 }
 
-/** Writes thinking that no call carries, as a separate part. */
+/** Writes thinking without a later call as a separate part. */
 function carried(thinking: readonly CarriedThinking[], keys: CapsuleKeys): JsonObject[] {
   const thoughtSignature = sealed(null, thinking, keys)
   return thoughtSignature === null ? [] : [{ text: '', thoughtSignature }]
 }
 
-/** Clients send a signature back unchanged: it also carries the thinking before it. */
+/** Seals the value and the thinking before it in a signature, which clients send back unchanged. */
 function sealed(opaque: OpaqueValue | null, thinking: readonly CarriedThinking[], keys: CapsuleKeys): string | null {
   return opaque === null && thinking.length === 0 ? null : seal(keys, 'opaque_value', { id: null, opaque, thinking })
 }
@@ -179,7 +163,7 @@ function writeStop({ reason, explanation }: StopEvent): JsonObject {
   return withoutNulls({ finishReason: FINISH_REASONS[reason], finishMessage: explanation })
 }
 
-/** Thoughts are not included in the candidates. */
+/** `candidatesTokenCount` excludes thoughts. */
 function writeUsage(usage: TokenUsage): JsonObject {
   if (!isReported(usage)) return {}
   const { input, cachedInput, output, reasoning } = usage

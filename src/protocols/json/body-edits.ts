@@ -1,12 +1,8 @@
-import { scanJson } from './json-scan.ts'
-import type { Field } from './json-scan.ts'
-import { replaceValues } from './splice.ts'
-import type { Edit } from './splice.ts'
+import { scanJson, type Field } from './json-scan.ts'
+import { replaceValues, type Edit } from './splice.ts'
 
 /** The last value of each of the names in an object at body[start, end): parsers use the last one of duplicates. */
-export function fieldsOf(
-  body: Buffer, names: readonly string[], start = 0, end = body.length,
-): Map<string, Field> {
+export function fieldsOf(body: Buffer, names: readonly string[], start = 0, end = body.length): Map<string, Field> {
   const scanned = scanJson(body.subarray(start, end), names)
   const found = new Map<string, Field>()
   if (!scanned.ok) return found
@@ -17,7 +13,6 @@ export function fieldsOf(
   return found
 }
 
-/** Appends a value to a list. */
 export function appendToList(body: Buffer, list: Field | undefined, value: unknown): Edit[] {
   if (list?.type !== 'array') return []
   const at = list.end - 1
@@ -25,10 +20,7 @@ export function appendToList(body: Buffer, list: Field | undefined, value: unkno
   return [{ start: at, end: at, bytes: Buffer.from(`${isEmpty ? '' : ','}${JSON.stringify(value)}`) }]
 }
 
-/**
- * Subtracts tokens from a limit; at least one remains. A value that is not a count of tokens stays unchanged: `-1`
- * and `0` have another meaning, and for a number beyond 2^53 the difference does not matter.
- */
+/** Subtracts tokens from limits; at least one remains. Values that are not a count stay: `-1`, `0`, numbers beyond 2^53. */
 export function reduceLimits(body: Buffer, limits: readonly (Field | undefined)[], spent: number): Edit[] {
   if (spent === 0) return []
   return limits.flatMap(limit => {

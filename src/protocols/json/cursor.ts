@@ -12,19 +12,15 @@ const CLOSE_BRACKET = 0x5d
 const BLANK = 0x20
 // Up to this length a loop is faster than a native call; beyond it, the native call is much faster.
 const LOOP_BYTES = 64
-/** Bytes of an escaped character: `\u0065`. */
+/** Bytes of `\u0065`. */
 const ESCAPED_BYTES = 6
 const NO_BYTES = Buffer.alloc(0)
 
 /**
- * Walks JSON text in place: no tree, no strings, no copies. The caller reads the members and elements that it knows
- * and skips the others, each at about the cost of reading its bytes; a long string costs one native search.
- *
- * It reads well-formed JSON correctly, and stops at anything else: `broken` is set, and every further method returns
- * false. It does not check whether skipped text is well-formed.
+ * Walks JSON text in place, without a tree, strings or copies: the caller reads the members that it knows and skips the others.
+ * At malformed JSON it stops: `broken` is set, and all methods return false. Skipped text is not validated.
  */
 export class JsonCursor {
-  /** The text is truncated or malformed, as far as it was walked. */
   broken = false
   /** Bounds of the last key, without its quotes, with its escapes. */
   keyStart = 0
@@ -44,7 +40,6 @@ export class JsonCursor {
     this.#end = end
   }
 
-  /** Starts again with the bytes from `start` up to `end`. */
   reset(buffer: Buffer, start: number, end: number): void {
     this.#buffer = buffer
     this.#pos = buffer[start]! <= BLANK ? blanksEnd(buffer, start, end) : start
@@ -52,7 +47,6 @@ export class JsonCursor {
     this.broken = false
   }
 
-  /** Drops the reference to the bytes. */
   release(): void {
     this.reset(NO_BYTES, 0, 0)
   }
@@ -62,14 +56,11 @@ export class JsonCursor {
     return this.#buffer[this.#pos] === OPEN_BRACE && this.#pos < this.#end && this.#goTo(this.#pos + 1)
   }
 
-  /** Enters an array; false = the next value is not an array. */
   beginArray(): boolean {
     return this.#buffer[this.#pos] === OPEN_BRACKET && this.#pos < this.#end && this.#goTo(this.#pos + 1)
   }
 
-  /**
-   * Moves to the next member's value; its key is in keyStart and keyEnd. false = end of the object, which is passed.
-   */
+  /** Moves to the next member's value; its key is in keyStart and keyEnd. false = the cursor has passed the end of the object. */
   nextMember(): boolean {
     const buffer = this.#buffer
     const end = this.#end
@@ -92,7 +83,7 @@ export class JsonCursor {
     return true
   }
 
-  /** Moves to the next element of an array. false = end of the array, which is passed. */
+  /** Moves to the next element of an array. false = the cursor has passed the end of the array. */
   nextElement(): boolean {
     const buffer = this.#buffer
     const end = this.#end
@@ -105,7 +96,7 @@ export class JsonCursor {
     return isElement
   }
 
-  /** Is the last key this one, escaped or not? */
+  /** Does the last key equal `name`, escaped or not? */
   keyIs(name: Uint8Array): boolean {
     const length = this.keyEnd - this.keyStart
     if (length === name.length && bytesEqual(this.#buffer, this.keyStart, this.keyEnd, name)) return true
@@ -118,7 +109,6 @@ export class JsonCursor {
     return this.#pos >= this.#end
   }
 
-  /** Does the next value start like an object, an array, a string? */
   isObject(): boolean {
     return this.#buffer[this.#pos] === OPEN_BRACE && this.#pos < this.#end
   }
@@ -141,7 +131,7 @@ export class JsonCursor {
     return this.#fail()
   }
 
-  /** Skips any value: its text, quotes included, is in valueStart and valueEnd. */
+  /** Skips any value: its text, with quotes, is in valueStart and valueEnd. */
   skip(): boolean {
     const buffer = this.#buffer
     const start = this.#pos
@@ -157,7 +147,7 @@ export class JsonCursor {
     return true
   }
 
-  /** The last value skipped, parsed; NaN, which no reader accepts, if it is not JSON. */
+  /** The last skipped value, parsed; NaN, which no reader accepts, if it is not JSON. */
   parsed(): unknown {
     return parseJsonRange(this.#buffer, this.valueStart, this.valueEnd)
   }
@@ -207,7 +197,6 @@ export function parseJsonRange(buffer: Buffer, start: number, end: number): unkn
   }
 }
 
-/** Do the bytes from `start` up to `end` equal `text`? */
 export function bytesEqual(buffer: Uint8Array, start: number, end: number, text: Uint8Array): boolean {
   if (end - start !== text.length) return false
   for (let i = 0; i < text.length; i++) {
@@ -216,11 +205,7 @@ export function bytesEqual(buffer: Uint8Array, start: number, end: number, text:
   return true
 }
 
-/**
- * Finds the end of the JSON string whose inside starts at `start`.
- *
- * @returns the index of its closing quote; -1 = none before `end`
- */
+/** The index of the closing quote of the JSON string whose inside starts at `start`; -1 = none before `end`. */
 export function closingQuote(buffer: Uint8Array, start: number, end: number): number {
   let pos = start
   for (;;) {
@@ -240,7 +225,6 @@ export function closingQuote(buffer: Uint8Array, start: number, end: number): nu
   }
 }
 
-/** The end of a number, true, false or null. */
 function literalEnd(buffer: Uint8Array, start: number, end: number): number {
   let pos = start
   while (pos < end) {

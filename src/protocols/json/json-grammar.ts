@@ -1,6 +1,6 @@
 export type JsonType = 'string' | 'number' | 'object' | 'array' | 'true' | 'false' | 'null'
 
-// The states of a scan: what may come next. Before each of them, up to END, there may be white space.
+// The states of a scan: what may come next. White space may come before each state up to END.
 export const VALUE = 0
 /** After `[`. */
 export const FIRST_VALUE = 1
@@ -10,16 +10,13 @@ const KEY = 3
 export const COLON = 4
 export const AFTER_MEMBER = 5
 export const AFTER_ELEMENT = 6
-/** After the root value. */
 export const END = 7
-/** Inside a string. */
 export const STRING = 8
-/** Inside `\u`, before the last hexadecimal digit; the three states after it are before the others. */
+/** Inside `\u`, before the last hexadecimal digit. The states up to FIRST_HEX are before the other digits. */
 const LAST_HEX = 9
 const FIRST_HEX = 12
-/** After a backslash. */
 export const ESCAPE = 13
-// Inside a number, after what the name says.
+// Inside a number, after the part in the name.
 const MINUS = 14
 const ZERO = 15
 const INTEGER = 16
@@ -28,11 +25,10 @@ const FRACTION = 18
 const EXPONENT = 19
 const SIGN = 20
 const POWER = 21
-/** The first of the states inside `true`, `false` and `null`: one for each letter after the first. */
+/** The first state inside `true`, `false` and `null`: each letter after the first has a state. */
 const LITERALS = 22
 
-// In NEXT, instead of a state: what the scan has to do.
-/** The byte is white space. */
+// What the scan has to do, in NEXT instead of a state.
 export const SPACE = 32
 /** The byte is the opening quote of a key. */
 export const KEY_START = 33
@@ -42,10 +38,9 @@ export const LITERAL_END = 34
 export const NUMBER_END = 35
 /** The byte closes an object or an array. */
 export const CLOSE = 36
-/** The byte is not allowed here. */
 export const WRONG = 37
 
-/** For each state: what a scan expects, for error messages. */
+/** What a scan expects in each state, for error messages. */
 export const EXPECTED = [
   'a value',
   "a value or ']'",
@@ -111,7 +106,6 @@ function add(state: number, bytes: string, next: number): void {
   for (const byte of Buffer.from(bytes)) NEXT[state << 8 | byte] = next
 }
 
-/** The type of the value that starts with `byte`. */
 export function valueType(byte: number): JsonType {
   switch (byte) {
     case 0x22: return 'string'

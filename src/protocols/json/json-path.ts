@@ -1,20 +1,16 @@
 /** Segments of a path in an error message. */
 const MAX_SEGMENTS = 6
-/** Characters of a key that are shown: a client may use any name. */
+/** Characters of a key that are shown: clients may use any name. */
 const MAX_KEY_LENGTH = 64
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
-/**
- * The path of the value at an offset: `tools[0].function.parameters`, cut after six segments.
- *
- * @param text well-formed JSON up to the offset
- */
+/** The path of the value at an offset, in well-formed JSON: `tools[0].function.parameters`, cut after MAX_SEGMENTS. */
 export function jsonPath(text: Buffer, offset: number): string {
-  /** For each open container the number of its current element; null = it is an object. */
+  /** The index of the current element in each open container; null = the container is an object. */
   const indexes: (number | null)[] = []
-  /** For each open object the bounds of its current key. */
+  /** Bounds of the current key in each open object. */
   const keys: { readonly start: number, readonly end: number }[] = []
   let last = { start: 0, end: 0 }
   for (let at = 0; at < offset; at++) {

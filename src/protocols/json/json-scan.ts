@@ -8,7 +8,7 @@ import { endOfPlainText } from './json-text.ts'
 import { Utf8Check } from './utf8.ts'
 import { WatchedKeys } from './watched-keys.ts'
 
-/** Where a member of the root object is. Offsets are bytes of the whole text, `end` exclusive. */
+/** Place of a member of the root object, in bytes of the whole text; `end` is exclusive. */
 export interface Field {
   /** The key's opening quote. */
   readonly keyStart: number
@@ -21,12 +21,8 @@ export interface Field {
 export interface ValidJson {
   readonly ok: true
   readonly root: JsonType
-  /** Bytes of the whole text. */
   readonly length: number
-  /**
-   * The watched members in the order of the text, by their decoded key. A duplicate key has several fields, at most
-   * MAX_DUPLICATES + 1.
-   */
+  /** The watched members by decoded key, in the order of the text. A duplicate key has at most MAX_DUPLICATES + 1 fields. */
   readonly fields: ReadonlyMap<string, readonly Field[]>
   /** The inside of the root object, from the byte after `{` to the `}`; null = the root is not an object. */
   readonly members: { readonly open: number; readonly close: number; readonly empty: boolean } | null
@@ -40,13 +36,12 @@ export interface InvalidJson {
   /** From 1; lines end at LF, and a column is a byte of its line. */
   readonly line: number
   readonly column: number
-  /** For the client: what was expected, and where. */
   readonly message: string
-  /** The text is nested too deep: at `offset` one level too many begins. */
+  /** At `offset` begins one level of nesting too many. */
   readonly isTooDeep: boolean
 }
 
-/** Default limit for nested objects and arrays. JSON.parse has no such limit. */
+/** Default limit of nesting; JSON.parse has none. */
 const MAX_DEPTH = 10_000
 /** No real client repeats a key more often, and each field costs memory and an edit. */
 export const MAX_DUPLICATES = 100
@@ -58,10 +53,8 @@ const BLANK = 0x20
 const NO_BYTES = Buffer.alloc(0)
 
 /**
- * Validates one JSON text (RFC 8259, in UTF-8 without a byte order mark) while it arrives, cut anywhere, and records
- * where the watched members of the root object are. It accepts what JSON.parse accepts of the decoded text, up to a
- * limit of nesting. It counts values and creates none: reading a chunk takes one pass over it, and memory does not
- * grow with the text.
+ * Validates a JSON text (RFC 8259, UTF-8 without byte order mark) while it arrives, cut anywhere, and records its watched members.
+ * It accepts the texts that JSON.parse accepts, up to a limit of nesting. It counts values and creates none, so memory does not grow.
  */
 export class JsonScan {
   readonly #utf8 = new Utf8Check()
@@ -80,7 +73,6 @@ export class JsonScan {
   #containers = 0
   #members = 0
   #values = 0
-  /** The current string is a key. */
   #isKey = false
 
   #root: JsonType = 'null'
@@ -97,20 +89,13 @@ export class JsonScan {
   #valueStart = 0
   #valueType: JsonType = 'null'
 
-  /**
-   * @param keys names of the members to record; compile them once if many texts are read
-   * @param maxDepth how deep objects and arrays may nest
-   */
+  /** @param keys names of the members to record; compile them once for many texts */
   constructor(keys: WatchedKeys | readonly string[], maxDepth = MAX_DEPTH) {
     this.#maxDepth = maxDepth
     this.#keys = keys instanceof WatchedKeys ? keys : new WatchedKeys(keys)
   }
 
-  /**
-   * Reads the next chunk.
-   *
-   * @returns false = the text is invalid, and later chunks are ignored
-   */
+  /** @returns false = the text is invalid, and later chunks are ignored */
   push(chunk: Buffer): boolean {
     if (this.#failure !== null) return false
     const illFormed = this.#utf8.push(chunk)
@@ -121,25 +106,19 @@ export class JsonScan {
     return this.#failure === null
   }
 
-  /** Ends the text. Call it once, after the last chunk. */
+  /** Call it once, after the last chunk. */
   end(): ValidJson | InvalidJson {
     const cut = this.#utf8.end()
     if (cut !== -1) this.#fail(cut, 'well-formed UTF-8')
     if (NEXT[this.#state << 8 | BLANK] === NUMBER_END) this.#state = this.#endValue(this.#offset)
     if (this.#state !== END) this.#fail(this.#offset, `${EXPECTED[this.#state]}, but the text ends`)
     if (this.#failure !== null) return this.#failure
-    const inside = { open: this.#open, close: this.#close, empty: this.#empty }
-    return {
-      ok: true,
-      root: this.#root,
-      length: this.#offset,
-      fields: this.#fields,
-      members: this.#root === 'object' ? inside : null,
-      size: { containers: this.#containers, members: this.#members, values: this.#values },
-    }
+    const members = this.#root === 'object' ? { open: this.#open, close: this.#close, empty: this.#empty } : null
+    const size = { containers: this.#containers, members: this.#members, values: this.#values }
+    return { ok: true, root: this.#root, length: this.#offset, fields: this.#fields, members, size }
   }
 
-  /** Reads the chunk up to chunk[to]. */
+  /** Reads up to chunk[to]. */
   #read(chunk: Buffer, to: number): void {
     const view = new DataView(chunk.buffer, chunk.byteOffset, chunk.byteLength)
     const base = this.#offset
@@ -212,10 +191,7 @@ export class JsonScan {
     this.#empty = false
   }
 
-  /**
-   * Keeps the part of the root object's key that is in `chunk` before chunk[to], but at most one byte more than the
-   * longest name.
-   */
+  /** Keeps the part of the root object's key that is before chunk[to], up to one byte more than the longest name. */
   #holdKey(chunk: Buffer, to: number): void {
     const from = Math.max(this.#keyStart + 1 - this.#offset, 0)
     const room = this.#keys.longest + 1 - this.#keyPart.length
@@ -261,12 +237,7 @@ export class JsonScan {
     return this.#stack[this.#depth - 1]!
   }
 
-  /**
-   * Enters the container whose opening bracket is at `offset`.
-   *
-   * @param state FIRST_KEY for an object, FIRST_VALUE for an array
-   * @returns false = this is one level too many
-   */
+  /** Enters the container whose bracket is at `offset`; `state` is FIRST_KEY or FIRST_VALUE. false = one level too many. */
   #enter(state: number, offset: number): boolean {
     if (this.#depth === this.#maxDepth) {
       this.#fail(offset, `no more than ${this.#maxDepth} levels of nesting`, true)
@@ -292,7 +263,6 @@ export class JsonScan {
   }
 }
 
-/** Validates a JSON text in one step: see JsonScan. */
 export function scanJson(text: Buffer, keys: WatchedKeys | readonly string[]): ValidJson | InvalidJson {
   const scan = new JsonScan(keys)
   scan.push(text)

@@ -1,10 +1,8 @@
 /**
- * The first offset in [from, to) whose byte is not plain text inside a JSON string (RFC 8259, section 7): a quote, a
- * backslash or a control character; `to` = there is none. `view` covers the same bytes as `bytes`.
- *
- * Tests eight bytes at a time, because large bodies consist mostly of strings of megabytes (images in base64). `x ^
- * 0x02` puts the quote below 0x21, together with the control characters and no other byte; `(x - n) & ~x & 0x80` is
- * set somewhere in the word exactly if a byte of x is below n (n <= 0x80).
+ * The first offset in [from, to) whose byte is a quote, a backslash or a control character (RFC 8259, section 7); `to` = none. Tests eight
+ * bytes at a time, because most bytes of large bodies are base64. `x ^ 0x02` puts the quote, and no other byte, below 0x21 beside the
+ * control characters; `(x - n) & ~x & 0x80` is set somewhere in the word exactly if a byte of x is below n (n <= 0x80).
+ * @param view covers the same bytes as `bytes`
  */
 export function endOfPlainText(bytes: Uint8Array, view: DataView, from: number, to: number): number {
   let i = from
@@ -29,22 +27,17 @@ export function endOfPlainText(bytes: Uint8Array, view: DataView, from: number, 
 
 const BACKSLASH = 0x5c
 const LOWER_U = 0x75
-/** What the escapes of one letter mean (RFC 8259, section 7). */
+/** Meanings of one-letter escapes (RFC 8259, section 7). */
 const ESCAPES = new Map(
   [['"', '"'], ['\\', '\\'], ['/', '/'], ['b', '\b'], ['f', '\f'], ['n', '\n'], ['r', '\r'], ['t', '\t']]
     .map(([letter = '', meant = '']) => [letter.charCodeAt(0), meant.charCodeAt(0)]),
 )
 
 /**
- * Does the inside of a JSON string, with its escapes, spell this name? It creates no strings: a body can have
- * millions of keys.
- *
- * @param name in UTF-8
+ * Does the inside of a JSON string, escaped or not, spell `name` (UTF-8)? Creates no strings: a body can have millions of keys.
  * @param anyCase ASCII capitals match the small letters of the name
  */
-export function matchesName(
-  bytes: Buffer, start: number, end: number, name: Uint8Array, anyCase = false,
-): boolean {
+export function matchesName(bytes: Buffer, start: number, end: number, name: Uint8Array, anyCase = false): boolean {
   let at = start
   let n = 0
   while (at < end) {
@@ -101,7 +94,6 @@ export function beginsJson(body: Buffer): boolean {
   return first === 0x7b || first === 0x5b
 }
 
-/** Is the body only white space? */
 export function isBlank(body: Buffer): boolean {
   return firstByte(body) === undefined
 }

@@ -2,17 +2,17 @@ import type { JsonCursor } from './cursor.ts'
 
 const USAGE_METADATA = Buffer.from('usageMetadata')
 
-/** Reads the value at the cursor and moves behind it; undefined = nothing. */
+/** Reads the value at the cursor and moves past it; undefined = nothing. */
 type ValueReader = (cursor: JsonCursor) => unknown
 
 export const parsedValue: ValueReader = cursor => (cursor.skip() ? cursor.parsed() : undefined)
 
-/** The value of a top-level member, the last of that name; undefined = there is none. */
+/** The value of a top-level member, the last with that name; undefined = none. */
 export function member(cursor: JsonCursor, name: Buffer): unknown {
   return members(cursor, [name, parsedValue])[0]
 }
 
-/** The values of several members, as their readers return them, in the order of the names. */
+/** The values of several members, as their readers return them, in the order of `wanted`. */
 export function members(cursor: JsonCursor, ...wanted: readonly (readonly [name: Buffer, take: ValueReader])[]): unknown[] {
   const values: unknown[] = wanted.map(() => undefined)
   if (!cursor.beginObject()) return values

@@ -6,9 +6,8 @@ export interface Edit {
 }
 
 /**
- * Applies the edits to a copy of the body; without edits returns the body itself. The order of the edits does not
- * matter, but insertions at one place keep their order. Throws RangeError if two edits overlap or one is outside the
- * body.
+ * Applies edits in any order to a copy of the body; insertions at one place keep their order. No edits = the body itself.
+ * @throws RangeError if two edits overlap or one is outside the body
  */
 export function spliceBytes(body: Buffer, edits: readonly Edit[]): Buffer {
   if (edits.length === 0) return body
@@ -25,7 +24,6 @@ export function spliceBytes(body: Buffer, edits: readonly Edit[]): Buffer {
   return Buffer.concat(pieces)
 }
 
-/** Edits that replace each of the values with `bytes`. */
 export function replaceValues(values: readonly { start: number; end: number }[], bytes: Uint8Array): Edit[] {
   return values.map(({ start, end }) => ({ start, end, bytes }))
 }

@@ -2,21 +2,14 @@ import { isUtf8 } from 'node:buffer'
 
 const NO_BYTES = Buffer.alloc(0)
 
-/**
- * Checks that bytes are well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF) while
- * they arrive. The end of a chunk may cut a character anywhere.
- */
+/** Checks that bytes are well-formed UTF-8 (RFC 3629) while they arrive, cut anywhere. */
 export class Utf8Check {
   /** Absolute offset of the next chunk's first byte. */
   #offset = 0
-  /** The start of a character whose other bytes have not arrived. */
+  /** The beginning of a character whose other bytes have not arrived. */
   #cut = NO_BYTES
 
-  /**
-   * Checks the next chunk. Do not call it again after an error.
-   *
-   * @returns absolute offset of the first ill-formed sequence; -1 = none
-   */
+  /** @returns absolute offset of the first ill-formed sequence; -1 = none. Call push no more after an error. */
   push(chunk: Buffer): number {
     const base = this.#offset
     this.#offset += chunk.length
@@ -54,7 +47,7 @@ function sequenceLength(lead: number): number {
   return lead < 0xf5 ? 4 : 0
 }
 
-/** How many bytes at the end, from bytes[from] on, begin a character that is not complete. */
+/** Number of bytes at the end, from bytes[from] on, that begin an incomplete character. */
 function cutAtEnd(bytes: Buffer, from = 0): number {
   for (let count = 1; count <= 3 && count <= bytes.length - from; count++) {
     const byte = bytes[bytes.length - count]!

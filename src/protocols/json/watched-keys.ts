@@ -13,7 +13,7 @@ interface WatchedName {
 
 /** Object keys to look for, compiled once for any number of scans. */
 export class WatchedKeys {
-  /** A longer key, in bytes as written in a JSON text, is none of the names. */
+  /** Maximum bytes of a matching key, as written in a JSON text. */
   readonly longest: number
   readonly #names: readonly WatchedName[]
   /** By their hashes. */
@@ -29,24 +29,17 @@ export class WatchedKeys {
       const bytes = Buffer.from(text)
       return { text, bytes, first: bytes[0], anyCase: anyCase.includes(text) }
     })
-    // A UTF-16 unit takes six bytes as \uXXXX and at most three as UTF-8. Separators may surround each letter of a
-    // loose name.
+    // A UTF-16 unit takes six bytes as \uXXXX. Separators may surround each letter of a loose name.
     this.longest = 6 * Math.max(0, ...names.map(name => name.length), ...loose.map(name => 2 * name.length))
   }
 
-  /**
-   * Finds the name of the key in [from, to), without its quotes. It creates no strings: a body can have millions of
-   * keys.
-   *
-   * @returns null = the key is not watched
-   */
+  /** The name that matches the key in [from, to), without quotes; null = none. Creates no strings: a body can have millions of keys. */
   find(key: Buffer, from: number, to: number): string | null {
     const length = to - from
     if (length > this.longest) return null
     const first = length === 0 ? undefined : key[from]
     for (let n = 0; n < this.#names.length; n++) {
       const name = this.#names[n]!
-      // Rules out most names without a call.
       if (first !== name.first && first !== BACKSLASH && !name.anyCase) continue
       if (matchesName(key, from, to, name.bytes, name.anyCase)) return name.text
     }
@@ -57,32 +50,23 @@ export class WatchedKeys {
     const hash = looseHash(key, from, to)
     const candidates = hash === null ? [...this.#loose.values()].flat() : this.#loose.get(hash)
     if (candidates === undefined) return null
-    const name = looseName(key, from, to)
+    // The key alone is parsed: inside objects V8 can misread escaped keys (nodejs/node#63785).
+    const name = loosely(JSON.parse(`"${key.toString('utf8', from, to)}"`) as string)
     return candidates.find(candidate => candidate === name) ?? null
   }
 }
 
-/**
- * A hash without case and separators; null = the key has an escape or a character outside ASCII, which may still be a
- * letter of the name.
- */
+/** A hash without case and separators; null = the key has an escape or a byte outside ASCII, which may stand for a letter of a name. */
 function looseHash(key: Buffer, from: number, to: number): number | null {
   let hash = 0
   for (let at = from; at < to; at++) {
     const byte = key[at]!
-    // `\u006e`, or the Kelvin sign.
+    // `\u006e`, or the Kelvin sign, whose lower case is `k`.
     if (byte === BACKSLASH || byte >= 0x80) return null
     if (byte === UNDERSCORE || byte === HYPHEN) continue
     hash = Math.imul(hash, 31) + (byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte) | 0
   }
   return hash
-}
-
-/** A key in lower case, without separators. */
-function looseName(key: Buffer, from: number, to: number): string {
-  // The key alone is parsed: inside objects V8 can misread escaped keys (nodejs/node#63785).
-  const name = JSON.parse(`"${key.toString('utf8', from, to)}"`) as string
-  return loosely(name)
 }
 
 /** A name without case and separators. */

@@ -1,6 +1,5 @@
 import type { JsonObject } from '../neutral/json.ts'
-import { readUsage } from '../usage/reported-usage.ts'
-import type { ReportedUsage } from '../usage/reported-usage.ts'
+import { readUsage, type ReportedUsage } from '../usage/reported-usage.ts'
 import { blankUsage } from '../usage/usage.ts'
 import { eventIn, objectIn } from './realtime-event.ts'
 import { TRANSCRIPT_USAGE } from './usage.ts'

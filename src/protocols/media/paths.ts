@@ -1,6 +1,5 @@
-import { READ, defineEndpoint } from '../endpoint/classified.ts'
+import { READ, defineEndpoint, type EndpointOptions } from '../endpoint/classified.ts'
 import { OPENAI_FORMAT } from '../endpoint/openai-format.ts'
-import type { EndpointOptions } from '../endpoint/classified.ts'
 import type { KnownPath } from '../endpoint/protocol.ts'
 import { IMAGE_EVENTS, REALTIME_EVENTS, SPEECH_EVENTS, TypedMeter } from '../responses/meter.ts'
 import { RealtimeConversation } from './realtime-conversation.ts'

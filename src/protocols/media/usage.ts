@@ -2,11 +2,9 @@ import type { JsonObject } from '../neutral/json.ts'
 import type { JsonCursor } from '../json/cursor.ts'
 import { members, parsedValue } from '../json/read-members.ts'
 import { splitInput, splitOutput } from '../usage/openai-usage.ts'
-import { readUsage } from '../usage/reported-usage.ts'
-import type { ReportedUsage, UsageReader } from '../usage/reported-usage.ts'
+import { readUsage, type ReportedUsage, type UsageReader } from '../usage/reported-usage.ts'
 import { Figures, remainder } from '../usage/usage-figures.ts'
-import { blankUsage } from '../usage/usage.ts'
-import type { Usage } from '../usage/usage.ts'
+import { blankUsage, type Usage } from '../usage/usage.ts'
 
 const USAGE = Buffer.from('usage')
 const DATA = Buffer.from('data')

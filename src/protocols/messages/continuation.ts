@@ -3,11 +3,9 @@ import type { Field } from '../json/json-scan.ts'
 import { parseRequest } from '../../base/json-size.ts'
 import { objectIn, objectsIn, hasValue, addPriorUsage } from '../events/resumable-stream.ts'
 import type { PriorUsage, StreamProtocol, EventTranslation, Json } from '../events/resumable-stream.ts'
-import { replaceValues } from '../json/splice.ts'
-import type { Edit } from '../json/splice.ts'
+import { replaceValues, type Edit } from '../json/splice.ts'
 import { tokensOfBytes } from '../usage/tokens-of-bytes.ts'
 
-/** The text that one event adds to a message. */
 export function messagesText(event: Json): string {
   if (event['type'] === 'content_block_start') return textIn(objectIn(event, 'content_block'))
   return event['type'] === 'content_block_delta' ? textIn(objectIn(event, 'delta')) : ''
@@ -15,9 +13,7 @@ export function messagesText(event: Json): string {
 
 /** Why the response to the request cannot be continued; null = it can. */
 export function messagesObstacle(request: Json): string | null {
-  if (hasValue(request['output_format']) || hasValue(objectIn(request, 'output_config')['format'])) {
-    return 'structured output was asked for'
-  }
+  if (hasValue(request['output_format']) || hasValue(objectIn(request, 'output_config')['format'])) return 'structured output was asked for'
   return Array.isArray(request['messages']) ? null : 'the request has no messages'
 }
 
@@ -25,9 +21,7 @@ const THINKING_BLOCKS: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thi
 const CONTINUABLE_DELTAS: ReadonlySet<unknown> = new Set(['text_delta', 'thinking_delta', 'signature_delta'])
 
 /**
- * The messages protocol: numbered content blocks between message_start and message_stop.
- *
- * Text is continued after complete thinking, and without further thinking: Anthropic accepts no prefill with thinking
+ * Continues text after complete thinking, and without further thinking: Anthropic accepts no prefill with thinking
  * (platform.claude.com/docs/en/build-with-claude/extended-thinking, "Feature compatibility"), and no partial thinking
  * block (platform.claude.com/docs/en/build-with-claude/streaming, "Error recovery").
  */
@@ -41,7 +35,6 @@ export class MessagesStreamProtocol implements StreamProtocol {
   #openBlock: number | null = null
   /** Bytes of thinking that the client got. */
   #thinkingBytes = 0
-  /** Number of the next block. */
   #nextBlock = 0
 
   read(event: Json): string | null {
@@ -73,8 +66,7 @@ export class MessagesStreamProtocol implements StreamProtocol {
       case 'message_stop':
         this.endMarker = ''
         return null
-      default:
-        return null
+      default: return null
     }
   }
 
@@ -91,21 +83,22 @@ export class MessagesStreamProtocol implements StreamProtocol {
     ]
   }
 
+  #stopOfOpenBlock(): Json[] {
+    return this.#openBlock === null ? [] : [{ type: 'content_block_stop', index: this.#openBlock }]
+  }
+
   createTranslation(before: () => PriorUsage): EventTranslation {
     const numbers = new Map<unknown, number>()
-    /** The upstream's input usage from the start; the client gets it at the end. */
+    /** The usage in the upstream's `message_start`, which the client gets in `message_delta`. */
     let started: Json = {}
     let isFirst = true
-
-    /** Text blocks without text so far: an empty block is not passed on. */
+    /** The starts of text blocks without text so far: the client does not get an empty block. */
     const silent = new Map<unknown, Json>()
     const start = (event: Json, text: (part: string) => string): Json[] => {
       const block = objectIn(event, 'content_block')
       const isText = block['type'] === 'text'
       const goesOn = isFirst && isText && this.#openBlock !== null
-      const before = isFirst && !isText && this.#openBlock !== null
-        ? [{ type: 'content_block_stop', index: this.#openBlock }]
-        : []
+      const before = isFirst && !isText ? this.#stopOfOpenBlock() : []
       isFirst = false
       const first = isText ? text(textIn(block)) : ''
       if (!goesOn) {
@@ -119,7 +112,6 @@ export class MessagesStreamProtocol implements StreamProtocol {
       return [{ type: 'content_block_delta', index, delta: { type: 'text_delta', text: first } }]
     }
 
-    /** Gives a new block the next number. */
     const numbered = (begun: Json): Json => {
       numbers.set(begun['index'], this.#nextBlock)
       return { ...begun, index: this.#nextBlock }
@@ -138,8 +130,7 @@ export class MessagesStreamProtocol implements StreamProtocol {
           case 'message_start':
             started = objectIn(objectIn(event, 'message'), 'usage')
             return this.#started ? [] : [event]
-          case 'content_block_start':
-            return start(event, text)
+          case 'content_block_start': return start(event, text)
           case 'content_block_delta': {
             const delta = objectIn(event, 'delta')
             const isText = delta['type'] === 'text_delta'
@@ -152,13 +143,10 @@ export class MessagesStreamProtocol implements StreamProtocol {
           case 'content_block_stop':
             if (silent.delete(event['index'])) return []
             return [{ ...event, index: numbers.get(event['index']) ?? event['index'] }]
-          case 'message_delta': {
-            // The response added nothing, and the block that the first response began is still open.
-            const stop = this.#openBlock === null ? [] : [{ type: 'content_block_stop', index: this.#openBlock }]
-            return [...stop, { ...event, usage: totalUsage(started, objectIn(event, 'usage'), before()) }]
-          }
-          default:
-            return [event]
+          case 'message_delta':
+            // If the response added no block, the block that the first response left open ends here.
+            return [...this.#stopOfOpenBlock(), { ...event, usage: totalUsage(started, objectIn(event, 'usage'), before()) }]
+          default: return [event]
         }
       },
       render: renderEvent,
@@ -166,7 +154,7 @@ export class MessagesStreamProtocol implements StreamProtocol {
   }
 }
 
-/** Edits that turn off thinking, and the clearing of earlier thinking, which Anthropic refuses without thinking. */
+/** Edits that turn off thinking, and with it the clearing of earlier thinking, which Anthropic refuses then. */
 function withoutThinking(body: Buffer, fields: ReadonlyMap<string, Field>): Edit[] {
   const thinking = fields.get('thinking')
   const management = fields.get('context_management')
@@ -180,7 +168,7 @@ function withoutThinking(body: Buffer, fields: ReadonlyMap<string, Field>): Edit
 
 const INPUT_FIELDS = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens']
 
-/** The usage at the end, which replaces the usage at the start of the first response. */
+/** The usage of both responses: in the client's stream it replaces the usage of `message_start`. */
 function totalUsage(started: Json, ended: Json, before: PriorUsage): Json {
   const usage = { ...ended }
   for (const name of INPUT_FIELDS) {

@@ -1,13 +1,9 @@
 import type { GatewayError } from '../../base/errors.ts'
 import { CREATED } from '../endpoint/model-date.ts'
 import type { ClientFormat } from '../endpoint/protocol.ts'
-import { rateLimitHeaders } from '../endpoint/rate-limit-headers.ts'
-import { messagesRateLimitHeaders } from './rate-limit-headers.ts'
+import { headersOf, rateLimitHeaders, type RateLimitFigures } from '../endpoint/rate-limit-headers.ts'
 
-/**
- * The format of the messages protocol: /v1/messages. Error shape: {type:"error",error:{type,message},request_id}, as
- * Anthropic's clients read it.
- */
+/** Error shape: `{type: "error", error: {type, message}, request_id}`. */
 export const MESSAGES_FORMAT: ClientFormat = {
   protocol: 'messages',
   errorBody: (error, requestId) => JSON.stringify(errorObject(error, requestId)),
@@ -16,10 +12,7 @@ export const MESSAGES_FORMAT: ClientFormat = {
   errorEvent: json => `event: error\ndata: ${json}\n\n`,
   keepAlive: 'event: ping\ndata: {"type": "ping"}\n\n',
   modelList: models => JSON.stringify({
-    data: models.map(card),
-    has_more: false,
-    first_id: models[0] ?? null,
-    last_id: models.at(-1) ?? null,
+    data: models.map(card), has_more: false, first_id: models[0] ?? null, last_id: models.at(-1) ?? null,
   }),
   modelCard: model => JSON.stringify(card(model)),
   unmaskedMembers: null,
@@ -34,38 +27,47 @@ function card(id: string) {
 }
 
 function errorObject(error: GatewayError, requestId: string) {
-  const inner = { type: kind(error.status), message: error.message, ...isThreadRefused(error) && { details: THREAD_UNSUPPORTED } }
+  const type = ERROR_TYPES.get(error.status) ?? (error.status >= 500 ? 'api_error' : 'invalid_request_error')
+  const isThreadRefused = error.code === 'not_translatable' && error.param === 'thread'
+  const inner = { type, message: error.message, ...isThreadRefused && { details: THREAD_UNSUPPORTED } }
   return { type: 'error', error: inner, request_id: requestId }
 }
 
-/** Anthropic's error for a thread that cannot be kept: the SDKs' tool runners then send the whole conversation each time. */
+/** For a thread that cannot be kept: the tool runners of Anthropic's SDKs then send the whole conversation each time. */
 const THREAD_UNSUPPORTED = { error_code: 'thread_unsupported_request' }
 
-function isThreadRefused({ code, param }: GatewayError): boolean {
-  return code === 'not_translatable' && param === 'thread'
+/** By HTTP status. */
+const ERROR_TYPES: ReadonlyMap<number, string> = new Map([
+  [401, 'authentication_error'], [402, 'billing_error'], [403, 'permission_error'], [404, 'not_found_error'],
+  [408, 'timeout_error'], [413, 'request_too_large'], [429, 'rate_limit_error'], [503, 'overloaded_error'],
+  [504, 'timeout_error'], [529, 'overloaded_error'],
+])
+
+/** The last second of the year 9999, the latest time in RFC 3339; ms since 1970. */
+const LAST_SECOND = 253_402_300_799_000
+
+const LIMIT_NAMES = {
+  requests: {
+    limit: 'anthropic-ratelimit-requests-limit', remaining: 'anthropic-ratelimit-requests-remaining',
+    reset: 'anthropic-ratelimit-requests-reset',
+  },
+  tokens: {
+    limit: 'anthropic-ratelimit-tokens-limit', remaining: 'anthropic-ratelimit-tokens-remaining',
+    reset: 'anthropic-ratelimit-tokens-reset',
+  },
+} as const
+
+/**
+ * Anthropic's headers: a flat list of names and values, with `reset` as an RFC 3339 time, rounded up to the second.
+ * Source: Anthropic API documentation, "Rate limits", "Response headers".
+ *
+ * @param nowMs ms since 1970
+ */
+export function messagesRateLimitHeaders(figures: RateLimitFigures, nowMs: number): string[] {
+  return headersOf(figures, LIMIT_NAMES, ms => instant(nowMs + ms))
 }
 
-function kind(status: number): string {
-  switch (status) {
-    case 401:
-      return 'authentication_error'
-    case 402:
-      return 'billing_error'
-    case 403:
-      return 'permission_error'
-    case 404:
-      return 'not_found_error'
-    case 408:
-    case 504:
-      return 'timeout_error'
-    case 413:
-      return 'request_too_large'
-    case 429:
-      return 'rate_limit_error'
-    case 503:
-    case 529:
-      return 'overloaded_error'
-    default:
-      return status >= 500 ? 'api_error' : 'invalid_request_error'
-  }
+function instant(ms: number): string {
+  const seconds = Math.min(Math.ceil(ms / 1000) * 1000, LAST_SECOND)
+  return new Date(seconds).toISOString().replace('.000Z', 'Z')
 }

@@ -1,7 +1,6 @@
 import { isObject } from '../../base/is-object.ts'
 import { bytesEqual } from '../json/cursor.ts'
-import { readUsage } from '../usage/reported-usage.ts'
-import type { ReportedUsage } from '../usage/reported-usage.ts'
+import { readUsage, type ReportedUsage } from '../usage/reported-usage.ts'
 import { tierIn } from '../usage/service-tier.ts'
 import type { StreamEvent } from '../events/stream-event.ts'
 import { EventMeter } from '../events/event-meter.ts'
@@ -24,13 +23,10 @@ const THINKING = Buffer.from('thinking')
 const PARTIAL_JSON = Buffer.from('partial_json')
 const NAME = Buffer.from('name')
 const DATA = Buffer.from('data')
-// In message_start these count only the first token or two, not the whole output.
+/** In `message_start` these count only the first token or two. */
 const OUTPUT_FIELDS = new Set(['output_tokens', 'output_tokens_details'])
 
-/**
- * Streams of the messages protocol: message_start with the input's usage, blocks, message_delta with counts that
- * replace earlier ones, message_stop.
- */
+/** Streams of messages: `message_start` with the input's usage, blocks, `message_delta` with counts that replace earlier counts. */
 export class MessagesMeter extends EventMeter {
   #fields: Map<string, unknown> | null = null
   #suspect = false
@@ -47,14 +43,12 @@ export class MessagesMeter extends EventMeter {
 
   protected read({ buf, dataStart, dataEnd, nameStart, nameEnd }: StreamEvent): void {
     const { cursor } = this
-    // The event name decides, as for the vendor's own client; without one, the data's type.
+    // The name of the event decides, as in the vendor's own client; without a name, the member `type`.
     if (nameEnd > nameStart) return this.#dispatch(buf, nameStart, nameEnd, dataStart, dataEnd)
     cursor.reset(buf, dataStart, dataEnd)
     if (!cursor.beginObject()) return
     while (cursor.nextMember()) {
-      if (cursor.keyIs(TYPE) && cursor.string()) {
-        return this.#dispatch(buf, cursor.valueStart, cursor.valueEnd, dataStart, dataEnd)
-      }
+      if (cursor.keyIs(TYPE) && cursor.string()) return this.#dispatch(buf, cursor.valueStart, cursor.valueEnd, dataStart, dataEnd)
       cursor.skip()
     }
   }
@@ -121,7 +115,7 @@ export class MessagesMeter extends EventMeter {
       else if (cursor.keyIs(THINKING)) this.text('reasoning', index, buf)
       else if (cursor.keyIs(PARTIAL_JSON)) this.text('tool', index, buf)
       else {
-        // Only the start of a tool call has a name, and only redacted thinking has data.
+        // Only the start of a tool call has `name`, and only redacted thinking has `data`.
         if (cursor.keyIs(NAME) || cursor.keyIs(DATA)) this.sawContent = true
         cursor.skip()
       }

@@ -1,23 +1,16 @@
-import { asList, asObject } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { asList, asObject, type JsonObject } from '../neutral/json.ts'
 
-/**
- * Keywords that structured outputs refuse (https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs).
- * As in the vendor's SDKs, they are added to the description, so that the model knows them.
- */
+/** Keywords that structured outputs refuse (https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs). */
 const UNSUPPORTED = new Set([
   'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength', 'maxItems',
   'uniqueItems', 'minProperties', 'maxProperties', 'patternProperties', 'propertyNames', 'minContains', 'maxContains',
 ])
 
-/** Members whose values are schemas by name: the names are the client's, even if they look like keywords. */
+/** Members whose values are schemas by name: the client chooses these names, even if they look like keywords. */
 const NAMED = new Set(['properties', '$defs', 'definitions'])
 const LISTS = new Set(['anyOf', 'allOf', 'oneOf', 'prefixItems'])
 
-/**
- * Converts a JSON Schema for structured outputs: objects are closed, and unsupported keywords are added to the
- * description.
- */
+/** Closes the objects of a schema, and moves unsupported keywords to the description for the model, as the vendor's SDKs do. */
 export function outputSchema(schema: JsonObject): JsonObject {
   const kept = new Map<string, unknown>()
   const described: string[] = []
@@ -28,7 +21,7 @@ export function outputSchema(schema: JsonObject): JsonObject {
       const named = Object.entries(asObject(value) ?? {}).map(([name, inner]) => [name, innerSchema(inner)])
       kept.set(keyword, Object.fromEntries(named))
     } else if (LISTS.has(keyword)) {
-      // `oneOf` is not supported; for branches that exclude each other `anyOf` means the same.
+      // Structured outputs refuse `oneOf`; `anyOf` means the same if the branches exclude each other.
       kept.set(keyword === 'oneOf' ? 'anyOf' : keyword, asList(value).map(innerSchema))
     } else {
       kept.set(keyword, keyword === 'items' ? innerSchema(value) : value)
@@ -43,8 +36,8 @@ export function outputSchema(schema: JsonObject): JsonObject {
 }
 
 /**
- * Does OpenAI accept the schema as strict? It requires every object to be closed and all its members to be required
- * (https://platform.openai.com/docs/guides/structured-outputs); Anthropic allows optional members.
+ * Does OpenAI accept the schema as strict? Every object must be closed, with all members required
+ * (https://platform.openai.com/docs/guides/structured-outputs); Anthropic also allows optional members.
  */
 export function fitsStrict(schema: JsonObject): boolean {
   // A worklist instead of recursion, because a schema may be deep.

@@ -9,26 +9,14 @@ import { MESSAGES_USAGE } from './usage.ts'
 const format = MESSAGES_FORMAT
 
 const STREAMS: StreamSupport = {
-  createProtocol: () => new MessagesStreamProtocol(),
-  text: messagesText,
-  obstacle: messagesObstacle,
-  asksForSeveral: () => false,
-  endsWithEach: false,
+  createProtocol: () => new MessagesStreamProtocol(), text: messagesText, obstacle: messagesObstacle,
+  asksForSeveral: () => false, endsWithEach: false,
 }
 
 const MESSAGES = defineEndpoint({
-  name: 'messages',
-  format,
-  modelRequired: true,
-  metering: 'text',
-  prompt: { members: ['system', 'messages'] },
-  responseMembers: ['content'],
-  outputBounds: ['max_tokens'],
-  boundsThinking: true,
-  respondsWithJson: true,
-  usage: MESSAGES_USAGE,
-  createMeter: limits => new MessagesMeter(limits),
-  streams: STREAMS,
+  name: 'messages', format, modelRequired: true, metering: 'text', prompt: { members: ['system', 'messages'] },
+  responseMembers: ['content'], outputBounds: ['max_tokens'], boundsThinking: true, respondsWithJson: true,
+  usage: MESSAGES_USAGE, createMeter: limits => new MessagesMeter(limits), streams: STREAMS,
 })
 
 const COUNT_TOKENS = defineEndpoint({
@@ -36,10 +24,7 @@ const COUNT_TOKENS = defineEndpoint({
   prompt: { members: ['system', 'messages'] }, tokenCount: tokens => JSON.stringify({ input_tokens: tokens }),
 })
 
-export const MESSAGES_PATHS: readonly KnownPath[] = [
-  ['/v1/messages', MESSAGES],
-  ['/v1/messages/count_tokens', COUNT_TOKENS],
-]
+export const MESSAGES_PATHS: readonly KnownPath[] = [['/v1/messages', MESSAGES], ['/v1/messages/count_tokens', COUNT_TOKENS]]
 
 const OTHER = withoutPathModel(otherEndpoint(format))
 const BATCH = withoutPathModel(otherEndpoint(format, { isBatch: true }))

@@ -12,44 +12,22 @@ import { fitsStrict } from './output-schema.ts'
 
 /** The fields of a request (https://docs.anthropic.com/en/api/messages), including those that need beta headers. */
 export const MESSAGES_FIELDS = {
-  model: 'model',
-  stream: 'stream',
-  messages: 'messages',
-  system: 'messages',
-  max_tokens: 'maxOutputTokens',
-  stop_sequences: 'stopSequences',
-  temperature: 'temperature',
-  top_p: 'topP',
-  top_k: 'topK',
-  tools: 'tools',
-  tool_choice: 'toolChoice',
-  thinking: 'reasoning',
-  'output_config.effort': 'reasoning',
-  'output_config.format': 'outputFormat',
-  'output_config.task_budget': 'dropped',
-  output_format: 'outputFormat',
-  service_tier: 'serviceTier',
-  'metadata.user_id': 'user',
-  cache_control: 'dropped',
-  betas: 'ignored',
-  billing_policy: 'dropped',
-  compaction: 'dropped',
+  model: 'model', stream: 'stream', messages: 'messages', system: 'messages',
+  max_tokens: 'maxOutputTokens', stop_sequences: 'stopSequences', temperature: 'temperature', top_p: 'topP', top_k: 'topK',
+  tools: 'tools', tool_choice: 'toolChoice', thinking: 'reasoning',
+  'output_config.effort': 'reasoning', 'output_config.format': 'outputFormat', 'output_config.task_budget': 'dropped',
+  output_format: 'outputFormat', service_tier: 'serviceTier', 'metadata.user_id': 'user',
+  cache_control: 'dropped', betas: 'ignored', billing_policy: 'dropped', compaction: 'dropped',
   container: { to: 'refused', why: 'a container is at one provider' },
-  context_management: 'dropped',
-  diagnostics: 'dropped',
-  fallback_credit_token: 'dropped',
-  fallbacks: 'dropped',
-  inference_geo: 'dropped',
+  context_management: 'dropped', diagnostics: 'dropped', fallback_credit_token: 'dropped', fallbacks: 'dropped', inference_geo: 'dropped',
   mcp_servers: { to: 'refused', why: 'the provider itself calls these servers' },
   speed: { to: 'dropped', unless: ['standard'] },
   thread: { to: 'refused', why: 'a thread is at one provider' },
-  user_profile_id: 'dropped',
-  workspace_id: 'dropped',
+  user_profile_id: 'dropped', workspace_id: 'dropped',
 } as const satisfies FieldTable
 
 const CONTENT = 'messages[].content[]'
 
-/** Reads the body of a messages request. */
 export function readMessagesRequest(given: JsonObject, { report, capsules }: ReadContext): NeutralRequest {
   const body = new BodyObject(given, '', report)
   const reader = new ContentReader(capsules)
@@ -69,9 +47,7 @@ export function readMessagesRequest(given: JsonObject, { report, capsules }: Rea
     outputFormat: readOutputFormat(output?.object('format') ?? body.object('output_format')),
     maxOutputTokens: body.number('max_tokens'),
     stopSequences: body.texts('stop_sequences'),
-    temperature: body.number('temperature'),
-    topP: body.number('top_p'),
-    topK: body.number('top_k'),
+    temperature: body.number('temperature'), topP: body.number('top_p'), topK: body.number('top_k'),
     reasoning: readReasoning(body.object('thinking'), output?.known('effort', EFFORTS) ?? null),
     serviceTier: readServiceTier(body.known('service_tier', ['auto', 'standard_only'])),
     user: body.object('metadata')?.text('user_id') ?? null,
@@ -93,7 +69,7 @@ class ContentReader {
     return { role: message.word('role', ROLES) ?? 'user', parts: this.parts(message, 'content', CONTENT), name: null }
   }
 
-  /** @param name the member with text, or with a list of blocks */
+  /** @param name the member that holds text or blocks */
   parts(object: BodyObject, name: string, path: string): Part[] {
     const content = object.content(name)
     if (typeof content !== 'string') return content.flatMap(block => this.#part(block, path))
@@ -103,14 +79,10 @@ class ContentReader {
   #part(block: BodyObject, path: string): Part[] {
     const type = block.text('type')
     switch (type) {
-      case 'text':
-        return [{ ...baseOf(block, path), type, text: block.text('text') ?? '', opaque: null }]
-      case 'image':
-        return readMedia(block, block.object('source')).map(source => ({ ...baseOf(block, path), type, source, detail: null }))
-      case 'document':
-        return this.#document(block, path)
-      case 'search_result':
-        return [{ ...baseOf(block, path), type: 'text', text: searchResultText(block), opaque: null }]
+      case 'text': return [{ ...baseOf(block, path), type, text: block.text('text') ?? '', opaque: null }]
+      case 'image': return readMedia(block, block.object('source')).map(source => ({ ...baseOf(block, path), type, source, detail: null }))
+      case 'document': return this.#document(block, path)
+      case 'search_result': return [{ ...baseOf(block, path), type: 'text', text: searchResultText(block), opaque: null }]
       case 'thinking':
         return [{ ...baseOf(block, path), type, text: block.text('thinking') ?? '', opaque: this.#opaque(block.text('signature'), `${path}.signature`) }]
       case 'redacted_thinking': {
@@ -119,18 +91,16 @@ class ContentReader {
       }
       case 'compaction': {
         const summary = block.text('content')
-        // Only the provider that made these members can read them; `content` has the text.
+        // Only the provider that wrote these members can read them; `content` has the text.
         block.ignore('encrypted_content', 'signature')
         if (summary !== null) return [{ ...baseOf(block, path), type: 'text', text: summary, opaque: null }]
         block.dropWhole(type)
         return []
       }
-      case 'tool_use':
-        return [this.#toolCall(block, path)]
-      case 'tool_result':
-        return [this.#toolResult(block, path)]
+      case 'tool_use': return [this.#toolCall(block, path)]
+      case 'tool_result': return [this.#toolResult(block, path)]
       default:
-        // Calls and results of tools that the provider runs itself, and unknown types.
+        // Calls and results of the provider's own tools, and unknown types.
         block.dropWhole(type)
         return []
     }
@@ -155,7 +125,7 @@ class ContentReader {
     }
   }
 
-  /** A signature, or `data` of redacted thinking: from the client's own provider, or from a gateway. */
+  /** Reads a signature, or `data` of redacted thinking: a value of the client's own provider, or a capsule of a gateway. */
   #opaque(value: string | null, field: string): OpaqueValue | null {
     if (value === null || value === '') return null
     const capsule = this.#capsules.open('opaque_value', value, field)
@@ -187,12 +157,9 @@ function readMedia(block: BodyObject, source: BodyObject | null): MediaSource[] 
   const written = source?.text('media_type') ?? null
   const mediaType = written && registeredType(written)
   switch (type) {
-    case 'base64':
-      return [{ kind: 'base64', mediaType: mediaType ?? 'application/octet-stream', data: source?.text('data') ?? '' }]
-    case 'url':
-      return [{ kind: 'url', url: source?.text('url') ?? '', mediaType }]
-    case 'file':
-      return [{ kind: 'file', id: source?.text('file_id') ?? '', mediaType }]
+    case 'base64': return [{ kind: 'base64', mediaType: mediaType ?? 'application/octet-stream', data: source?.text('data') ?? '' }]
+    case 'url': return [{ kind: 'url', url: source?.text('url') ?? '', mediaType }]
+    case 'file': return [{ kind: 'file', id: source?.text('file_id') ?? '', mediaType }]
     default:
       if (source === null) block.drop('source')
       source?.dropWhole(type ?? null)
@@ -228,22 +195,15 @@ function searchResultText(block: BodyObject): string {
 function readTool(tool: BodyObject): Tool[] {
   const parameters = tool.json('input_schema')
   if (parameters === null) {
-    // A tool that the provider runs itself, or whose schema it knows.
+    // A tool that the provider runs itself, or whose schema the provider knows.
     tool.dropWhole(tool.text('type'))
     return []
   }
   // All tools are loaded, and inputs arrive as the upstream streams them.
   tool.ignore('type', 'defer_loading', 'eager_input_streaming')
   return [{
-    name: tool.text('name') ?? '',
-    description: tool.text('description'),
-    parameters,
-    strict: readStrict(tool, parameters),
-    freeform: null,
-    namespaced: null,
-    isToolSearch: false,
-    cache: cacheMarkOf(tool),
-    path: 'tools[]',
+    name: tool.text('name') ?? '', description: tool.text('description'), parameters, strict: readStrict(tool, parameters),
+    freeform: null, namespaced: null, isToolSearch: false, cache: cacheMarkOf(tool), path: 'tools[]',
   }]
 }
 
@@ -257,12 +217,9 @@ function readStrict(tool: BodyObject, parameters: JsonObject): boolean | null {
 function readToolChoice(choice: BodyObject | null): ToolChoice | null {
   const type = choice?.word('type', ['auto', 'none', 'any', 'tool']) ?? null
   switch (type) {
-    case 'any':
-      return { type: 'required' }
-    case 'tool':
-      return { type: 'tools', names: [choice?.text('name') ?? ''], isForced: true }
-    default:
-      return type && { type }
+    case 'any': return { type: 'required' }
+    case 'tool': return { type: 'tools', names: [choice?.text('name') ?? ''], isForced: true }
+    default: return type && { type }
   }
 }
 
@@ -278,12 +235,7 @@ function readReasoning(thinking: BodyObject | null, effort: string | null): Reas
   const display = thinking?.known('display', ['summarized', 'omitted']) ?? null
   const budgetTokens = thinking?.number('budget_tokens') ?? null
   if (type === null && effort === null && display === null && budgetTokens === null) return null
-  return {
-    enabled: type === null ? null : type !== 'disabled',
-    effort,
-    budgetTokens,
-    showText: display === null ? null : display !== 'omitted',
-  }
+  return { enabled: type && type !== 'disabled', effort, budgetTokens, showText: display && display !== 'omitted' }
 }
 
 function readServiceTier(tier: 'auto' | 'standard_only' | null): ServiceTier | null {

@@ -1,25 +1,18 @@
 import { errorKindOf } from '../neutral/errors.ts'
-import { asList, asNumber, asObject, asText, withoutNulls } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { asList, asNumber, asObject, asText, withoutNulls, type JsonObject } from '../neutral/json.ts'
 import { NumberedParts } from '../neutral/numbered-parts.ts'
-import { startEvent } from '../neutral/response.ts'
-import type { NeutralError, EventOutput, ResponsePart, StopReason } from '../neutral/response.ts'
+import { startEvent, type NeutralError, type EventOutput, type ResponsePart, type StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
 import { errorIn } from '../neutral/error-body.ts'
 import { readTokens } from '../usage/token-usage.ts'
 import { MESSAGES_USAGE } from './usage.ts'
 
 const STOP_REASONS: ReadonlyMap<string, StopReason> = new Map(Object.entries({
-  end_turn: 'end',
-  max_tokens: 'max_tokens',
-  model_context_window_exceeded: 'context_window',
-  stop_sequence: 'stop_sequence',
-  tool_use: 'tool_calls',
-  refusal: 'refusal',
-  pause_turn: 'pause',
+  end_turn: 'end', max_tokens: 'max_tokens', model_context_window_exceeded: 'context_window', stop_sequence: 'stop_sequence',
+  tool_use: 'tool_calls', refusal: 'refusal', pause_turn: 'pause',
 }))
 
-/** Reads a message: events, or a whole one. Blocks of tools that the provider runs itself are left out. */
+/** Reads a streamed or whole message. Leaves out the blocks of tools that the provider runs itself. */
 export class MessagesResponseReader implements ResponseReader {
   readonly #provider: string
   readonly #parts: NumberedParts
@@ -34,22 +27,13 @@ export class MessagesResponseReader implements ResponseReader {
   event(name: string, value: unknown, out: EventOutput): void {
     const event = asObject(value)
     if (event === null || this.#isOver) return
+    const number = asNumber(event['index']) ?? 0
     switch (asText(event['type']) ?? name) {
-      case 'message_start':
-        this.#start(asObject(event['message']) ?? {}, out)
-        break
-      case 'content_block_start':
-        this.#startBlock(asNumber(event['index']) ?? 0, asObject(event['content_block']) ?? {}, out)
-        break
-      case 'content_block_delta':
-        this.#delta(asNumber(event['index']) ?? 0, asObject(event['delta']) ?? {}, out)
-        break
-      case 'content_block_stop':
-        this.#parts.end(asNumber(event['index']) ?? 0, out)
-        break
-      case 'message_delta':
-        this.#finish(asObject(event['delta']) ?? {}, event['usage'], out)
-        break
+      case 'message_start': return this.#start(asObject(event['message']) ?? {}, out)
+      case 'content_block_start': return this.#startBlock(number, asObject(event['content_block']) ?? {}, out)
+      case 'content_block_delta': return this.#delta(number, asObject(event['delta']) ?? {}, out)
+      case 'content_block_stop': return this.#parts.end(number, out)
+      case 'message_delta': return this.#finish(asObject(event['delta']) ?? {}, event['usage'], out)
       case 'message_stop':
         this.end(out)
         this.#isOver = true
@@ -81,7 +65,7 @@ export class MessagesResponseReader implements ResponseReader {
     out.push({ type: 'end' })
   }
 
-  /** The usage is read once: each event may report some counts, and may contain a long list. */
+  /** Reads the usage once, at the end: each event may report some counts, and a long list. */
   end(out: EventOutput): void {
     this.#parts.endAll(out)
     const tokens = this.#isOver ? null : readTokens(MESSAGES_USAGE, this.#usage)
@@ -101,18 +85,16 @@ export class MessagesResponseReader implements ResponseReader {
     this.#parts.add(number, text, asText(block['signature']), out)
   }
 
-  /** null = not for the client. */
+  /** @returns null = the client does not get the block */
   #partOf(block: JsonObject): ResponsePart | null {
     switch (block['type']) {
       case 'text':
-      case 'thinking':
-        return { type: block['type'] }
+      case 'thinking': return { type: block['type'] }
       case 'redacted_thinking':
         return { type: 'redacted_thinking', opaque: { provider: this.#provider, value: asText(block['data']) ?? '' } }
       case 'tool_use':
         return { type: 'tool_call', id: asText(block['id']) ?? '', name: asText(block['name']) ?? '', isFreeform: false, opaque: null }
-      default:
-        return null
+      default: return null
     }
   }
 
@@ -121,29 +103,24 @@ export class MessagesResponseReader implements ResponseReader {
     this.#parts.add(number, text, asText(delta['signature']), out)
   }
 
-  /** @param delta of the event `message_delta`, or the whole message */
+  /** @param delta the `delta` of `message_delta`, or the whole message */
   #finish(delta: JsonObject, usage: unknown, out: EventOutput): void {
     this.#parts.endAll(out)
     this.#mergeUsage(usage)
     const reason = asText(delta['stop_reason'])
-    if (reason !== null) {
-      out.push({
-        type: 'stop',
-        reason: STOP_REASONS.get(reason) ?? 'end',
-        sequence: asText(delta['stop_sequence']),
-        explanation: asText(asObject(delta['stop_details'])?.['explanation']),
-      })
-    }
+    if (reason === null) return
+    const explanation = asText(asObject(delta['stop_details'])?.['explanation'])
+    out.push({ type: 'stop', reason: STOP_REASONS.get(reason) ?? 'end', sequence: asText(delta['stop_sequence']), explanation })
   }
 
-  /** Counts are cumulative: a null or missing count keeps its value. */
+  /** Counts are cumulative: a null or missing count leaves the earlier count. */
   #mergeUsage(value: unknown): void {
     const given = asObject(value)
     if (given !== null) this.#usage = Object.assign(this.#usage ?? Object.create(null) as Record<string, unknown>, withoutNulls(given))
   }
 }
 
-/** HTTP status for errors in a stream, which have none. */
+/** HTTP statuses for errors in a stream. */
 const STATUSES: ReadonlyMap<string, number> = new Map(Object.entries({
   invalid_request_error: 400, authentication_error: 401, billing_error: 402, permission_error: 403, not_found_error: 404,
   request_too_large: 413, rate_limit_error: 429, api_error: 500, timeout_error: 504, overloaded_error: 529,
@@ -154,16 +131,11 @@ export function readMessagesError(status: number, body: unknown): NeutralError {
   const error = errorIn(body) ?? {}
   const type = asText(error['type']) || null
   const actual = status === 500 && type !== null ? STATUSES.get(type) ?? status : status
-  return {
-    kind: errorKindOf(actual, type),
-    status: actual,
-    message: asText(error['message']) ?? `the upstream responded with the status ${status}`,
-    code: type,
-    param: null,
-  }
+  const message = asText(error['message']) ?? `the upstream responded with the status ${status}`
+  return { kind: errorKindOf(actual, type), status: actual, message, code: type, param: null }
 }
 
-/** Servers that do not stream the input send it with the start of the block. */
+/** The input in the start of a block, from servers that do not stream it. */
 function inputText(input: unknown): string {
   const value = asObject(input)
   return value === null || Object.keys(value).length === 0 ? '' : JSON.stringify(value)

@@ -1,16 +1,11 @@
 import type { CapsuleReader } from '../neutral/capsule.ts'
-import { asList, asObject } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { asList, asObject, type JsonObject } from '../neutral/json.ts'
 import { CapsuleRestorer } from '../neutral/restore.ts'
 import { MESSAGES_TOOL_IDS } from './write-request.ts'
 
 const CONTENT = 'messages[].content[]'
 
-/**
- * Replaces capsules by the upstream's own thinking, and removes that of other providers.
- *
- * @returns null = nothing to restore
- */
+/** Replaces capsules by the upstream's own thinking, and removes the thinking of other providers. @returns null = no capsule */
 export function restoreMessages(body: JsonObject, provider: string, capsules: CapsuleReader): JsonObject | null {
   const restorer = new CapsuleRestorer(provider, MESSAGES_TOOL_IDS, capsules)
   const messages = asList(body['messages']).flatMap(value => {
@@ -21,7 +16,7 @@ export function restoreMessages(body: JsonObject, provider: string, capsules: Ca
   })
   if (!restorer.hasFound) return null
   const restored = { ...body, messages }
-  // A turn with a tool call must begin with its thinking, or the upstream refuses the request.
+  // With thinking on, the upstream refuses a turn with a tool call that does not begin with thinking.
   return asObject(body['thinking'])?.['type'] === 'enabled' && lacksThinking(messages) ? { ...restored, thinking: undefined } : restored
 }
 
@@ -36,12 +31,9 @@ function restoreBlock(value: unknown, restorer: CapsuleRestorer): unknown[] {
       const data = restorer.opaque(block['data'], `${CONTENT}.data`)
       return data === null ? [] : [{ ...block, data }]
     }
-    case 'tool_use':
-      return [{ ...block, id: restorer.toolId(block['id'], `${CONTENT}.id`) }]
-    case 'tool_result':
-      return [{ ...block, tool_use_id: restorer.toolId(block['tool_use_id'], `${CONTENT}.tool_use_id`) }]
-    default:
-      return [value]
+    case 'tool_use': return [{ ...block, id: restorer.toolId(block['id'], `${CONTENT}.id`) }]
+    case 'tool_result': return [{ ...block, tool_use_id: restorer.toolId(block['tool_use_id'], `${CONTENT}.tool_use_id`) }]
+    default: return [value]
   }
 }
 

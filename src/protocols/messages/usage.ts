@@ -1,17 +1,13 @@
 import type { JsonObject } from '../neutral/json.ts'
 import type { ServingModels, UsageReader } from '../usage/reported-usage.ts'
-import { remainder } from '../usage/usage-figures.ts'
-import type { Figures } from '../usage/usage-figures.ts'
-import { blankUsage } from '../usage/usage.ts'
-import type { Usage } from '../usage/usage.ts'
+import { remainder, type Figures } from '../usage/usage-figures.ts'
+import { blankUsage, type Usage } from '../usage/usage.ts'
 
 export const MESSAGES_USAGE: UsageReader = { read: readMessages, servingModels: readServingModels }
 
 /**
- * The messages protocol: input_tokens excludes tokens read from and written to the cache. If writes are not split by
- * lifetime, they count as 5m. Usage for compacting the context is not in the top-level counts.
- *
- * Source: Anthropic's SDK, "BetaIterationsUsage".
+ * `input_tokens` excludes tokens read from and written to the cache. Writes without a lifetime count as 5m. The top-level
+ * counts exclude the compaction of the context (Anthropic's SDK, "BetaIterationsUsage").
  */
 function readMessages(usage: JsonObject, f: Figures, final: boolean): Usage {
   let sum = readMessage(usage, f, final)
@@ -39,17 +35,12 @@ function readMessage(usage: JsonObject, f: Figures, final: boolean): Usage {
   const inputTokens = f.suspect || fresh === null ? null : fresh + (cachedInputTokens ?? 0) + (written ?? 0)
   const outputTokens = final ? f.required(usage.output_tokens) : f.count(usage.output_tokens)
   return {
-    ...blankUsage(),
-    inputTokens,
-    cachedInputTokens,
-    cacheWrite5mTokens: short,
-    cacheWrite1hTokens: long,
-    outputTokens,
+    ...blankUsage(), inputTokens, cachedInputTokens, cacheWrite5mTokens: short, cacheWrite1hTokens: long, outputTokens,
     reasoningTokens: f.part(f.object(usage.output_tokens_details).thinking_tokens, outputTokens),
   }
 }
 
-/** A total is known if both addends are; an absent part counts as 0. */
+/** A total is known only if both addends are known; an absent part counts as 0. */
 function withCompaction(message: Usage, compaction: Usage): Usage {
   const total = (a: number | null, b: number | null) => (a === null || b === null ? null : a + b)
   const part = (a: number | null, b: number | null) => (a === null ? b : a + (b ?? 0))
@@ -65,13 +56,9 @@ function withCompaction(message: Usage, compaction: Usage): Usage {
 }
 
 /**
- * Reads which other models took part. An advisor is another model that the serving model calls. A fallback serves the
- * request after a model declined it: the top-level counts are those of the fallback, and the declined attempt is free
- * unless it produced text.
- *
+ * Reads the usage of other models; null = there is none. The serving model may call an advisor. If a model declines the
+ * request, a fallback serves it: the top-level counts are the fallback's, and declining is free unless it produced text.
  * Source: Anthropic's SDK, "BetaIterationsUsage", and documentation, "Refusals and fallback".
- *
- * @returns null = neither an advisor nor a fallback
  */
 function readServingModels(usage: JsonObject, f: Figures): ServingModels | null {
   const iterations = f.array(usage.iterations).map(iteration => f.object(iteration))

@@ -1,52 +1,30 @@
 import { JSON_ONLY, toolSchema, writeTurns } from '../neutral/dialects/anthropic-request.ts'
 import { writeThinking } from '../neutral/dialects/claude-thinking.ts'
 import { conversationOf } from '../neutral/conversation.ts'
-import { asObject, withoutNulls } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { asObject, withoutNulls, type JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'
 import type { TranslationReport } from '../neutral/report.ts'
 import type {
-  CacheMark, DocumentPart, ImagePart, MediaSource, Message, NeutralRequest, Part, ServiceTier, Tool, ToolCallPart,
-  ToolResultPart,
+  CacheMark, DocumentPart, ImagePart, MediaSource, Message, NeutralRequest, Part, ServiceTier, Tool, ToolCallPart, ToolResultPart,
 } from '../neutral/request.ts'
 import { fittingToolId } from '../neutral/tool-ids.ts'
 import { namedTools, writeArguments } from '../neutral/tools.ts'
 import type { SupportTable, WriteContext, WrittenRequest } from '../neutral/translation.ts'
 import { outputSchema } from './output-schema.ts'
 
-/** What a messages upstream supports of each field of a request. */
 export const MESSAGES_SUPPORT: SupportTable = {
-  model: 'mapped',
-  stream: 'mapped',
-  messages: 'partly',
-  tools: 'mapped',
-  toolChoice: 'mapped',
-  parallelToolCalls: 'mapped',
-  outputFormat: 'partly',
-  maxOutputTokens: 'mapped',
-  stopSequences: 'mapped',
-  temperature: 'partly',
-  topP: 'partly',
-  topK: 'partly',
-  presencePenalty: 'dropped',
-  frequencyPenalty: 'dropped',
-  seed: 'dropped',
-  reasoning: 'partly',
-  serviceTier: 'partly',
-  verbosity: 'dropped',
-  user: 'mapped',
-  metadata: 'dropped',
-  includeUsage: 'mapped',
-  cacheKey: 'dropped',
+  model: 'mapped', stream: 'mapped', messages: 'partly', tools: 'mapped', toolChoice: 'mapped', parallelToolCalls: 'mapped',
+  outputFormat: 'partly', maxOutputTokens: 'mapped', stopSequences: 'mapped', temperature: 'partly', topP: 'partly', topK: 'partly',
+  presencePenalty: 'dropped', frequencyPenalty: 'dropped', seed: 'dropped', reasoning: 'partly', serviceTier: 'partly',
+  verbosity: 'dropped', user: 'mapped', metadata: 'dropped', includeUsage: 'mapped', cacheKey: 'dropped',
 }
 
-/** Used if the client gives no bound: the protocol requires one. */
+/** For requests without a bound: the protocol requires `max_tokens`. */
 const DEFAULT_MAX_TOKENS = 32_000
-/** Maximum cache marks in a request. */
+/** Anthropic's maximum for one request. */
 const MAX_CACHE_MARKS = 4
 export const MESSAGES_TOOL_IDS = { pattern: /^[a-zA-Z0-9_-]+$/, maxLength: Infinity, prefix: 'toolu_' }
 
-/** Writes the body of a messages request. */
 export function writeMessagesRequest(request: NeutralRequest, context: WriteContext): WrittenRequest {
   const { report } = context
   const writer = new ContentWriter(context)
@@ -57,10 +35,8 @@ export function writeMessagesRequest(request: NeutralRequest, context: WriteCont
   const isThinking = thinking?.['type'] === 'enabled' || thinking?.['type'] === 'adaptive'
   const format = request.outputFormat
   if (format?.type === 'json') report.dropField('outputFormat')
-  const outputConfig = withoutNulls({
-    effort,
-    format: format?.type === 'json_schema' ? { type: 'json_schema', schema: outputSchema(format.schema) } : null,
-  })
+  const schema = format?.type === 'json_schema' ? { type: 'json_schema', schema: outputSchema(format.schema) } : null
+  const outputConfig = withoutNulls({ effort, format: schema })
   const marked = tools.map(tool => writer.tool(tool))
   const system = [
     ...instructions.flatMap(part => writer.content(part)),
@@ -86,10 +62,10 @@ export function writeMessagesRequest(request: NeutralRequest, context: WriteCont
 
 class ContentWriter {
   readonly #context: WriteContext
-  /** The upstream's id for each id of the client. A client may use the same id for two calls. */
+  /** The upstream's id for the latest call with the client's id, which a client may use for two calls. */
   readonly #ids = new Map<string, string>()
   readonly #used = new Set<string>()
-  /** The next suffix for each repeated id, so that no suffix is tried twice. */
+  /** The next suffix to try for each repeated id. */
   readonly #suffixes = new Map<string, number>()
 
   constructor(context: WriteContext) {
@@ -117,12 +93,9 @@ class ContentWriter {
       case 'refusal':
         // The API refuses blank text.
         return part.text.trim() === '' ? [] : [{ type: 'text', text: part.text }]
-      case 'image':
-        return [writeImage(part, this.#report)]
-      case 'document':
-        return [writeDocument(part, this.#report)]
-      case 'audio':
-        return this.#report.refuse(part.path, 'the target does not accept audio')
+      case 'image': return [writeImage(part, this.#report)]
+      case 'document': return [writeDocument(part, this.#report)]
+      case 'audio': return this.#report.refuse(part.path, 'the target does not accept audio')
       case 'thinking': {
         const signature = valueFor(part.opaque, this.#context.provider)
         if (signature !== null) return [{ type: 'thinking', thinking: part.text, signature }]
@@ -135,10 +108,8 @@ class ContentWriter {
         this.#report.drop(`${part.path}.redacted_thinking`)
         return []
       }
-      case 'tool_call':
-        return [this.#toolUse(part)]
-      case 'tool_result':
-        return [this.#toolResult(part)]
+      case 'tool_call': return [this.#toolUse(part)]
+      case 'tool_result': return [this.#toolResult(part)]
     }
   }
 
@@ -156,7 +127,7 @@ class ContentWriter {
     })
   }
 
-  /** Makes an id unique within the request; a result belongs to the latest call with its id. */
+  /** Makes the id of a call unique within the request; a later result belongs to the latest call with the client's id. */
   #newId(id: string): string {
     const fitting = fittingToolId(id, MESSAGES_TOOL_IDS)
     let unique = fitting
@@ -200,27 +171,20 @@ function textDocument(text: string, title: string | null): JsonObject {
 
 function writeSource(source: MediaSource, path: string, report: TranslationReport): JsonObject {
   switch (source.kind) {
-    case 'base64':
-      return { type: 'base64', media_type: source.mediaType, data: source.data }
-    case 'url':
-      return { type: 'url', url: source.url }
-    case 'file':
-      return report.refuse(path, 'a file uploaded to one provider does not exist at another; send its content as base64')
+    case 'base64': return { type: 'base64', media_type: source.mediaType, data: source.data }
+    case 'url': return { type: 'url', url: source.url }
+    case 'file': return report.refuse(path, 'a file uploaded to one provider does not exist at another; send its content as base64')
   }
 }
 
-/** If only some tools are allowed, the others are left out. */
-function writeToolChoice({ tools, toolChoice, parallelToolCalls }: NeutralRequest): { readonly tools: readonly Tool[], readonly choice: JsonObject | null } {
+/** The protocol cannot allow only some tools, so the others are left out. */
+function writeToolChoice({ tools, toolChoice, parallelToolCalls }: NeutralRequest): { tools: readonly Tool[], choice: JsonObject | null } {
   const parallel = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {}
   switch (toolChoice?.type) {
-    case undefined:
-      return { tools, choice: parallelToolCalls === false ? { type: 'auto', ...parallel } : null }
-    case 'none':
-      return { tools, choice: { type: 'none' } }
-    case 'auto':
-      return { tools, choice: { type: 'auto', ...parallel } }
-    case 'required':
-      return { tools, choice: { type: 'any', ...parallel } }
+    case undefined: return { tools, choice: parallelToolCalls === false ? { type: 'auto', ...parallel } : null }
+    case 'none': return { tools, choice: { type: 'none' } }
+    case 'auto': return { tools, choice: { type: 'auto', ...parallel } }
+    case 'required': return { tools, choice: { type: 'any', ...parallel } }
     case 'tools': {
       const { names, isForced } = toolChoice
       const [name] = names
@@ -230,7 +194,7 @@ function writeToolChoice({ tools, toolChoice, parallelToolCalls }: NeutralReques
   }
 }
 
-/** With thinking, a model accepts neither `temperature` nor `top_p` nor `top_k`. */
+/** A model that thinks accepts no sampling parameters. */
 function writeSampling({ temperature, topP, topK }: NeutralRequest, isThinking: boolean, report: TranslationReport): JsonObject {
   if (isThinking) {
     if (temperature !== null && temperature !== 1) report.dropField('temperature')
@@ -243,21 +207,18 @@ function writeSampling({ temperature, topP, topK }: NeutralRequest, isThinking: 
 
 function writeServiceTier(tier: ServiceTier | null, report: TranslationReport): string | null {
   switch (tier) {
-    case null:
-      return null
+    case null: return null
     case 'auto':
-    case 'priority':
-      return 'auto'
+    case 'priority': return 'auto'
     case 'default':
-    case 'standard':
-      return 'standard_only'
+    case 'standard': return 'standard_only'
     case 'flex':
       report.dropField('serviceTier')
       return null
   }
 }
 
-/** Keeps the first mark, which most requests have in common, and the last marks, which cover the longest prompts. */
+/** Keeps the first mark, whose prompt most requests share, and the last marks, which cover the longest prompts. */
 function limitCacheMarks(body: JsonObject, report: TranslationReport): JsonObject {
   const marked: Record<string, unknown>[] = []
   const visit = (value: unknown): void => {

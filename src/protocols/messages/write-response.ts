@@ -1,8 +1,7 @@
 import type { CapsuleKeys } from '../../base/secrets/capsule-keys.ts'
 import { seal } from '../neutral/capsule.ts'
 import { CONTEXT_LENGTH } from '../neutral/errors.ts'
-import { argumentsObject, withoutNulls } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { argumentsObject, withoutNulls, type JsonObject } from '../neutral/json.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import { PartSequencer } from '../neutral/part-sequencer.ts'
 import { NO_USAGE } from '../neutral/response.ts'
@@ -15,30 +14,17 @@ import { parseJsonText } from '../events/stream-event.ts'
 const TOOL_ID = /^[a-zA-Z0-9_-]+$/
 
 const STOP_REASONS: Readonly<Record<StopReason, string>> = {
-  end: 'end_turn',
-  max_tokens: 'max_tokens',
-  context_window: 'model_context_window_exceeded',
-  stop_sequence: 'stop_sequence',
-  tool_calls: 'tool_use',
-  refusal: 'refusal',
-  content_filter: 'refusal',
-  pause: 'pause_turn',
+  end: 'end_turn', max_tokens: 'max_tokens', context_window: 'model_context_window_exceeded', stop_sequence: 'stop_sequence',
+  tool_calls: 'tool_use', refusal: 'refusal', content_filter: 'refusal', pause: 'pause_turn',
 }
 
 const ERROR_TYPES: Readonly<Record<ErrorKind, string>> = {
-  invalid_request: 'invalid_request_error',
-  authentication: 'authentication_error',
-  billing: 'billing_error',
-  permission: 'permission_error',
-  not_found: 'not_found_error',
-  too_large: 'request_too_large',
-  rate_limit: 'rate_limit_error',
-  server: 'api_error',
-  overloaded: 'overloaded_error',
-  timeout: 'timeout_error',
+  invalid_request: 'invalid_request_error', authentication: 'authentication_error', billing: 'billing_error',
+  permission: 'permission_error', not_found: 'not_found_error', too_large: 'request_too_large', rate_limit: 'rate_limit_error',
+  server: 'api_error', overloaded: 'overloaded_error', timeout: 'timeout_error',
 }
 
-/** The beginning of the error message for a request that is too long for the model. */
+/** Begins the error message for a prompt that exceeds the context window. */
 const TOO_LONG = 'prompt is too long'
 
 /** Writes the events of a streamed message. */
@@ -47,7 +33,7 @@ export class MessagesResponseWriter implements ResponseWriter {
   readonly #sequencer = new PartSequencer()
   #usage: TokenUsage = NO_USAGE
   #stop: StopEvent | null = null
-  /** The client numbers blocks by their order in the stream. */
+  /** Number of the current block: clients number blocks by their order in the stream. */
   #block = -1
   #part: ResponsePart = { type: 'text' }
 
@@ -73,13 +59,11 @@ export class MessagesResponseWriter implements ResponseWriter {
         if (!hasBlock(event.part)) return ''
         this.#block++
         return named('content_block_start', { index: this.#block, content_block: this.#openBlock(event.part) })
-      case 'delta':
-        return this.#delta(event.text)
+      case 'delta': return this.#delta(event.text)
       case 'part_end': {
         if (!hasBlock(this.#part)) return ''
         const signature = this.#part.type === 'thinking'
-          ? this.#blockDelta({ type: 'signature_delta', signature: sealOpaque(event.opaque, this.#context.capsuleKeys) })
-          : ''
+          ? this.#blockDelta({ type: 'signature_delta', signature: sealOpaque(event.opaque, this.#context.capsuleKeys) }) : ''
         return signature + named('content_block_stop', { index: this.#block })
       }
       case 'stop':
@@ -93,38 +77,28 @@ export class MessagesResponseWriter implements ResponseWriter {
         const delta = named('message_delta', { delta: { ...writeStop(this.#stop), container: null }, usage: writeUsage(this.#usage) })
         return delta + named('message_stop', {})
       }
-      case 'error':
-        return `event: error\ndata: ${JSON.stringify(writeMessagesError(event.error, ''))}\n\n`
-      case 'ping':
-        return named('ping', {})
+      case 'error': return `event: error\ndata: ${JSON.stringify(writeMessagesError(event.error, ''))}\n\n`
+      case 'ping': return named('ping', {})
     }
   }
 
   #openBlock(part: ResponsePart): JsonObject {
     switch (part.type) {
-      case 'thinking':
-        return { type: 'thinking', thinking: '', signature: '' }
-      case 'tool_call':
-        return { type: 'tool_use', id: this.#toolId(part), name: part.name, input: {} }
-      case 'redacted_thinking':
-        return { type: 'redacted_thinking', data: sealOpaque(part.opaque, this.#context.capsuleKeys) }
-      default:
-        return { type: 'text', text: '', citations: null }
+      case 'thinking': return { type: 'thinking', thinking: '', signature: '' }
+      case 'tool_call': {
+        const id = writeToolId(part, `${this.#context.uniqueId}${this.#block}`, this.#context.capsuleKeys)
+        return { type: 'tool_use', id, name: part.name, input: {} }
+      }
+      case 'redacted_thinking': return { type: 'redacted_thinking', data: sealOpaque(part.opaque, this.#context.capsuleKeys) }
+      default: return { type: 'text', text: '', citations: null }
     }
-  }
-
-  #toolId(part: ResponsePart & { readonly type: 'tool_call' }): string {
-    return writeToolId(part, `${this.#context.uniqueId}${this.#block}`, this.#context.capsuleKeys)
   }
 
   #delta(text: string): string {
     switch (this.#part.type) {
-      case 'thinking':
-        return this.#blockDelta({ type: 'thinking_delta', thinking: text })
-      case 'tool_call':
-        return this.#blockDelta({ type: 'input_json_delta', partial_json: text })
-      default:
-        return this.#blockDelta({ type: 'text_delta', text })
+      case 'thinking': return this.#blockDelta({ type: 'thinking_delta', thinking: text })
+      case 'tool_call': return this.#blockDelta({ type: 'input_json_delta', partial_json: text })
+      default: return this.#blockDelta({ type: 'text_delta', text })
     }
   }
 
@@ -133,7 +107,6 @@ export class MessagesResponseWriter implements ResponseWriter {
   }
 }
 
-/** Writes the body of a whole message. */
 export function writeMessagesBody(response: NeutralResponse, context: ClientContext): JsonObject {
   const { id, model, parts, stop, usage } = response
   return {
@@ -145,9 +118,8 @@ export function writeMessagesBody(response: NeutralResponse, context: ClientCont
   }
 }
 
-/** Writes the body of an error response. */
 export function writeMessagesError({ kind, message, code }: NeutralError, requestId: string): JsonObject {
-  // There is no error code for it: Claude Code reads the message, and shortens the conversation.
+  // The protocol has no error code for this: Claude Code recognises the message, and shortens the conversation.
   const text = code === CONTEXT_LENGTH && !message.includes(TOO_LONG) ? `${TOO_LONG}: ${message}` : message
   return { type: 'error', error: { type: ERROR_TYPES[kind], message: text }, request_id: requestId === '' ? null : requestId }
 }
@@ -159,17 +131,12 @@ function hasBlock({ type }: ResponsePart): boolean {
 
 function writeBlock({ part, text, opaque }: CollectedPart, uniqueId: string, keys: CapsuleKeys): JsonObject[] {
   switch (part.type) {
-    case 'thinking':
-      return [{ type: 'thinking', thinking: text, signature: sealOpaque(opaque, keys) }]
-    case 'redacted_thinking':
-      return [{ type: 'redacted_thinking', data: sealOpaque(part.opaque, keys) }]
-    case 'tool_call':
-      return [{ type: 'tool_use', id: writeToolId(part, uniqueId, keys), name: part.name, input: parseInput(text) }]
+    case 'thinking': return [{ type: 'thinking', thinking: text, signature: sealOpaque(opaque, keys) }]
+    case 'redacted_thinking': return [{ type: 'redacted_thinking', data: sealOpaque(part.opaque, keys) }]
+    case 'tool_call': return [{ type: 'tool_use', id: writeToolId(part, uniqueId, keys), name: part.name, input: parseInput(text) }]
     case 'image':
-    case 'audio':
-      return []
-    default:
-      return [{ type: 'text', text, citations: null }]
+    case 'audio': return []
+    default: return [{ type: 'text', text, citations: null }]
   }
 }
 
@@ -177,7 +144,7 @@ function head(id: string | null, model: string | null, context: ClientContext): 
   return { id: id ?? `msg_${context.uniqueId}`, type: 'message', role: 'assistant', model: model ?? context.model }
 }
 
-/** A valid id is not changed. */
+/** Keeps a valid id. */
 function writeToolId({ id, opaque }: ResponsePart & { readonly type: 'tool_call' }, uniqueId: string, keys: CapsuleKeys): string {
   if (id !== '' && opaque === null && TOOL_ID.test(id)) return id
   const plain = id === '' ? `toolu_${uniqueId}` : id
@@ -185,16 +152,13 @@ function writeToolId({ id, opaque }: ResponsePart & { readonly type: 'tool_call'
   return seal(keys, 'tool_id', { id: plain, opaque, thinking: [] }) ?? `toolu_${uniqueId}`
 }
 
-/**
- * Writes a capsule even if it carries no value: it keeps the block from being sent to Anthropic, which would refuse
- * the signature.
- */
+/** Seals null too: Anthropic refuses foreign signatures, and the gateway removes a block only if it finds a capsule. */
 function sealOpaque(opaque: OpaqueValue | null, keys: CapsuleKeys): string {
   const sealed = (value: OpaqueValue | null) => seal(keys, 'opaque_value', { id: null, opaque: value, thinking: [] })
   return sealed(opaque) ?? sealed(null) ?? ''
 }
 
-/** Arguments that a model generated may be invalid: the client gets them as text. */
+/** Parses the arguments; the client gets invalid arguments as text. */
 function parseInput(text: string): unknown {
   const value = parseJsonText(text)
   return Array.isArray(value) ? value : argumentsObject(text)

@@ -1,7 +1,6 @@
 import { foldInstructions, schemaInstruction, withoutIdleThinking } from './conversation.ts'
-import { EFFORTS } from './request.ts'
+import { EFFORTS, type NeutralRequest, type Reasoning } from './request.ts'
 import type { TranslationReport } from './report.ts'
-import type { NeutralRequest, Reasoning } from './request.ts'
 
 /** Values of a number that a model accepts; false = it refuses the field. An absent bound = none. */
 export type NumberRule = false | { readonly only?: readonly number[], readonly min?: number, readonly max?: number }

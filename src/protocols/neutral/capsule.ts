@@ -4,8 +4,7 @@ import type { CapsuleKey, CapsuleKeys } from '../../base/secrets/capsule-keys.ts
 import { asList, asText } from './json.ts'
 import type { OpaqueValue } from './opaque.ts'
 import type { TranslationReport } from './report.ts'
-import { fittingToolId } from './tool-ids.ts'
-import type { ToolIdRule } from './tool-ids.ts'
+import { fittingToolId, type ToolIdRule } from './tool-ids.ts'
 
 /** Thinking that a client gets in a field that its protocol has for something else. */
 export interface CarriedThinking {

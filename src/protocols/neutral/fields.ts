@@ -1,8 +1,6 @@
-import { asObject } from './json.ts'
-import type { JsonObject } from './json.ts'
+import { asObject, type JsonObject } from './json.ts'
 import { TranslationReport } from './report.ts'
-import { NEUTRAL_FIELDS } from './request.ts'
-import type { NeutralField } from './request.ts'
+import { NEUTRAL_FIELDS, type NeutralField } from './request.ts'
 import type { FieldRule, FieldTable, SupportTable } from './translation.ts'
 
 const NAMES: ReadonlySet<string> = new Set(NEUTRAL_FIELDS)

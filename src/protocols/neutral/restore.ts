@@ -1,9 +1,7 @@
-import { isMarked } from './capsule.ts'
-import type { CapsuleReader } from './capsule.ts'
+import { isMarked, type CapsuleReader } from './capsule.ts'
 import { asText } from './json.ts'
 import { valueFor } from './opaque.ts'
-import { fittingToolId } from './tool-ids.ts'
-import type { ToolIdRule } from './tool-ids.ts'
+import { fittingToolId, type ToolIdRule } from './tool-ids.ts'
 
 /** Replaces the capsules of an untranslated request, for one upstream. */
 export class CapsuleRestorer {

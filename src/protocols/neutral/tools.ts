@@ -1,6 +1,5 @@
 import { MAX_JSON_DEPTH } from '../../base/json-size.ts'
-import { argumentsObject } from './json.ts'
-import type { JsonObject } from './json.ts'
+import { argumentsObject, type JsonObject } from './json.ts'
 import type { TranslationReport } from './report.ts'
 import type { Tool, ToolCallPart, ToolResultPart } from './request.ts'
 

@@ -1,42 +1,35 @@
 import { GatewayError } from '../../base/errors.ts'
 import { jsonPath } from '../json/json-path.ts'
-import { JsonScan, MAX_DUPLICATES } from '../json/json-scan.ts'
-import type { Field, ValidJson } from '../json/json-scan.ts'
+import { JsonScan, MAX_DUPLICATES, type Field, type ValidJson } from '../json/json-scan.ts'
 import { MAX_JSON_DEPTH } from '../../base/json-size.ts'
 import { mediaType } from '../http/media-type.ts'
-import { scanMultipart } from './multipart.ts'
-import type { ValidForm } from './multipart.ts'
+import { scanMultipart, type ValidForm } from './multipart.ts'
 import { OUTPUT_MEMBERS, isPlainCount, worstReading } from './output-bounds.ts'
 import type { BodyKind, Endpoint } from '../endpoint/protocol.ts'
 import { WatchedKeys } from '../json/watched-keys.ts'
 
-/** What the gateway reads from a request body. */
+/** The parts of a request body that the gateway reads. */
 export interface InspectedBody {
   /** Decompressed; the ranges below refer to it. */
   readonly bytes: Buffer
   /** The compressed body as received; null = not compressed. */
   readonly wire: Buffer | null
   readonly model: string | null
-  /** The ranges of the model's values in `bytes`, as JSON or as plain text. */
+  /** Ranges of the model's values in `bytes`, as JSON or as plain text. */
   readonly modelFields: readonly { readonly start: number; readonly end: number }[]
   readonly stream: boolean
-  /** The number of responses that a form asks for; null = not a form. */
+  /** null = not a form. */
   readonly form: FormCount | null
   readonly json: ValidJson | null
   /** The form's first delimiter; null = not a form. */
   readonly delimiter: ValidForm['delimiter'] | null
 }
 
-/**
- * Members of Gemini's `batchEmbedContents` and `countTokens` that contain whole requests for the model in the path.
- */
+/** Members of Gemini's `batchEmbedContents` and `countTokens` that contain whole requests for the model in the path. */
 export const INNER_REQUESTS = ['requests', 'generateContentRequest', 'generate_content_request'] as const
 
 const WATCHED = new WatchedKeys(
-  [
-    'model', 'agent',
-    'stream', 'stream_options', 'background', 'anthropic_beta', ...INNER_REQUESTS,
-  ],
+  ['model', 'agent', 'stream', 'stream_options', 'background', 'anthropic_beta', ...INNER_REQUESTS],
   // Upstreams written in Go accept keys in any case, and use the last of several (encoding/json).
   ['model'],
   ['prompt', ...OUTPUT_MEMBERS],
@@ -55,20 +48,18 @@ export interface FormCount {
   readonly fault: string | null
 }
 
-/** The boundary of a form has at most 70 characters. */
 const CONTENT_TYPE_LENGTH = 1024
 
-/** How the body of a request is read; depends on its endpoint and content type. */
 export type BodyFormat = 'json' | 'form' | 'opaque'
+
+const CONTENT_TYPES = {
+  json: 'application/json', form: 'multipart/form-data', json_or_form: 'application/json or multipart/form-data',
+} as const
 
 /** Charsets that equal UTF-8 for ASCII text; bodies must be UTF-8 (RFC 8259 section 8.1). */
 const CHARSETS = new Set(['', 'utf-8', 'utf8', 'us-ascii', 'ascii', 'iso-8859-1', 'latin1', 'windows-1252'])
 
-/**
- * @param kind the body that the endpoint accepts
- * @param contentType of the request; null = none
- * @throws GatewayError wrong_content_type
- */
+/** @param kind the body that the endpoint accepts @throws GatewayError wrong_content_type */
 export function bodyFormat(kind: BodyKind, contentType: string | null): BodyFormat {
   if (kind === 'bytes') return 'opaque'
   if (kind === 'json' && contentType === 'application/json') return 'json'
@@ -76,26 +67,18 @@ export function bodyFormat(kind: BodyKind, contentType: string | null): BodyForm
   const isJson = type === 'application/json' || type.endsWith('+json')
   const isForm = type === 'multipart/form-data'
   if ((isJson || isForm) && contentType?.includes(';')) checkCharset(contentType, isJson ? 'JSON' : 'a form')
-  switch (kind) {
-    case 'json':
-      // Without a content type the bytes decide.
-      if (isJson || type === '') return 'json'
-      throw wrongType('application/json', type)
-    case 'form':
-      if (isForm) return 'form'
-      throw wrongType('multipart/form-data', type)
-    case 'json_or_form':
-      if (isForm) return 'form'
-      if (isJson || type === '') return 'json'
-      throw wrongType('application/json or multipart/form-data', type)
-    default:
-      return isJson ? 'json' : isForm ? 'form' : 'opaque'
-  }
+  if (isForm && kind !== 'json') return 'form'
+  if (isJson && kind !== 'form') return 'json'
+  if (kind === 'any' || kind === 'none') return 'opaque'
+  // Without a content type the bytes decide.
+  if (type === '' && kind !== 'form') return 'json'
+  const is = type === '' ? 'none was sent' : `got '${type}'`
+  throw new GatewayError('wrong_content_type', `content-type must be ${CONTENT_TYPES[kind]}; ${is}`)
 }
 
 /** Some upstreams decode by the declared charset: with UTF-7 they could read members that are not visible here. */
 function checkCharset(contentType: string, what: string): void {
-  // No legitimate value is longer, and the pattern scans a long one again from each `charset` in it.
+  // No legitimate value is longer (a boundary has at most 70 characters), and the pattern scans again from each `charset`.
   if (contentType.length > CONTENT_TYPE_LENGTH) {
     throw new GatewayError('wrong_content_type', `content-type is longer than ${CONTENT_TYPE_LENGTH} characters`)
   }
@@ -106,7 +89,7 @@ function checkCharset(contentType: string, what: string): void {
   }
 }
 
-/** Starts to read a JSON body: push each piece as it arrives. */
+/** Reads a JSON body: push each piece as it arrives. */
 export function jsonInspection(): JsonScan {
   return new JsonScan(WATCHED, MAX_JSON_DEPTH)
 }
@@ -119,15 +102,13 @@ function encodingFault(bytes: Buffer): string | null {
   return isUtf16 ? 'the body is in UTF-16; send it in UTF-8' : null
 }
 
-/**
- * @param scan it has read all of `bytes`
- * @throws GatewayError invalid_json, bad model
- */
-export function inspectJson(
-  scan: JsonScan, bytes: Buffer, wire: Buffer | null, { body, modelAliases }: Endpoint,
-): InspectedBody {
+/** @param scan has read all of `bytes` @throws GatewayError invalid_json, bad model */
+export function inspectJson(scan: JsonScan, bytes: Buffer, wire: Buffer | null, { body, modelAliases }: Endpoint): InspectedBody {
   const json = scan.end()
-  if (!json.ok && json.isTooDeep) throw tooDeep(jsonPath(bytes, json.offset))
+  if (!json.ok && json.isTooDeep) {
+    const param = jsonPath(bytes, json.offset)
+    throw new GatewayError('invalid_json', `${param}: it is nested more than ${MAX_JSON_DEPTH} levels deep`, { param })
+  }
   if (!json.ok) throw new GatewayError('invalid_json', encodingFault(bytes) ?? `the body is not valid JSON: ${json.message}`)
   if (body !== 'any' && json.root !== 'object') {
     throw new GatewayError('invalid_json', `the body must be a JSON object, not ${withArticle(json.root)}`)
@@ -137,21 +118,8 @@ export function inspectJson(
     throw new GatewayError('invalid_json', `the body gives '${member}' more than ${MAX_DUPLICATES} times`)
   }
   const modelFields = modelNameFields(json, modelAliases)
-  const stream = json.fields.get('stream')?.at(-1)
-  return {
-    bytes,
-    wire,
-    model: jsonModel(bytes, modelFields),
-    modelFields,
-    stream: stream?.type === 'true',
-    form: null,
-    json,
-    delimiter: null,
-  }
-}
-
-function tooDeep(path: string): GatewayError {
-  return new GatewayError('invalid_json', `${path}: it is nested more than ${MAX_JSON_DEPTH} levels deep`, { param: path })
+  const stream = json.fields.get('stream')?.at(-1)?.type === 'true'
+  return { bytes, wire, model: jsonModel(bytes, modelFields), modelFields, stream, form: null, json, delimiter: null }
 }
 
 /** @throws GatewayError invalid_form, bad model */
@@ -159,23 +127,14 @@ export function inspectForm(bytes: Buffer, contentType: string, wire: Buffer | n
   const form = scanMultipart(bytes, contentType, ['model', 'stream', ...COUNTS])
   if (!form.ok) throw new GatewayError('invalid_form', `the form cannot be read: ${form.message}`)
   const modelFields = form.fields.get('model') ?? []
-  return {
-    bytes,
-    wire,
-    model: singleModel(modelFields.map(field => field.value)),
-    modelFields,
-    stream: form.fields.get('stream')?.at(-1)?.value === 'true',
-    form: formCount(form),
-    json: null,
-    delimiter: form.delimiter,
-  }
+  const model = singleModel(modelFields.map(field => field.value))
+  const stream = form.fields.get('stream')?.at(-1)?.value === 'true'
+  return { bytes, wire, model, modelFields, stream, form: formCount(form), json: null, delimiter: form.delimiter }
 }
 
 /** A body that the gateway does not read. */
 export function opaqueBody(bytes: Buffer): InspectedBody {
-  return {
-    bytes, wire: null, model: null, modelFields: [], stream: false, form: null, json: null, delimiter: null,
-  }
+  return { bytes, wire: null, model: null, modelFields: [], stream: false, form: null, json: null, delimiter: null }
 }
 
 function formCount({ fields }: ValidForm): FormCount {
@@ -203,9 +162,7 @@ function jsonModel(bytes: Buffer, fields: readonly Field[]): string | null {
   for (const field of fields) {
     if (field.type === 'null') continue
     if (field.type !== 'string') {
-      throw new GatewayError('model_required', `'model' must be a string, not ${withArticle(field.type)}`, {
-        param: 'model',
-      })
+      throw new GatewayError('model_required', `'model' must be a string, not ${withArticle(field.type)}`, { param: 'model' })
     }
     // An escaped character takes at most six bytes.
     if (field.end - field.start > MODEL_LENGTH * 6) throw tooLong()
@@ -216,29 +173,21 @@ function jsonModel(bytes: Buffer, fields: readonly Field[]): string | null {
 }
 
 /**
- * The model that all names agree on; null = there is no name, or it is empty. If the names differ, it is unknown which
- * one a parser uses.
- *
+ * The model that all names agree on; null = no name, or an empty one. If names differ, parsers use different ones.
  * @throws GatewayError model_ambiguous; model_required or model_not_found if it is not a valid name
  */
 export function singleModel(names: readonly string[]): string | null {
   const name = names[0]
-  if (names.some(other => other !== name)) {
-    throw ambiguousModel()
-  }
+  if (names.some(other => other !== name)) throw ambiguousModel()
   return name === undefined || name === '' ? null : modelName(name)
 }
 
 function ambiguousModel(): GatewayError {
-  return new GatewayError('model_ambiguous', "'model' is given more than once, with different values", {
-    param: 'model',
-  })
+  return new GatewayError('model_ambiguous', "'model' is given more than once, with different values", { param: 'model' })
 }
 
 /**
- * Checks the name of a model from any source. A name without a letter or digit is invalid: servers treat blanks, dots
- * and slashes differently, above all in a path.
- *
+ * Checks a model's name. It needs a letter or digit: servers treat blanks, dots and slashes differently, above all in a path.
  * @throws GatewayError model_required if it is not a name; model_not_found if it is too long to exist
  */
 export function modelName(name: string): string {
@@ -254,14 +203,7 @@ export function noModelNamed(): GatewayError {
 }
 
 function tooLong(): GatewayError {
-  return new GatewayError('model_not_found', `'model' is longer than ${MODEL_LENGTH} characters`, {
-    param: 'model',
-  })
-}
-
-function wrongType(due: string, got: string): GatewayError {
-  const is = got === '' ? 'none was sent' : `got '${got}'`
-  return new GatewayError('wrong_content_type', `content-type must be ${due}; ${is}`)
+  return new GatewayError('model_not_found', `'model' is longer than ${MODEL_LENGTH} characters`, { param: 'model' })
 }
 
 function withArticle(type: string): string {

@@ -10,9 +10,9 @@ export interface FormField {
 
 export interface ValidForm {
   readonly ok: true
-  /** The watched fields in the form, in the body's order; several if a name repeats. */
+  /** The watched fields in the body's order; several if a name repeats. */
   readonly fields: ReadonlyMap<string, readonly FormField[]>
-  /** How many parts there are, with files. */
+  /** Number of parts, with files. */
   readonly parts: number
   /** The first delimiter, from its dashes to the end of its boundary. */
   readonly delimiter: { readonly start: number; readonly end: number }
@@ -20,7 +20,6 @@ export interface ValidForm {
 
 export interface InvalidForm {
   readonly ok: false
-  /** For the client: what is wrong, and where. */
   readonly message: string
 }
 
@@ -39,21 +38,13 @@ const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/
 const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^]*)$/
 
 /**
- * Finds the values of the fields in `watch` in a multipart/form-data body (RFC 7578, RFC 2046), without copying the
- * rest.
- *
- * The upstream must read the same values from the form. So the gateway refuses whatever parsers are known to read
- * differently: lines that begin with the boundary but are not a boundary line, bare line feeds, folded or repeated
- * headers, encoded names that some parsers decode to a watched name, and a watched field with a file name: some parsers
- * read it as a value if the file name is empty.
- *
- * The search is synchronous: no other request is served meanwhile. Its time grows with the size of the body.
+ * Finds the fields in `watch` in a multipart/form-data body (RFC 7578, RFC 2046) without copying the rest.
+ * The upstream must read the same values, so forms that parsers are known to read differently are refused: lines that begin with the
+ * boundary but are no boundary line, bare line feeds, folded or repeated headers, encoded names that some parsers decode to a watched name,
+ * and watched fields with a file name: some parsers read them as values if the file name is empty.
+ * Synchronous: no other request is served meanwhile. The time grows with the size of the body.
  */
-export function scanMultipart(
-  body: Buffer,
-  contentType: string,
-  watch: readonly string[]
-): ValidForm | InvalidForm {
+export function scanMultipart(body: Buffer, contentType: string, watch: readonly string[]): ValidForm | InvalidForm {
   try {
     return readForm(body, boundaryOf(contentType), new Set(watch))
   } catch (error) {
@@ -64,21 +55,16 @@ export function scanMultipart(
 
 class Malformed extends Error {}
 
-/** The boundary in a content-type. */
 function boundaryOf(contentType: string): string {
   const type = parseHeaderParams(contentType)
-  if (type?.value !== 'multipart/form-data') {
-    throw new Malformed('the content-type is not a well-formed multipart/form-data')
-  }
+  if (type?.value !== 'multipart/form-data') throw new Malformed('the content-type is not a well-formed multipart/form-data')
   // Parsers that know RFC 2231 read another boundary from `boundary*`.
   if ([...type.params.keys()].some(name => name.startsWith('boundary*'))) {
     throw new Malformed('boundary* is not allowed in the content-type')
   }
   const boundary = type.params.get('boundary')?.replace(/\\([^])/g, '$1')
   if (boundary === undefined) throw new Malformed('the content-type names no boundary')
-  if (!BOUNDARY.test(boundary)) {
-    throw new Malformed("the content-type's boundary is not 1 to 70 of the characters allowed")
-  }
+  if (!BOUNDARY.test(boundary)) throw new Malformed("the content-type's boundary is not 1 to 70 of the characters allowed")
   return boundary
 }
 
@@ -95,9 +81,7 @@ function readForm(body: Buffer, boundary: string, watch: ReadonlySet<string>): V
     if (++parts > MAX_PARTS) throw new Malformed(`the form has more than ${MAX_PARTS} parts`)
 
     const headersEnd = body.subarray(start, start + MAX_PART_HEADERS).indexOf(CRLF + CRLF)
-    if (headersEnd === -1) {
-      throw new Malformed(`part ${parts}: its headers do not end within ${MAX_PART_HEADERS} bytes`)
-    }
+    if (headersEnd === -1) throw new Malformed(`part ${parts}: its headers do not end within ${MAX_PART_HEADERS} bytes`)
     if (body.subarray(start - CRLF.length, start + headersEnd).includes(inside)) {
       throw new Malformed(`part ${parts}: a boundary stands among its headers`)
     }
@@ -107,7 +91,7 @@ function readForm(body: Buffer, boundary: string, watch: ReadonlySet<string>): V
     const next = boundaryLine(body, dashed, valueStart)
     if (next === -1) throw new Malformed('the closing boundary is missing')
     const valueEnd = next - CRLF.length
-    // The CRLF of the empty line could also belong to the delimiter: then the part has no body.
+    // If the CRLF of the empty line is also the delimiter's, the part has no body.
     if (valueEnd < valueStart) throw new Malformed(`part ${parts} has no body`)
     if (name !== null) {
       const field = { value: fieldValue(body, valueStart, valueEnd, name), start: valueStart, end: valueEnd }
@@ -127,10 +111,7 @@ function firstDelimiterEnd(body: Buffer, dashed: Buffer): number {
   return at + dashed.length
 }
 
-/**
- * The next line that begins with the boundary; -1 = there is none. The search includes the end of the line before:
- * otherwise a file could hold millions of matches to check.
- */
+/** The next line that begins with the boundary; -1 = none. Searched with its line end: a file could hold millions of bare ones. */
 function boundaryLine(body: Buffer, dashed: Buffer, from: number): number {
   if (from === 0 && body.subarray(0, dashed.length).equals(dashed)) return 0
   const before = Math.max(0, from - 1)
@@ -151,9 +132,7 @@ function partStart(body: Buffer, at: number): number {
   let end = closing ? at + 2 : at
   while (body[end] === 0x20 || body[end] === 0x09) end++
   if (closing && end === body.length) return -1
-  if (body[end] !== 0x0d || body[end + 1] !== 0x0a) {
-    throw new Malformed(`a boundary line does not end in CRLF, at byte ${end}`)
-  }
+  if (body[end] !== 0x0d || body[end + 1] !== 0x0a) throw new Malformed(`a boundary line does not end in CRLF, at byte ${end}`)
   return closing ? -1 : end + 2
 }
 
@@ -163,9 +142,7 @@ function fieldName(headers: string, part: number, watch: ReadonlySet<string>): s
   let encoding = ''
   for (const line of headers.split(CRLF)) {
     const [, name, value] = HEADER.exec(line) ?? []
-    if (name === undefined || value === undefined || /[\r\n\0]/.test(value)) {
-      throw new Malformed(`part ${part} has a malformed header`)
-    }
+    if (name === undefined || value === undefined || /[\r\n\0]/.test(value)) throw new Malformed(`part ${part} has a malformed header`)
     const lowerCase = name.toLowerCase()
     if (lowerCase === 'content-transfer-encoding') encoding = value.trim().toLowerCase()
     if (lowerCase !== 'content-disposition') continue
@@ -179,9 +156,7 @@ function fieldName(headers: string, part: number, watch: ReadonlySet<string>): s
     throw new Malformed(`part ${part} has no content-disposition of form-data with a name`)
   }
   const names = [...parsed.params.keys()]
-  if (names.some(name => name.startsWith('name*'))) {
-    throw new Malformed(`part ${part}: name* is not allowed in forms`)
-  }
+  if (names.some(name => name.startsWith('name*'))) throw new Malformed(`part ${part}: name* is not allowed in forms`)
   const name = decodedName(quoted)
   const isFile = names.some(name => name === 'filename' || name.startsWith('filename*'))
   if (isFile && watch.has(name)) throw new Malformed(`part ${part}: "${name}" is a field, not a file`)
@@ -192,34 +167,26 @@ function fieldName(headers: string, part: number, watch: ReadonlySet<string>): s
     if (misread !== undefined) throw new Malformed(`part ${part}: its name can be mistaken for "${misread}"`)
     return null
   }
-  if (!['', '7bit', '8bit', 'binary'].includes(encoding)) {
-    throw new Malformed(`part ${part}: a transfer encoding is not allowed in forms`)
-  }
+  if (!['', '7bit', '8bit', 'binary'].includes(encoding)) throw new Malformed(`part ${part}: a transfer encoding is not allowed in forms`)
   return name
 }
 
-/**
- * Decodes a name: browsers write a quote and line ends as %22, %0D and %0A (the HTML standard, "multipart form
- * data"), other clients put a backslash before a quote and a backslash.
- */
+/** Decodes %22, %0D and %0A of browsers (HTML standard, "multipart form data"), and the backslashes of other clients. */
 function decodedName(quoted: string): string {
   return quoted.replace(/\\(["\\])|%(22|0D|0A)/gi, (_, char: string | undefined, hex: string) =>
     char ?? String.fromCharCode(Number.parseInt(hex, 16)))
 }
 
-/** What less strict parsers read from a name: PHP removes leading spaces. */
+/** Names that less strict parsers read: PHP, for example, removes leading spaces. */
 function otherReadings(quoted: string): string[] {
   const unescaped = quoted.replace(/\\([^])/g, '$1')
   const percent = (text: string): string =>
     text.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
-  const readings = [quoted, unescaped, percent(quoted), percent(unescaped)]
-  return readings.map(reading => reading.trim())
+  return [quoted, unescaped, percent(quoted), percent(unescaped)].map(reading => reading.trim())
 }
 
 function fieldValue(body: Buffer, start: number, end: number, name: string): string {
-  if (end - start > MAX_FIELD_VALUE) {
-    throw new Malformed(`the field "${name}" is longer than ${MAX_FIELD_VALUE} bytes`)
-  }
+  if (end - start > MAX_FIELD_VALUE) throw new Malformed(`the field "${name}" is longer than ${MAX_FIELD_VALUE} bytes`)
   const bytes = body.subarray(start, end)
   if (!isUtf8(bytes)) throw new Malformed(`the field "${name}" is not UTF-8`)
   return bytes.toString()

@@ -3,16 +3,15 @@ import { JsonCursor, parseJsonRange } from '../json/cursor.ts'
 import { WatchedKeys } from '../json/watched-keys.ts'
 
 /**
- * Members that name models, in any case and with or without separators: models to use if the first fails
- * (OpenRouter's `models`, Anthropic's and LiteLLM's `fallbacks`), models of a tool or a plugin (Anthropic's advisor,
- * OpenAI's image generation), models that transcribe (`input_audio_transcription.model`), models of a router (Vertex
- * AI's `manualMode.modelName`).
+ * Members that name models, in any case and with or without separators: models to use if the first fails (OpenRouter's `models`,
+ * Anthropic's and LiteLLM's `fallbacks`), models of tools and plugins (Anthropic's advisor, OpenAI's image generation), of transcription
+ * (`input_audio_transcription.model`), and of a router (Vertex AI's `manualMode.modelName`).
  */
 export const MODEL_MEMBERS = [
   'model', 'models', 'modelname', 'modelnames', 'modelid', 'modelids', 'fallbackmodel', 'fallbackmodels', 'draftmodel', 'transcriptionmodel',
   'fallbacks', 'contextwindowfallbacks', 'contentpolicyfallbacks',
 ] as const
-/** A member with which the server chooses the model (Vertex AI's `routingConfig.autoMode`). */
+/** The member with which the server chooses the model (Vertex AI's `routingConfig.autoMode`). */
 const AUTOMATIC = 'automode'
 const NAMES: ReadonlySet<string> = new Set([...MODEL_MEMBERS, AUTOMATIC])
 const OWN_MODEL = new WatchedKeys(['model'], ['model'])
@@ -27,16 +26,15 @@ const CONVERSATION: ReadonlySet<string> = new Set([
   'messages', 'contents', 'content', 'parts', 'input', 'item', 'instructions', 'system', 'systeminstruction', 'prompt', 'query', 'documents',
 ])
 const TOOLS = 'tools'
-/** If `input` is an object, it is not a conversation but the settings of the input audio: `audio.input`. */
+/** If `input` is an object, it holds the settings of the input audio, not a conversation: `audio.input`. */
 const INPUT = 'input'
 const PARAMETERS = 'parameters'
 const MEMBERS = new WatchedKeys([], [], [...new Set([...NAMES, ...TEXTS, ...CONVERSATION, TOOLS, PARAMETERS])])
-/** Members of an item of the conversation that may hold more items or tools, and the member with its type. */
+/** Members of a conversation's item that may hold more items or tools, and the member with the item's type. */
 const ITEM_MEMBERS = new WatchedKeys(['type'], [], ['content', 'parts', 'item', 'output', TOOLS])
 
 /** Maximum number of names: no other request is served while they are checked. */
 const MAX_NAMES = 1000
-/** Nested objects and lists. */
 const MAX_NESTING = 100
 /** Bytes of a member's name that an error repeats. */
 const MAX_NAME_BYTES = 200
@@ -50,17 +48,15 @@ export interface NamedModel {
 }
 
 export interface NamedModelsOptions {
-  /** The endpoint is known. Otherwise any member anywhere may name a model. */
+  /** false = any member anywhere may name a model. */
   readonly isKnown: boolean
   /** The caller checks the top-level model. */
   readonly skipsOwn: boolean
 }
 
 /**
- * Visits every model that a JSON text names: a request, or a message of a session.
- *
- * @param visit may throw
- * @throws GatewayError invalid_json if there are more than 1,000 names or more than 100 nested levels
+ * Visits every model that the JSON text of a request or of a session's message names. @param visit may throw
+ * @throws GatewayError invalid_json for more than 1,000 names or more than 100 nested levels
  */
 export function visitModels(bytes: Buffer, options: NamedModelsOptions, visit: (named: NamedModel) => void): void {
   new Walk(bytes, options, visit).value(new JsonCursor(bytes), { param: null, depth: 0, isName: false, listsNames: false, inTools: false })
@@ -74,7 +70,7 @@ interface Place {
   readonly depth: number
   /** The value belongs to a member that names models. */
   readonly isName: boolean
-  /** Its objects may have lists of names under any member, as LiteLLM's `{ failed: [next] }`. */
+  /** Objects may have lists of names under any member, as LiteLLM's `{ failed: [next] }`. */
   readonly listsNames: boolean
   readonly inTools: boolean
 }
@@ -116,7 +112,7 @@ class Walk {
     } else if (name === AUTOMATIC) {
       if (cursor.skip() && cursor.parsed() !== null) this.#add(null, inside.param)
     } else if (name !== null) {
-      // A member with a plural name is a list, if the endpoint is known.
+      // If the endpoint is known, a member with a plural name is a list.
       const isRead = !isKnown || !name.endsWith('s') || cursor.isArray()
       if (isRead) this.value(cursor, { ...inside, isName: true, listsNames: name.endsWith('fallbacks') })
       else cursor.skip()
@@ -137,7 +133,7 @@ class Walk {
     }
   }
 
-  /** Reads a conversation: only the tools in items that have a type. */
+  /** Reads only the tools in items that have a type. */
   #conversation(cursor: JsonCursor, place: Place): void {
     const inside = { ...place, depth: place.depth + 1 }
     if (inside.depth <= MAX_NESTING && cursor.beginArray()) {

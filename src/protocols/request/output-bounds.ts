@@ -1,20 +1,17 @@
 import { JsonCursor, closingQuote } from '../json/cursor.ts'
 import type { Field } from '../json/json-scan.ts'
-import type { BoundPlaces } from '../endpoint/bound-places.ts'
-import type { Endpoint } from '../endpoint/protocol.ts'
+import type { BoundPlaces, Endpoint } from '../endpoint/protocol.ts'
 import { WatchedKeys } from '../json/watched-keys.ts'
 
-/** How much output a request asks for, in every spelling that some server accepts. */
+/** The output that a request asks for, in every spelling that some server accepts. */
 export interface OutputBounds {
-  /**
-   * The maximum output of one response, from the members that the endpoint's protocol obeys; null = they set no bound.
-   */
+  /** Maximum output of one response, from the members that the endpoint's protocol obeys; null = no bound. */
   readonly bound: number | null
-  /** The largest figure in any spelling: a server may obey a spelling that the endpoint's protocol does not have. */
+  /** The largest figure in any spelling: a server may obey a spelling that the protocol does not have. */
   readonly other: number
   /** Tokens for thinking in addition to the output. */
   readonly thinking: number
-  /** How many responses the request asks for, each with its own output. */
+  /** Number of responses, each with its own output. */
   readonly responses: number
   /** The first member whose value is not a whole number from 0 on; null = none. */
   readonly fault: string | null
@@ -25,10 +22,7 @@ export const MAX_TOKENS = 1_000_000_000
 
 type Kind = 'bound' | 'count' | 'thinking' | 'container'
 
-/**
- * By names without case and separators: servers in Go accept any case, protocol buffers accept `maxTokens` and
- * `max_tokens`.
- */
+/** By names without case and separators: servers in Go accept any case, protocol buffers accept `maxTokens` and `max_tokens`. */
 const KINDS: ReadonlyMap<string, Kind> = new Map(Object.entries({
   bound: [
     'maxtokens', 'maxcompletiontokens', 'maxoutputtokens', 'maxnewtokens', 'maxtokenstosample', 'maxtokenstogenerate', 'maxtokencount',
@@ -48,7 +42,7 @@ const KINDS: ReadonlyMap<string, Kind> = new Map(Object.entries({
 /** Objects in which a bound applies to thinking. */
 const THINKING_CONTAINERS: ReadonlySet<string> = new Set(['thinking', 'thinkingconfig', 'reasoning', 'reasoningconfig'])
 
-/** The names of all members of a request that bound its output, or contain such members. */
+/** All members of a request that bound its output, or contain such members. */
 export const OUTPUT_MEMBERS: readonly string[] = [...KINDS.keys()]
 const MEMBERS = new WatchedKeys([], [], OUTPUT_MEMBERS)
 
@@ -59,7 +53,7 @@ const MAX_VALUE_BYTES = 40
 /** Bytes of a member's name that an error repeats. */
 const MAX_NAME_BYTES = 200
 
-/** Reads how much output a request asks for, only from the members that were recorded while the body arrived. */
+/** Reads the bounds only from the members that were recorded while the body arrived. */
 export function readOutputBounds(endpoint: Endpoint, body: Buffer, fields: ReadonlyMap<string, readonly Field[]>): OutputBounds {
   const reader = new BoundsReader(endpoint, body)
   for (const name of OUTPUT_MEMBERS) {
@@ -68,11 +62,7 @@ export function readOutputBounds(endpoint: Endpoint, body: Buffer, fields: Reado
   return reader.bounds()
 }
 
-/**
- * The members of a request that bound its output, as an object of their own.
- *
- * @returns JSON text
- */
+/** The members of a request that bound its output, as a JSON object of their own. */
 export function outputMembers(body: Buffer, fields: ReadonlyMap<string, readonly Field[]>): Buffer {
   const members = OUTPUT_MEMBERS.flatMap(name => fields.get(name) ?? []).sort((a, b) => a.keyStart - b.keyStart)
   return Buffer.from(`{${members.map(({ keyStart, end }) => body.toString('utf8', keyStart, end)).join(',')}}`)
@@ -112,7 +102,7 @@ class BoundsReader {
     }
   }
 
-  /** @param keyStart start of the member's name, behind its quote */
+  /** @param keyStart behind the quote of the member's name */
   member(name: string, keyStart: number, start: number, end: number, parent: Place = ROOT, depth = 0): void {
     const kind = KINDS.get(name)
     if (kind === undefined) return
@@ -135,7 +125,7 @@ class BoundsReader {
     }
   }
 
-  /** Enters an object. If its name is repeated, parsers use the first or the last object, which may have no bound. */
+  /** If an object's name is repeated, parsers use the first or the last object, which may have no bound. */
   #enter(place: string): void {
     if (!this.#places.names.has(place)) return
     this.#entered ??= new Set()
@@ -157,8 +147,8 @@ class BoundsReader {
   }
 
   /**
-   * Records a bound. 0 sets none: some servers store an unset number as 0. If the name is repeated, in any spelling,
-   * parsers use the first or the last value: if one of the values sets no bound, the server may have none.
+   * Records a bound. 0 sets none: some servers store an unset number as 0.
+   * Of values with one name, in any spelling, parsers use the first or the last: if one sets no bound, the server may have none.
    */
   #bound({ path, name }: Place, bound: number | null, worst: number, isNull: boolean): void {
     this.#other = Math.max(this.#other, worst)
@@ -182,11 +172,10 @@ class BoundsReader {
   }
 }
 
-/** The place of a member in the body. */
 interface Place {
-  /** The path as spelled in the body. */
+  /** As spelled in the body. */
   readonly path: string
-  /** The path without case and separators. */
+  /** Without case and separators. */
   readonly name: string
 }
 
@@ -196,15 +185,12 @@ function join(parent: string, name: string): string {
   return parent === '' ? name : `${parent}.${name}`
 }
 
-/** Is it a whole number from 0 on that all servers read alike? */
+/** Do all servers read the text as the same whole number from 0 on? */
 export function isPlainCount(text: string): boolean {
   return /^(?:0|[1-9]\d*)$/.test(text)
 }
 
-/**
- * The largest number that a lenient server reads from a value: Python accepts `"1_000"`, others cut off fractions.
- * null = none
- */
+/** The largest number that a lenient server reads from a value; null = none. Python accepts `"1_000"`, other servers cut fractions. */
 export function worstReading(text: string): number | null {
   if (text === 'true') return 1
   const plain = text.replace(/["_\s]/g, '')

@@ -1,16 +1,11 @@
 import { decode } from './query.ts'
 
-/** Characters of the shortest key that is searched for: a shorter word may have another meaning in a header. */
+/** Minimum length of a key that is searched for: a shorter word may have another meaning in a header. */
 const MIN_LENGTH = 8
 /** From this length on, a key does not occur in other text by chance. */
 const MIN_LENGTH_IN_TEXT = 16
 
-/**
- * Does a value of the request hold one of the keys that the client presented? A key of less than 16 characters must
- * be the whole value, or all of it but a scheme.
- *
- * @param keys as they were presented, valid or not
- */
+/** Does a value hold a key that the client presented, valid or not? A short key must be the whole value, or all behind a scheme. */
 export function holdsKey(value: string, keys: readonly string[]): boolean {
   for (const key of keys) {
     if (value.length < key.length || key.length < MIN_LENGTH) continue
@@ -23,12 +18,7 @@ function isAllOf(value: string, key: string): boolean {
   return value === key || (value.endsWith(key) && value.indexOf(' ') === value.length - key.length - 1)
 }
 
-/**
- * Removes from a query the parameters whose value or name holds one of the keys; the order and the bytes of the rest
- * stay.
- *
- * @param query with its question mark, or empty
- */
+/** Removes parameters with one of the keys in name or value; order and bytes of the rest stay. @param query with `?`, or empty */
 export function withoutKeys(query: string, keys: readonly string[]): string {
   if (query === '' || keys.length === 0) return query
   const pairs = query.slice(1).split('&')

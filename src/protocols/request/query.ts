@@ -1,10 +1,7 @@
 import { singleModel } from './inspect.ts'
 import { KEY_HEADERS } from '../http/vendor-headers.ts'
 
-/**
- * The parameters that name the model. Azure's realtime sessions, which also have an API version, call it
- * `deployment`; Azure accepts any case.
- */
+/** The parameters that name the model. Azure's realtime sessions, which have an API version, name it `deployment`, in any case. */
 function modelParams(params: URLSearchParams): (name: string) => boolean {
   const isVersioned = params.keys().some(name => name.toLowerCase() === 'api-version')
   const pattern = isVersioned ? /^(?:model|deployment)$/i : /^model$/i
@@ -12,11 +9,8 @@ function modelParams(params: URLSearchParams): (name: string) => boolean {
 }
 
 /**
- * The model that a query names; null = none.
- *
- * @param query with its question mark, or empty
- * @throws GatewayError model_ambiguous: of two names, parsers take the first or the last; model_not_found if the name
- *   is too long
+ * The model that a query names; null = none. @param query with its question mark, or empty
+ * @throws GatewayError model_ambiguous: of two names, parsers take the first or the last; model_not_found if the name is too long
  */
 export function queryModel(query: string): string | null {
   if (query === '') return null
@@ -26,9 +20,7 @@ export function queryModel(query: string): string | null {
 }
 
 /**
- * Checks that the query does not name another model than `model`, which is named elsewhere. Some upstreams read the
- * query's (LiteLLM's proxy on every path), so it is unknown which would apply.
- *
+ * Refuses a query that names another model than `model`: some upstreams (LiteLLM's proxy on every path) prefer the query's.
  * @throws GatewayError model_ambiguous
  */
 export function checkQueryModel(model: string, query: string): void {
@@ -36,7 +28,7 @@ export function checkQueryModel(model: string, query: string): void {
   if (other !== null) singleModel([model, other])
 }
 
-/** Puts another model's name into a query; the order and the bytes of the rest stay. */
+/** Puts another model's name into a query; order and bytes of the rest stay. */
 export function renameQuery(query: string, model: string): string {
   if (query === '') return query
   const isModel = modelParams(new URLSearchParams(query))
@@ -55,27 +47,20 @@ export function canonicalQuery(query: string): string {
   return pairs.length === 0 ? '' : `?${pairs.join('&')}`
 }
 
-/** Google's parameter for a credential. */
 const GOOGLE_KEY_PARAM = 'key'
 /** Azure's parameter for a credential, mainly for WebSockets. */
 const AZURE_KEY_PARAM = 'api-key'
-/** Parameters that are never forwarded, by their names in lower case and with hyphens. */
+/** Parameters that are never forwarded, in lower case and with hyphens. */
 const KEY_PARAMS: ReadonlySet<string> = new Set([GOOGLE_KEY_PARAM, AZURE_KEY_PARAM, 'apikey', ...KEY_HEADERS])
 
-/** The credential in a query. */
 export interface QueryKey {
-  /** The value of `?key=` or `?api-key=`; null = there is none. */
+  /** The value of `?key=` or `?api-key=`; null = none. */
   readonly queryKey: string | null
   /** The key came in Google's parameter `?key=`. */
   readonly isGoogles: boolean
 }
 
-/**
- * Removes from a query the credential and every parameter with the name of one; the order and the bytes of the rest
- * stay.
- *
- * @param query with its question mark, or empty
- */
+/** Removes the credential and every parameter with a credential's name; order and bytes of the rest stay. @param query with `?`, or empty */
 export function extractKey(query: string): QueryKey & { readonly query: string } {
   if (!/key|%/i.test(query)) return { query, queryKey: null, isGoogles: false }
   let queryKey: string | null = null
@@ -95,13 +80,13 @@ export function extractKey(query: string): QueryKey & { readonly query: string }
   return { query: rest.length > 0 ? `?${rest.join('&')}` : '', queryKey, isGoogles }
 }
 
-/** A part of a query, percent-decoded. */
+/** Percent-decodes a part of a query. */
 export function decode(raw: string): string {
   if (!raw.includes('%')) return raw
   try {
     return decodeURIComponent(raw)
   } catch {
-    // The part has an invalid escape: compare it as written.
+    // Invalid escape: compare the part as written.
     return raw
   }
 }

@@ -1,16 +1,10 @@
 import { GatewayError } from '../../base/errors.ts'
 import type { InspectedBody } from './inspect.ts'
-import { scanJson } from '../json/json-scan.ts'
-import type { Field } from '../json/json-scan.ts'
+import { scanJson, type Field } from '../json/json-scan.ts'
 import type { Classified } from '../endpoint/protocol.ts'
-import { insertion, replaceValues } from '../json/splice.ts'
-import type { Edit } from '../json/splice.ts'
+import { insertion, replaceValues, type Edit } from '../json/splice.ts'
 
-/**
- * Replaces the client's name for the model in the path with another.
- *
- * @param path the one that was classified
- */
+/** Replaces the client's name for the model in the path. @param path the one that was classified */
 export function renamePath(classified: Classified, path: string, model: string): string {
   if (classified.pathModelEnd === 0) return path
   const { pathModelStart: start, pathModelEnd: end } = classified
@@ -18,16 +12,11 @@ export function renamePath(classified: Classified, path: string, model: string):
 }
 
 /**
- * The edits that put the upstream's name of the model into the body. The generate family names the model in the path,
- * and again inside some bodies, as `models/NAME`: the two must agree. If the path names a deployment, the body must
- * agree with it too, whatever the client wrote.
- *
- * @param from the client's name for it; null = none
+ * Puts the upstream's name of the model into the body. The generate family names it in the path and, as `models/NAME`, in some bodies.
+ * @param from the client's name; null = none
  * @param to null = no name is sent
  */
-export function renameEdits(
-  classified: Classified, body: InspectedBody, from: string | null, to: string | null,
-): Edit[] {
+export function renameEdits(classified: Classified, body: InspectedBody, from: string | null, to: string | null): Edit[] {
   const { endpoint: { modelIn }, pathModelEnd } = classified
   const isThere = modelIn === 'deployment' ? body.model === to : from === to
   if (to === null || isThere) return []
@@ -39,7 +28,6 @@ export function renameEdits(
   return replaceValues(body.modelFields, Buffer.from(body.json ? JSON.stringify(to) : to))
 }
 
-/** The edits that add a model to a body without one. */
 function addModelEdits({ bytes, json, delimiter }: InspectedBody, model: string): Edit[] {
   if (json?.members) return [insertion(json.members, Buffer.from(`"model":${JSON.stringify(model)}`))]
   if (delimiter === null) return []
@@ -56,9 +44,7 @@ function renameNested(body: InspectedBody, from: string, to: string): Edit[] {
       const start = base + field.start
       const end = base + field.end
       const name: unknown = JSON.parse(body.bytes.toString('utf8', start, end))
-      if (name === `models/${from}`) edits.push({
-        start, end, bytes: Buffer.from(JSON.stringify(`models/${to}`)),
-      })
+      if (name === `models/${from}`) edits.push({ start, end, bytes: Buffer.from(JSON.stringify(`models/${to}`)) })
       else if (name === from) edits.push({ start, end, bytes: Buffer.from(JSON.stringify(to)) })
     }
   }
@@ -77,14 +63,12 @@ function renameNested(body: InspectedBody, from: string, to: string): Edit[] {
   return edits
 }
 
-/** Requests of one batch: some hundred times what the vendor accepts. */
+/** Requests of one batch: some hundred times more than the vendor accepts. */
 const MAX_BATCH_REQUESTS = 10_000
 
 /**
- * The bounds of the elements of a valid JSON array of objects.
- *
- * @throws GatewayError invalid_json if there are more elements than any provider accepts: no other request is served
- *   while they are read
+ * Bounds of the elements of a valid JSON array of objects.
+ * @throws GatewayError invalid_json for more elements than any provider accepts: no other request is served while they are read
  */
 function arrayElements(bytes: Buffer, from: number, to: number): { start: number; end: number }[] {
   const elements: { start: number; end: number }[] = []
@@ -93,7 +77,6 @@ function arrayElements(bytes: Buffer, from: number, to: number): { start: number
   for (let i = from + 1; i < to - 1; i++) {
     const byte = bytes[i]
     if (byte === 0x22) {
-      // Skip the string.
       for (i++; bytes[i] !== 0x22; i++) if (bytes[i] === 0x5c) i++
     } else if (byte === 0x7b || byte === 0x5b) {
       if (depth++ === 0) start = i

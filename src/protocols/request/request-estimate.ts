@@ -1,24 +1,23 @@
 import { JsonCursor, closingQuote } from '../json/cursor.ts'
 import type { Field, ValidJson } from '../json/json-scan.ts'
 import { hexUnit, matchesName } from '../json/json-text.ts'
-import { MAX_TOKENS, readOutputBounds } from './output-bounds.ts'
-import type { OutputBounds } from './output-bounds.ts'
+import { MAX_TOKENS, readOutputBounds, type OutputBounds } from './output-bounds.ts'
 import type { Endpoint } from '../endpoint/protocol.ts'
 import { tokensOfBytes } from '../usage/tokens-of-bytes.ts'
 import type { Usage } from '../usage/usage.ts'
 import { WatchedKeys } from '../json/watched-keys.ts'
 
-/** What a request may use, estimated before it is sent. */
+/** Usage of a request, estimated before it is sent. */
 export interface RequestEstimate {
-  /** Estimated input tokens; null = the body does not tell (a form, no body). */
+  /** null = the body does not tell (a form, no body). */
   readonly inputTokens: number | null
   /** The part of `inputTokens` that is images, recordings or files. */
   readonly mediaTokens: number
-  /** How much output the request asks for; null = it generates none, or the body does not tell. */
+  /** null = the request generates no output, or the body does not tell. */
   readonly output: OutputBounds | null
 }
 
-/** Tokens of an image, a recording or a document in an estimate: about an image of a megapixel. */
+/** Estimated tokens of an image, a recording or a document: about an image of a megapixel. */
 export const MEDIA_TOKENS = 1000
 
 /** Bytes per second of audio at 16 kbit/s: speech is seldom compressed further. */
@@ -30,13 +29,10 @@ const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 const BACKSLASH = 0x5c
 const LOWER_U = 0x75
-/** Base64 from this length on is an image or the like: longer than any word, shorter than any image. */
+/** Minimum bytes of base64 that is an image or the like: longer than any word, shorter than any image. */
 export const MEDIA_FROM = 1024
 const SAMPLE = 256
-/**
- * Members that hold an image, a recording, a file, or data that only a provider reads. Base64 in any other member is
- * text to a model.
- */
+/** Members that hold an image, a recording, a file, or data that only a provider reads. Base64 elsewhere is text to a model. */
 const MEDIA_MEMBER = /(?:data|url|uri|b64_json|bytes|audio|image|video|file|embedding|signature|encrypted_content)$/i
 /** Values of `type` and names of members that announce an image, a recording or a file. */
 export const MEDIA_MARKS = {
@@ -47,7 +43,7 @@ const MARKS = new WatchedKeys([...MEDIA_MARKS.types, ...MEDIA_MARKS.members])
 const MEMBER_MARKS: ReadonlySet<string> = new Set(MEDIA_MARKS.members)
 const TYPE = new WatchedKeys(['type'])
 const KINDS = new WatchedKeys(['type', 'media_type', 'mediaType', 'mime_type', 'mimeType'])
-/** Media types of content that a model does not read as plain text. */
+/** Media types that a model does not read as plain text. */
 const MEDIA_TYPE = /^(?:image|audio|video)\/|^application\/(?:pdf|msword|octet-stream|zip|vnd\.)/
 /** Bytes of the longest name that is read. */
 const MAX_NAME = 64
@@ -60,17 +56,12 @@ const TEXT = Buffer.from('text')
 type Fields = ReadonlyMap<string, readonly Field[]>
 
 /**
- * Estimates a request for admission, on the request path, without parsing it. Input is a quarter of the bytes outside
- * media, which is above the true count for most prompts, plus 1,000 for each image, recording or file.
- *
- * @param json where the body's members are; null = it is not JSON
+ * Estimates a request for admission, on the request path, without parsing it. Input is a quarter of the bytes outside media, above the true
+ * count for most prompts, plus 1,000 for each image, recording or file.
+ * @param json places of the body's members; null = the body is not JSON
  */
-export function estimateRequest(
-  endpoint: Endpoint, body: Buffer, json: ValidJson | null,
-): RequestEstimate {
-  if (json?.root !== 'object') {
-    return { inputTokens: null, mediaTokens: 0, output: null }
-  }
+export function estimateRequest(endpoint: Endpoint, body: Buffer, json: ValidJson | null): RequestEstimate {
+  if (json?.root !== 'object') return { inputTokens: null, mediaTokens: 0, output: null }
   const { all: inputTokens, media: mediaTokens } = estimateSizes(body)
   if (!endpoint.generatesTokens) return { inputTokens, mediaTokens, output: null }
   const output = readOutputBounds(endpoint, body, json.fields)
@@ -78,10 +69,7 @@ export function estimateRequest(
   return { inputTokens, mediaTokens, output: { ...output, responses: output.responses * countPrompts(body, json.fields) } }
 }
 
-/**
- * Tokens of a generated image with three partial images: OpenAI's documentation has 6,240 for the largest of high
- * quality, and 100 for each partial one.
- */
+/** A generated image of the largest size in high quality (6,240 tokens) with three partial images (100 each), by OpenAI's documentation. */
 const IMAGE_OUTPUT_TOKENS = 6_540
 
 /** Tokens of a response without a bound. @param assumed the operator's `billing.assumed_output` */
@@ -90,11 +78,7 @@ export function unboundedOutput({ metering, generatesTokens }: Endpoint, assumed
   return metering === 'images' ? Math.max(assumed, IMAGE_OUTPUT_TOKENS) : assumed
 }
 
-/**
- * The most output tokens of a request, in all its responses.
- *
- * @param assumed tokens of a response without a bound
- */
+/** The most output tokens of all responses of a request. @param assumed tokens of a response without a bound */
 export function maxOutputTokens({ bound, other, thinking, responses }: OutputBounds, assumed: number): number {
   return Math.min((Math.max(bound ?? assumed, other) + thinking) * responses, MAX_TOKENS)
 }
@@ -102,26 +86,17 @@ export function maxOutputTokens({ bound, other, thinking, responses }: OutputBou
 type Items = Pick<Usage, 'characters' | 'images' | 'seconds'>
 const NO_ITEMS: Items = Object.freeze({ characters: null, images: null, seconds: null })
 
-/**
- * What a request may use besides tokens, estimated before it is sent: characters of speech, images, or seconds of a
- * recording, estimated from its bytes.
- *
- * @param count number of images
- */
+/** Estimates usage besides tokens: characters of speech, images, or seconds of a recording from its bytes. @param count of images */
 export function estimateItems({ metering }: Endpoint, body: Buffer, count: number): Items {
   switch (metering) {
-    case 'speech':
-      return { ...NO_ITEMS, characters: readCharacters(body) }
-    case 'images':
-      return { ...NO_ITEMS, images: count }
-    case 'transcript':
-      return { ...NO_ITEMS, seconds: Math.ceil(body.length / BYTES_PER_SECOND) }
-    default:
-      return NO_ITEMS
+    case 'speech': return { ...NO_ITEMS, characters: readCharacters(body) }
+    case 'images': return { ...NO_ITEMS, images: count }
+    case 'transcript': return { ...NO_ITEMS, seconds: Math.ceil(body.length / BYTES_PER_SECOND) }
+    default: return NO_ITEMS
   }
 }
 
-/** The usage field for the input of a request that writes to the cache: a write costs more; null = it writes no cache. */
+/** The usage field for the input of a request that writes to the cache, which costs more; null = it does not write to the cache. */
 export function cacheWriteField(body: Buffer): 'cacheWrite5mTokens' | 'cacheWrite1hTokens' | null {
   const isEscaped = hasEscapedLetter(body)
   if (!isEscaped && !body.includes('"cache_control"')) return null
@@ -137,11 +112,7 @@ function hasEscapedLetter(body: Buffer): boolean {
   return false
 }
 
-/**
- * The characters of the text to be spoken: the code points of `input`.
- *
- * @returns null = the body does not tell
- */
+/** Characters to be spoken: the code points of `input`; null = the body does not tell. */
 export function readCharacters(body: Buffer): number | null {
   const cursor = new JsonCursor(body)
   let characters: number | null = null
@@ -156,7 +127,7 @@ export function readCharacters(body: Buffer): number | null {
   return characters
 }
 
-/** Estimates the tokens of a JSON body. The time grows with the number of its strings, not with their length. */
+/** Estimates the tokens of a JSON body. The time grows with the number of strings, not with their length. */
 export function estimateTokens(body: Buffer): number {
   return estimateSizes(body).all
 }
@@ -167,37 +138,32 @@ export function estimateTextTokens(body: Buffer): number | null {
   return media === 0 ? all : null
 }
 
-/** In tokens; `media` is the part of `all` that is images, recordings or files. */
+/** Tokens; `media` is the part of `all` that is images, recordings or files. */
 function estimateSizes(body: Buffer): { readonly all: number; readonly media: number } {
   const survey = scanStrings(body, null)
-  // The base64 of an image is often inside an object that is also counted as `marked`.
+  // The base64 of an image is often inside an object that `marked` counts too.
   const media = Math.max(survey.media, survey.marked) * MEDIA_TOKENS
-  // A prompt may consist of token numbers, of two bytes each or more. Of a list of short strings, quotes and comma are
-  // a token of their own.
+  // A prompt may be a list of token numbers of two bytes or more. In a list of short strings, quotes and comma of each are a token.
   const text = Math.max(tokensOfBytes(body.length - survey.mediaBytes), survey.commas + survey.strings)
   return { all: text + media, media }
 }
 
-/** The strings of a body, keys and values alike. */
+/** The strings of a body: keys and values. */
 export interface StringTotals {
-  /** Bytes inside strings that are text. */
+  /** Bytes inside strings of text. */
   readonly textBytes: number
-  /** How many strings are base64, and their bytes. */
+  /** Number of strings of base64, and their bytes. */
   readonly media: number
   readonly mediaBytes: number
-  /** How many places announce an image, a recording or a file, of any size. */
+  /** Number of places that announce an image, a recording or a file of any size. */
   readonly marked: number
-  /** How many strings there are, names of members too. */
   readonly strings: number
-  /** Commas between values. */
   readonly commas: number
 }
 
 /**
- * Finds the strings of a JSON body without parsing it. It stops after some millions of steps: the rest then counts as
- * text.
- *
- * @param onText called with the bounds of the inside of each string that is text
+ * Finds the strings of a JSON body without parsing it. After MAX_STEPS, the rest counts as text.
+ * @param onText called with the bounds of the inside of each string of text
  */
 export function scanStrings(body: Buffer, onText: ((start: number, end: number) => void) | null): StringTotals {
   let textBytes = 0
@@ -208,11 +174,11 @@ export function scanStrings(body: Buffer, onText: ((start: number, end: number) 
   let commas = 0
   let steps = 0
   let pos = 0
-  /** Bounds of the inside of the previous string, which may be the name of a member. */
+  /** Bounds of the inside of the previous string, which may be a member's name. */
   let nameStart = 0
   let nameEnd = 0
   let depth = 0
-  /** Of each open object: does a member say that its data is text? */
+  /** For each open object: does a member say that the object's data is text? */
   const isText = [false]
   /** Media of the open objects, whose later members may still say that they are text. */
   const pending: { readonly depth: number, readonly start: number, readonly end: number }[] = []
@@ -239,7 +205,7 @@ export function scanStrings(body: Buffer, onText: ((start: number, end: number) 
     if (byte !== QUOTE) continue
     strings++
     const close = closingQuote(body, pos + 1, body.length)
-    // The last string of a body that was cut has no end.
+    // The last string of a cut body has no end.
     const end = close === -1 ? body.length : close
     // Searching the rest of a long string takes no step per byte.
     steps += Math.min(end - pos, 64)
@@ -271,12 +237,12 @@ function saysText(body: Buffer, nameStart: number, nameEnd: number, pos: number,
   return !MEDIA_TYPE.test((JSON.parse(`"${body.toString('latin1', pos + 1, end)}"`) as string).toLowerCase())
 }
 
-/** Is it the type of an object, or the name of a member, that a model does not read as text? */
+/** Is it a `type`, or a member's name, that a model does not read as text? */
 function isMark(mark: string, body: Buffer, nameStart: number, nameEnd: number): boolean {
   return MEMBER_MARKS.has(mark) || TYPE.find(body, nameStart, nameEnd) !== null
 }
 
-/** Is the string the value of a member that MEDIA_MEMBER matches? Between name and value are only a colon and white space. */
+/** Is the string the value of a member that MEDIA_MEMBER matches? Only a colon and white space are between name and value. */
 function isMediaMember(body: Buffer, nameStart: number, nameEnd: number, valueStart: number): boolean {
   if (nameEnd - nameStart > MAX_NAME || valueStart - nameEnd > MAX_NAME) return false
   return body.subarray(nameEnd + 1, valueStart).includes(COLON) && MEDIA_MEMBER.test(body.toString('latin1', nameStart, nameEnd))
@@ -288,7 +254,7 @@ function isMedia(body: Buffer, start: number, end: number): boolean {
   return isBase64(body, start, end) && (!isUrl || MEDIA_TYPE.test(body.toString('latin1', start + 5, start + 64).toLowerCase()))
 }
 
-/** Is a long string base64, bare or in a data: URL? Checks samples from its beginning, middle and end: text has spaces. */
+/** Is a long string base64, bare or in a data: URL? Samples its beginning, middle and end: text has spaces. */
 export function isBase64(bytes: Uint8Array, start: number, end: number): boolean {
   let from = start
   if (bytes[start] === 0x64 && bytes[start + 4] === 0x3a) {
@@ -333,14 +299,11 @@ function startsNumber(byte: number): boolean {
   return byte === 0x2d || (byte >= 0x30 && byte <= 0x39)
 }
 
-/**
- * Counts the code points inside a JSON string with escapes. The string can be as long as a body, so it is not
- * decoded.
- */
+/** Counts the code points inside a JSON string with escapes, without decoding it: it can be as long as a body. */
 function codePoints(bytes: Buffer, start: number, end: number): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let count = 0
-  /** Where the second half of a surrogate pair would be. */
+  /** Expected place of the second half of a surrogate pair. */
   let pairedAt = -1
   for (let at = start; at < end; at++) {
     // Four bytes at a time, as in endOfPlainText, while none of them is a backslash.

@@ -1,8 +1,7 @@
 import { GatewayError } from '../../base/errors.ts'
-import { extractKey } from './query.ts'
-import type { QueryKey } from './query.ts'
+import { extractKey, type QueryKey } from './query.ts'
 
-/** A request target, normalised: the gateway routes and forwards the same strings. */
+/** A normalised request target: the gateway routes and forwards the same strings. */
 export interface RequestTarget extends QueryKey {
   /** Starts with one slash; no dot segments, no doubled slashes, no needless escapes, no fragment. */
   readonly path: string
@@ -11,7 +10,7 @@ export interface RequestTarget extends QueryKey {
 }
 
 const ABSOLUTE_FORM = /^https?:\/\/(?:[\w.~%-]+|\[[\da-f:.]+\])(?::\d*)?(?=[/?]|$)/i
-// What a path may hold (RFC 3986 pchar, and a few that clients send without escapes).
+// Characters of a path: RFC 3986 pchar, and a few that clients send without escapes.
 const SAFE_PATH = /^\/[\w\-.~!$&'()*+,;=:@/%|^"{}[\]`<>]*$/
 const BAD_ESCAPE = /%(?![0-9a-f]{2})/i
 const ESCAPE = /%([0-9a-f]{2})/gi
@@ -20,11 +19,9 @@ const UNRESERVED = /[\w\-.~]/
 const NEEDS_NORMALISING = /%|\/\.|\/\//
 
 /**
- * Reads origin-form and absolute-form (RFC 9112 section 3.2). It ignores the authority of the absolute form: this
- * server responds for any.
- *
- * @throws GatewayError bad_request_target for anything that two parsers could read as two different paths: dot
- *   segments however escaped, backslashes, control characters, malformed escapes.
+ * Reads origin-form and absolute-form (RFC 9112 section 3.2), whose authority is ignored: this server responds for any.
+ * @throws GatewayError bad_request_target for targets that parsers could read as different paths: dot segments however escaped,
+ *   backslashes, control characters, malformed escapes
  */
 export function parseTarget(raw: string): RequestTarget {
   let target = raw
@@ -55,9 +52,7 @@ function normalisePath(raw: string): string {
   }
   for (let i = 0; i < decoded.length; i++) {
     const code = decoded.charCodeAt(i)
-    if (code < 0x20 || code === 0x7f || code === 0x5c) {
-      throw bad('the path holds an escaped control character or backslash')
-    }
+    if (code < 0x20 || code === 0x7f || code === 0x5c) throw bad('the path holds an escaped control character or backslash')
   }
   for (const segment of decoded.split('/')) {
     if (segment === '.' || segment === '..') throw bad("the path must not contain '.' or '..' segments")
@@ -68,14 +63,11 @@ function normalisePath(raw: string): string {
   })
 }
 
-/** The client's query, without its key. */
 function checkedQuery(query: string): ReturnType<typeof extractKey> {
   for (let i = 0; i < query.length; i++) {
     const code = query.charCodeAt(i)
     // A code above 0xff is not a byte that was sent.
-    if (code <= 0x20 || code === 0x7f || code > 0xff) {
-      throw bad('the query holds a character that must be percent-encoded')
-    }
+    if (code <= 0x20 || code === 0x7f || code > 0xff) throw bad('the query holds a character that must be percent-encoded')
   }
   return extractKey(query)
 }

@@ -5,11 +5,10 @@ import type { NeutralError } from '../neutral/response.ts'
 import { OPENAI_FORMAT, errorObject } from '../endpoint/openai-format.ts'
 import type { ClientFormat } from '../endpoint/protocol.ts'
 
-/** Like chat, except for errors in a stream. */
 export const RESPONSES_FORMAT: ClientFormat = {
   ...OPENAI_FORMAT,
   protocol: 'responses',
-  // Stream events have names, and openai's client throws on `error` at the top level.
+  // Events have names here, and the client of `openai` throws on a member `error`.
   streamError: error => {
     const { message, code, param } = errorObject(error)
     const data = { type: 'error', code, message, param, error: errorObject(error) }
@@ -17,9 +16,7 @@ export const RESPONSES_FORMAT: ClientFormat = {
   },
 }
 
-/**
- * Reads an error, or a failed response, with or without an error in it. In a stream, an event contains the response.
- */
+/** Reads an error, a failed response, which may contain no error, or an event that contains the response. */
 export function readResponsesError(status: number, body: unknown): NeutralError {
   const response = asObject(body)?.['response'] ?? body
   const error = readOpenaiError(status, response)

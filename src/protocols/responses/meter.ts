@@ -1,7 +1,6 @@
 import { bytesEqual } from '../json/cursor.ts'
 import type { TextKind } from '../events/generated-text.ts'
-import { readUsage } from '../usage/reported-usage.ts'
-import type { ReportedUsage, UsageReader } from '../usage/reported-usage.ts'
+import { readUsage, type ReportedUsage, type UsageReader } from '../usage/reported-usage.ts'
 import type { StreamEvent } from '../events/stream-event.ts'
 import { EventMeter } from '../events/event-meter.ts'
 import type { MeterLimits } from '../events/stream-meter.ts'
@@ -15,7 +14,7 @@ export interface TypedEvents {
   readonly errorTypes: readonly Buffer[]
   /** The member of the last event that holds `usage`; null = `usage` is at the top level. */
   readonly usageMember: Buffer | null
-  /** The last event is one image. */
+  /** The last event contains one image. */
   readonly isImage: boolean
 }
 
@@ -25,57 +24,41 @@ const SERVICE_TIER = Buffer.from('service_tier')
 const ERROR = Buffer.from('error')
 const OUTPUT_INDEX = Buffer.from('output_index')
 const RESPONSE = Buffer.from('response')
-
 const DELTA_SUFFIX = Buffer.from('.delta')
 const PICTURE_SUFFIX = Buffer.from('partial_image')
 const REASONING_PREFIX = Buffer.from('response.reasoning_')
 const CONTENT_TYPES = bytesOf(
   'response.output_text.delta', 'response.text.delta', 'response.refusal.delta',
-  'response.audio.transcript.delta', 'response.audio_transcript.delta',
-  'response.output_audio_transcript.delta',
+  'response.audio.transcript.delta', 'response.audio_transcript.delta', 'response.output_audio_transcript.delta',
 )
-// Deltas that are not text of the model: audio, and the output of commands.
-const OTHER_DELTAS = bytesOf(
-  'response.audio.delta', 'response.output_audio.delta', 'response.shell_call_output_content.delta',
-)
+/** Deltas that are not text of the model: audio, and the output of commands. */
+const OTHER_DELTAS = bytesOf('response.audio.delta', 'response.output_audio.delta', 'response.shell_call_output_content.delta')
 
 export const RESPONSE_EVENTS: TypedEvents = {
   endTypes: bytesOf('response.completed', 'response.incomplete', 'response.failed'),
-  errorTypes: bytesOf('response.failed', 'error'),
-  usageMember: RESPONSE,
-  isImage: false,
+  errorTypes: bytesOf('response.failed', 'error'), usageMember: RESPONSE, isImage: false,
 }
 
 /** Events of a session that belong to a response; the meter of the session reads the others. */
 export const REALTIME_EVENTS: TypedEvents = {
-  endTypes: bytesOf('response.done'),
-  errorTypes: bytesOf('error'),
-  usageMember: RESPONSE,
-  isImage: false,
+  endTypes: bytesOf('response.done'), errorTypes: bytesOf('error'), usageMember: RESPONSE, isImage: false,
 }
 
 export const IMAGE_EVENTS: TypedEvents = {
   endTypes: bytesOf('image_generation.completed', 'image_edit.completed'),
-  errorTypes: bytesOf('error'),
-  usageMember: null,
-  isImage: true,
+  errorTypes: bytesOf('error'), usageMember: null, isImage: true,
 }
 
 export const SPEECH_EVENTS: TypedEvents = {
-  endTypes: bytesOf('speech.audio.done'),
-  errorTypes: bytesOf('error'),
-  usageMember: null,
-  isImage: false,
+  endTypes: bytesOf('speech.audio.done'), errorTypes: bytesOf('error'), usageMember: null, isImage: false,
 }
 
-/**
- * Streams of events with a `type`, as in all newer APIs of OpenAI: responses, images, speech.
- */
+/** Streams of events with a `type`, as in OpenAI's newer APIs: responses, images, speech. */
 export class TypedMeter extends EventMeter {
   readonly #usageReader: UsageReader
   readonly #events: TypedEvents
   #images = 0
-  // State of the event that is being read.
+  // State of the current event.
   #deltaStart = 0
   #deltaEnd = 0
   #index = 0
@@ -89,10 +72,7 @@ export class TypedMeter extends EventMeter {
   reading(): ReportedUsage | null {
     const reading = readUsage(this.#usageReader, this.lastUsage())
     if (this.#images === 0) return reading
-    return {
-      usage: { ...(reading?.usage ?? blankUsage()), images: this.#images },
-      suspect: reading?.suspect ?? false,
-    }
+    return { usage: { ...(reading?.usage ?? blankUsage()), images: this.#images }, suspect: reading?.suspect ?? false }
   }
 
   protected read(event: StreamEvent): void {
@@ -106,7 +86,7 @@ export class TypedMeter extends EventMeter {
     else if (endsWith(buf, this.typeStart, this.typeEnd, PICTURE_SUFFIX)) this.sawContent = true
   }
 
-  /** The last event of a stream repeats everything, images included, so an oversize event may be the last one. */
+  /** The last event repeats all content, images included, so an oversize event may be the last event. */
   protected override onOversizeEvent(): void {
     this.terminated = null
   }
@@ -116,13 +96,9 @@ export class TypedMeter extends EventMeter {
     if (cursor.keyIs(DELTA) && cursor.string()) {
       this.#deltaStart = cursor.valueStart
       this.#deltaEnd = cursor.valueEnd
-    } else if (cursor.keyIs(OUTPUT_INDEX)) {
-      this.#index = this.index(buf)
-    } else if (cursor.keyIs(ERROR)) {
-      this.errorMember(buf)
-    } else {
-      this.ignore(buf)
-    }
+    } else if (cursor.keyIs(OUTPUT_INDEX)) this.#index = this.index(buf)
+    else if (cursor.keyIs(ERROR)) this.errorMember(buf)
+    else this.ignore(buf)
   }
 
   #delta(buf: Buffer): void {
@@ -143,10 +119,10 @@ export class TypedMeter extends EventMeter {
       this.#images++
       this.sawContent = true
     }
-    const { usageMember: usageIn } = this.#events
+    const { usageMember } = this.#events
     this.cursor.reset(buf, dataStart, dataEnd)
-    if (usageIn === null) this.#usageMember(buf)
-    else this.#usageInside(buf, usageIn)
+    if (usageMember === null) this.#usageMember(buf)
+    else this.#usageInside(buf, usageMember)
     this.markOutputReported()
   }
 

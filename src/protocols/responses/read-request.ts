@@ -1,7 +1,9 @@
 import { BodyObject } from '../neutral/dialects/body-object.ts'
 import type { CapsuleReader, CarriedThinking } from '../neutral/capsule.ts'
 import type { JsonObject } from '../neutral/json.ts'
-import { IMAGE_DETAILS, REASONING_SUMMARIES, VERBOSITIES, cacheMarkOf, readAudio, readOutputSchema, readServiceTier, urlSource } from '../neutral/dialects/openai-request.ts'
+import {
+  IMAGE_DETAILS, REASONING_SUMMARIES, VERBOSITIES, cacheMarkOf, readAudio, readOutputSchema, readServiceTier, urlSource,
+} from '../neutral/dialects/openai-request.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import { EFFORTS, EMPTY_REQUEST } from '../neutral/request.ts'
 import type { MediaSource, Message, NeutralRequest, OutputFormat, Part, Reasoning, Role, TextPart, ToolResultPart } from '../neutral/request.ts'
@@ -13,31 +15,14 @@ const STORED = 'it names something that one provider has stored; send the conver
 
 /** The fields of a request (https://platform.openai.com/docs/api-reference/responses/create). */
 export const RESPONSES_FIELDS = {
-  model: 'model',
-  stream: 'stream',
-  'stream_options.include_obfuscation': 'ignored',
-  input: 'messages',
-  instructions: 'messages',
-  max_output_tokens: 'maxOutputTokens',
-  temperature: 'temperature',
-  top_p: 'topP',
-  tools: 'tools',
-  tool_choice: 'toolChoice',
-  parallel_tool_calls: 'parallelToolCalls',
-  'text.format': 'outputFormat',
-  'text.verbosity': 'verbosity',
-  'reasoning.effort': 'reasoning',
-  'reasoning.summary': 'reasoning',
-  'reasoning.generate_summary': 'reasoning',
-  'reasoning.context': { to: 'dropped', unless: ['auto'] },
-  'reasoning.mode': { to: 'dropped', unless: ['standard'] },
-  service_tier: 'serviceTier',
-  safety_identifier: 'user',
-  user: 'user',
-  metadata: 'metadata',
-  prompt_cache_key: 'cacheKey',
-  prompt_cache_options: 'dropped',
-  prompt_cache_retention: 'dropped',
+  model: 'model', stream: 'stream', 'stream_options.include_obfuscation': 'ignored', input: 'messages', instructions: 'messages',
+  max_output_tokens: 'maxOutputTokens', temperature: 'temperature', top_p: 'topP',
+  tools: 'tools', tool_choice: 'toolChoice', parallel_tool_calls: 'parallelToolCalls',
+  'text.format': 'outputFormat', 'text.verbosity': 'verbosity',
+  'reasoning.effort': 'reasoning', 'reasoning.summary': 'reasoning', 'reasoning.generate_summary': 'reasoning',
+  'reasoning.context': { to: 'dropped', unless: ['auto'] }, 'reasoning.mode': { to: 'dropped', unless: ['standard'] },
+  service_tier: 'serviceTier', safety_identifier: 'user', user: 'user', metadata: 'metadata',
+  prompt_cache_key: 'cacheKey', prompt_cache_options: 'dropped', prompt_cache_retention: 'dropped',
   // Encrypted reasoning is always included.
   include: { to: 'dropped', unless: [[], ['reasoning.encrypted_content']] },
   store: { to: 'dropped', unless: [false] },
@@ -45,16 +30,10 @@ export const RESPONSES_FIELDS = {
   conversation: { to: 'refused', why: STORED },
   previous_response_id: { to: 'refused', why: STORED },
   prompt: { to: 'refused', why: STORED },
-  access_programs: 'dropped',
-  context_management: 'dropped',
-  image: 'dropped',
-  max_tool_calls: 'dropped',
-  moderation: 'dropped',
-  top_logprobs: { to: 'dropped', unless: [0] },
-  truncation: { to: 'dropped', unless: ['disabled'] },
+  access_programs: 'dropped', context_management: 'dropped', image: 'dropped', max_tool_calls: 'dropped', moderation: 'dropped',
+  top_logprobs: { to: 'dropped', unless: [0] }, truncation: { to: 'dropped', unless: ['disabled'] },
 } as const satisfies FieldTable
 
-/** Reads the body of a responses request. */
 export function readResponsesRequest(given: JsonObject, { report, capsules }: ReadContext): NeutralRequest {
   const body = new BodyObject(given, '', report)
   const text = body.object('text')
@@ -86,13 +65,11 @@ export function readResponsesRequest(given: JsonObject, { report, capsules }: Re
 
 const ROLES = ['system', 'developer', 'user', 'assistant'] as const
 
-/**
- * Reads the items of a conversation. Consecutive items of one role, such as reasoning and calls, become one message.
- */
+/** Reads the items of a conversation. Consecutive items of the user, or of the assistant, become one message. */
 class InputReader {
   readonly #messages: { readonly role: Role, readonly name: null, readonly parts: Part[] }[] = []
   readonly #calls = new Map<string, { readonly name: string, readonly isFreeform: boolean }>()
-  /** Opaque values of calls, which the reasoning item before them carries; by the call's id. */
+  /** Opaque values of calls by the call's id, from the reasoning items before the calls. */
   readonly #opaque = new Map<string, OpaqueValue>()
   readonly #capsules: CapsuleReader
 
@@ -100,7 +77,6 @@ class InputReader {
     this.#capsules = capsules
   }
 
-  /** @param input text, or items */
   messages(input: string | readonly BodyObject[]): readonly Message[] {
     if (typeof input === 'string') this.#add('user', [textPart(input, 'input')])
     else for (const item of input) this.#item(item)
@@ -114,60 +90,38 @@ class InputReader {
   }
 
   #item(item: BodyObject): void {
-    // These have no meaning for the model.
+    // These members mean nothing to the model.
     item.ignore('id', 'status', 'internal_chat_message_metadata_passthrough')
     const type = item.text('type') ?? (item.value('role') === null && item.value('id') !== null ? 'item_reference' : 'message')
     switch (type) {
-      case 'message':
-        this.#add(item.word('role', ROLES) ?? 'user', contentOf(item, 'content', 'input[].content[]'))
-        break
+      case 'message': return this.#add(item.word('role', ROLES) ?? 'user', contentOf(item, 'content', 'input[].content[]'))
       case 'agent_message':
-        // From one agent of Codex to another: the task of a sub-agent, and its result (codex-rs,
-        // ResponseItem::AgentMessage).
+        // The task or the result of a sub-agent of Codex (codex-rs, ResponseItem::AgentMessage).
         item.ignore('author', 'recipient', 'metadata')
-        this.#add('user', contentOf(item, 'content', 'input[].content[]'))
-        break
-      case 'reasoning':
-        this.#add('assistant', this.#reasoning(item))
-        break
-      case 'function_call':
-        this.#add('assistant', [this.#call(item, toolName(item), item.text('arguments') ?? '', false)])
-        break
-      case 'custom_tool_call':
-        this.#add('assistant', [this.#call(item, toolName(item), item.text('input') ?? '', true)])
-        break
+        return this.#add('user', contentOf(item, 'content', 'input[].content[]'))
+      case 'reasoning': return this.#add('assistant', this.#reasoning(item))
+      case 'function_call': return this.#add('assistant', [this.#call(item, toolName(item), item.text('arguments') ?? '', false)])
+      case 'custom_tool_call': return this.#add('assistant', [this.#call(item, toolName(item), item.text('input') ?? '', true)])
       case 'tool_search_call':
         item.ignore('execution')
-        this.#add('assistant', [this.#call(item, TOOL_SEARCH, JSON.stringify(item.value('arguments') ?? {}), false)])
-        break
+        return this.#add('assistant', [this.#call(item, TOOL_SEARCH, JSON.stringify(item.value('arguments') ?? {}), false)])
       case 'tool_search_output':
         item.ignore('execution')
-        this.#add('user', [this.#result(item, [textPart(foundTools(item.objects('tools')), OUTPUT)])])
-        break
+        return this.#add('user', [this.#result(item, [textPart(foundTools(item.objects('tools')), OUTPUT)])])
       case 'function_call_output':
       case 'custom_tool_call_output':
-        this.#add('user', [this.#result(item, contentOf(item, 'output', OUTPUT).filter(isResultPart))])
-        break
-      case 'additional_tools':
-        // Its tools are read with those of the request.
-        item.ignore('role')
-        break
-      case 'item_reference':
-        item.refuse('type', STORED)
-        break
-      case 'compaction_trigger':
-        item.refuse('type', 'the target cannot compact a conversation; ask for a summary instead')
-        break
+        return this.#add('user', [this.#result(item, contentOf(item, 'output', OUTPUT).filter(isResultPart))])
+      // The tools of the item are read with the tools of the request.
+      case 'additional_tools': return item.ignore('role')
+      case 'item_reference': return item.refuse('type', STORED)
+      case 'compaction_trigger': return item.refuse('type', 'the target cannot compact a conversation; ask for a summary instead')
       case 'compaction':
-      case 'compaction_summary':
-        item.refuse('type', 'its provider alone reads the conversation in it; send the conversation itself')
-        break
-      default:
-        item.dropWhole(type)
+      case 'compaction_summary': return item.refuse('type', 'its provider alone reads the conversation in it; send the conversation itself')
+      default: item.dropWhole(type)
     }
   }
 
-  /** Reasoning that the client's own provider encrypted, or a capsule of a gateway. */
+  /** Reads reasoning that the client's own provider encrypted, or that a gateway sealed in a capsule. */
   #reasoning(item: BodyObject): Part[] {
     const path = 'input[].reasoning'
     const encrypted = item.text('encrypted_content')
@@ -187,7 +141,7 @@ class InputReader {
   #call(item: BodyObject, name: string, input: string, isFreeform: boolean): Part {
     const id = item.text('call_id') ?? ''
     const opaque = this.#opaque.get(id) ?? null
-    // Each value belongs to one call: repeated ids must not multiply it.
+    // The value belongs to the first call with the id: repeated ids must not repeat the value.
     this.#opaque.delete(id)
     this.#calls.set(id, { name, isFreeform })
     return {
@@ -208,14 +162,14 @@ class InputReader {
 
 const OUTPUT = 'input[].output[]'
 
-/** @param name the member with text, or with a list of parts */
+/** @param name the member that holds text or parts */
 function contentOf(item: BodyObject, name: string, path: string): Part[] {
   const content = item.content(name)
   if (typeof content !== 'string') return content.flatMap(part => readPart(part, path))
   return content === '' ? [] : [textPart(content, path)]
 }
 
-/** A Fernet token, as OpenAI encrypts (https://github.com/fernet/spec). */
+/** A Fernet token, OpenAI's format for encrypted text (https://github.com/fernet/spec). */
 const CIPHERTEXT = /^gAAAA[\w-]+={0,2}$/
 
 function readPart(part: BodyObject, path: string): Part[] {
@@ -225,12 +179,10 @@ function readPart(part: BodyObject, path: string): Part[] {
     case 'input_text':
     case 'output_text':
     case 'summary_text':
-    case 'text':
-      return [{ ...base, type: 'text', text: part.text('text') ?? '', opaque: null }]
-    case 'refusal':
-      return [{ ...base, type, text: part.text('refusal') ?? '' }]
+    case 'text': return [{ ...base, type: 'text', text: part.text('text') ?? '', opaque: null }]
+    case 'refusal': return [{ ...base, type, text: part.text('refusal') ?? '' }]
     case 'encrypted_content': {
-      // An agent of Codex sends this part. OpenAI encrypts it if its own model calls the tool; other models write plain text.
+      // An agent of Codex sends this part: OpenAI's own models encrypt it, and other models write plain text.
       const text = part.text('encrypted_content') ?? ''
       if (!CIPHERTEXT.test(text)) return [{ ...base, type: 'text', text, opaque: null }]
       part.dropWhole(type)
@@ -242,8 +194,7 @@ function readPart(part: BodyObject, path: string): Part[] {
       const url = part.text('file_url')
       return [{ ...base, type: 'document', source: mediaSource(part, part.text('file_data') ?? url), name: part.text('filename') }]
     }
-    case 'input_audio':
-      return [{ ...base, type: 'audio', source: readAudio(part) }]
+    case 'input_audio': return [{ ...base, type: 'audio', source: readAudio(part) }]
     default:
       part.dropWhole(type)
       return []
@@ -270,14 +221,10 @@ function mediaSource(part: BodyObject, url: string | null): MediaSource {
 
 function readOutputFormat(format: BodyObject | null): OutputFormat | null {
   switch (format?.word('type', ['text', 'json_object', 'json_schema'])) {
-    case 'text':
-      return { type: 'text' }
-    case 'json_object':
-      return { type: 'json' }
-    case 'json_schema':
-      return format && readOutputSchema(format)
-    default:
-      return null
+    case 'text': return { type: 'text' }
+    case 'json_object': return { type: 'json' }
+    case 'json_schema': return format && readOutputSchema(format)
+    default: return null
   }
 }
 

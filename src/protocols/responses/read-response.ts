@@ -1,10 +1,8 @@
-import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { asList, asNumber, asObject, asText, type JsonObject } from '../neutral/json.ts'
 import { readOpenaiError } from '../neutral/dialects/openai-error.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import { PartsWriter } from '../neutral/parts-writer.ts'
-import { startEvent } from '../neutral/response.ts'
-import type { EventOutput, ResponsePart, StopReason } from '../neutral/response.ts'
+import { startEvent, type EventOutput, type ResponsePart, type StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
 import { readTokens } from '../usage/token-usage.ts'
 import { readResponsesError } from './errors.ts'
@@ -12,27 +10,26 @@ import { RESPONSES_USAGE } from './usage.ts'
 
 interface OpenPart {
   readonly index: number
-  /** Text of it has arrived. */
   hasText: boolean
-  /** The index of its last summary. */
+  /** Index of the last summary, for reasoning. */
   summary: number
 }
 
-/** Reads a responses response: its events, or a whole one. */
+/** Reads a streamed or whole response. */
 export class ResponsesResponseReader implements ResponseReader {
   readonly #provider: string
   readonly #parts = new PartsWriter()
-  /** By the item, `3`, or by the item and its part, `3:0`. */
+  /** By key: `3` for an item, `3:0` for a part of a message. */
   readonly #open = new Map<string, OpenPart>()
-  /** The open parts of a message, by its item. */
+  /** The keys of a message's parts, by the key of the item. */
   readonly #partKeys = new Map<string, Set<string>>()
-  /** Items that the stream sent completely. */
+  /** The keys of items that the stream sent completely. */
   readonly #done = new Set<string>()
-  /** The keys of items by their id, and by the id of their call. */
+  /** The keys of items by item id and by call id. */
   readonly #keys = new Map<string, string>()
-  /** The types of the items. */
+  /** The types of items by key. */
   readonly #types = new Map<string, unknown>()
-  /** Messages whose content arrived as events. */
+  /** The keys of messages whose content arrived as deltas. */
   readonly #told = new Set<string>()
   #hasCalls = false
   #hasRefusal = false
@@ -46,38 +43,21 @@ export class ResponsesResponseReader implements ResponseReader {
     if (event === null) return
     switch (asText(event['type']) ?? name) {
       case 'response.created':
-      case 'response.in_progress':
-        this.#start(asObject(event['response']) ?? {}, out)
-        break
-      case 'response.output_item.added':
-        this.#itemAdded(itemKey(event), asObject(event['item']) ?? {}, false, out)
-        break
-      case 'response.output_text.delta':
-        this.#delta(partKey(event), { type: 'text' }, event, out)
-        break
+      case 'response.in_progress': return this.#start(asObject(event['response']) ?? {}, out)
+      case 'response.output_item.added': return this.#itemAdded(itemKey(event), asObject(event['item']) ?? {}, false, out)
+      case 'response.output_text.delta': return this.#delta(partKey(event), { type: 'text' }, event, out)
       case 'response.refusal.delta':
         this.#hasRefusal = true
-        this.#delta(partKey(event), { type: 'refusal' }, event, out)
-        break
+        return this.#delta(partKey(event), { type: 'refusal' }, event, out)
       case 'response.output_text.done':
-      case 'response.refusal.done':
-        this.#end(partKey(event), null, out)
-        break
+      case 'response.refusal.done': return this.#end(partKey(event), null, out)
       case 'response.reasoning_summary_text.delta':
-      case 'response.reasoning_text.delta':
-        this.#thinkingDelta(event, out)
-        break
+      case 'response.reasoning_text.delta': return this.#thinkingDelta(event, out)
       case 'response.function_call_arguments.delta':
-      case 'response.custom_tool_call_input.delta':
-        this.#more(itemKey(event), asText(event['delta']) ?? '', out)
-        break
-      case 'response.output_item.done':
-        this.#itemDone(itemKey(event), asObject(event['item']) ?? {}, out)
-        break
+      case 'response.custom_tool_call_input.delta': return this.#more(itemKey(event), asText(event['delta']) ?? '', out)
+      case 'response.output_item.done': return this.#itemDone(itemKey(event), asObject(event['item']) ?? {}, out)
       case 'response.completed':
-      case 'response.incomplete':
-        this.#finish(asObject(event['response']) ?? {}, out)
-        break
+      case 'response.incomplete': return this.#finish(asObject(event['response']) ?? {}, out)
       case 'response.failed':
         out.push({ type: 'error', error: readResponsesError(500, event) })
         break
@@ -105,7 +85,7 @@ export class ResponsesResponseReader implements ResponseReader {
     const isFreeform = item['type'] === 'custom_tool_call'
     if (!isFreeform && item['type'] !== 'function_call') return
     const call = { id: asText(item['call_id']) ?? '', name: asText(item['name']) ?? '' }
-    // The item may have no id or name until it is done.
+    // Some servers send the id or name of a call only in the done item.
     if (!isDone && (call.id === '' || call.name === '')) return
     this.#hasCalls = true
     this.#begin(key, { type: 'tool_call', ...call, isFreeform, opaque: null }, out)
@@ -136,7 +116,7 @@ export class ResponsesResponseReader implements ResponseReader {
     this.#parts.delta(open.index, text, out)
   }
 
-  /** All summaries of a reasoning item form one thinking part. */
+  /** All summaries of a reasoning item become one thinking part. */
   #thinkingDelta(event: JsonObject, out: EventOutput): void {
     const key = itemKey(event)
     this.#tell(event, 'reasoning')
@@ -154,7 +134,7 @@ export class ResponsesResponseReader implements ResponseReader {
     this.#parts.end(open.index, opaque, out)
   }
 
-  /** Records the item that a delta names. */
+  /** Records the item of a delta, if the stream has not added the item. */
   #tell(event: JsonObject, type: string): void {
     const key = itemKey(event)
     if (!this.#types.has(key)) this.#know(key, { type, id: event['item_id'] })
@@ -165,7 +145,7 @@ export class ResponsesResponseReader implements ResponseReader {
     for (const id of [asText(item['id']), asText(item['call_id'])]) if (id) this.#keys.set(id, key)
   }
 
-  /** The key of an item in the whole response; a new key if the stream did not contain it. */
+  /** The key of an item of the whole response; a new key if the stream did not contain the item. */
   #keyOf(item: JsonObject, at: number): string {
     const known = this.#keys.get(asText(item['id']) ?? '') ?? this.#keys.get(asText(item['call_id']) ?? '')
     if (known !== undefined) return known
@@ -173,7 +153,7 @@ export class ResponsesResponseReader implements ResponseReader {
     return !this.#types.has(key) || this.#types.get(key) === item['type'] ? key : `whole ${key}`
   }
 
-  /** Reads from a whole item what no earlier event contained. */
+  /** Reads the content of a done item that did not arrive as deltas. */
   #itemDone(key: string, item: JsonObject, out: EventOutput): void {
     this.#know(key, item)
     this.#done.add(key)
@@ -221,7 +201,7 @@ export class ResponsesResponseReader implements ResponseReader {
 
   #finish(response: JsonObject, out: EventOutput): void {
     this.#start(response, out)
-    // Some servers do not stream an item, and send it only in the whole response.
+    // Some servers send an item only in the whole response.
     for (const [at, value] of asList(response['output']).entries()) {
       const item = asObject(value) ?? {}
       const key = this.#keyOf(item, at)

@@ -2,7 +2,7 @@ import type { BodyObject } from '../neutral/dialects/body-object.ts'
 import type { Tool, ToolChoice } from '../neutral/request.ts'
 import { fullName, namespacedName, toolName } from './namespaces.ts'
 
-/** The name of the tool search in protocols where it is an ordinary tool. */
+/** The name of the tool search in other protocols, where the search is an ordinary tool. */
 export const TOOL_SEARCH = 'tool_search'
 
 /** Tools that the client adds inside the conversation, as Codex does. */
@@ -10,13 +10,11 @@ export function addedTools(items: readonly BodyObject[]): readonly BodyObject[] 
   return items.flatMap(item => item.value('type') === 'additional_tools' || item.value('type') === 'tool_search_output' ? item.objects('tools') : [])
 }
 
-/** Of two tools with the same name the later one is used: targets would refuse both. */
+/** Keeps the later of two tools with the same name, because targets refuse two. */
 export function readTools(tools: readonly BodyObject[]): Tool[] {
-  const read = tools.flatMap(tool => readTool(tool))
-  return [...new Map(read.map(tool => [tool.name, tool])).values()]
+  return [...new Map(tools.flatMap(tool => readTool(tool)).map(tool => [tool.name, tool])).values()]
 }
 
-/** @param namespace of the tool; null = none */
 function readTool(tool: BodyObject, namespace: string | null = null): Tool[] {
   const type = tool.text('type')
   if (type === 'namespace') {
@@ -30,7 +28,7 @@ function readTool(tool: BodyObject, namespace: string | null = null): Tool[] {
     tool.dropWhole(type)
     return []
   }
-  // All tools are loaded.
+  // Targets get all tools at once.
   tool.ignore('defer_loading')
   const namespaced = isSearch ? null : namespacedName(tool, namespace)
   const isFreeform = type === 'custom'
@@ -42,7 +40,7 @@ function readTool(tool: BodyObject, namespace: string | null = null): Tool[] {
   }]
 }
 
-/** The result of a tool search for the model: the tools themselves are added to the request. */
+/** The text result of a tool search: the tools themselves are added to the request. */
 export function foundTools(tools: readonly BodyObject[]): string {
   const names = readTools(tools).map(({ name }) => name)
   return names.length === 0 ? 'No tool was found.' : `Tools that can be called now: ${names.join(', ')}`
@@ -58,8 +56,7 @@ export function readToolChoice(body: BodyObject): ToolChoice | null {
   const type = choice.text('type')
   switch (type) {
     case 'function':
-    case 'custom':
-      return { type: 'tools', names: [toolName(choice)], isForced: true }
+    case 'custom': return { type: 'tools', names: [toolName(choice)], isForced: true }
     case 'allowed_tools': {
       const names = choice.objects('tools').map(tool => {
         tool.ignore('type')

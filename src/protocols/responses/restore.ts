@@ -1,15 +1,10 @@
 import type { CapsuleReader } from '../neutral/capsule.ts'
-import { asList, asObject, asText } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { asList, asObject, asText, type JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'
 import { CapsuleRestorer } from '../neutral/restore.ts'
 import { RESPONSES_TOOL_IDS } from './write-request.ts'
 
-/**
- * Replaces capsules by the upstream's own encrypted reasoning, and removes that of other providers.
- *
- * @returns null = nothing to restore
- */
+/** Replaces capsules by the upstream's own encrypted reasoning, and removes the reasoning of other providers; null = no capsule. */
 export function restoreResponses(body: JsonObject, provider: string, capsules: CapsuleReader): JsonObject | null {
   const restorer = new CapsuleRestorer(provider, RESPONSES_TOOL_IDS, capsules)
   let hasReasoning = false
@@ -20,7 +15,7 @@ export function restoreResponses(body: JsonObject, provider: string, capsules: C
     if (capsule !== null) {
       hasReasoning = true
       return capsule.thinking.flatMap(({ opaque }) => valueFor(opaque, provider) ?? [])
-        // The item's summary belongs to all values together: only the first gets it.
+        // The summary of the item belongs to all values together: only the first new item gets the summary.
         .map((own, at) => ({ type: 'reasoning', summary: at === 0 ? asList(item?.['summary']) : [], encrypted_content: own }))
     }
     return [item !== null && 'call_id' in item ? { ...item, call_id: restorer.toolId(item['call_id'], 'input[].call_id') } : value]

@@ -2,12 +2,11 @@ import type { JsonObject } from '../neutral/json.ts'
 import { splitInput, splitOutput, unexplainedTokens } from '../usage/openai-usage.ts'
 import type { UsageReader } from '../usage/reported-usage.ts'
 import type { Figures } from '../usage/usage-figures.ts'
-import { blankUsage } from '../usage/usage.ts'
-import type { Usage } from '../usage/usage.ts'
+import { blankUsage, type Usage } from '../usage/usage.ts'
 
 export const RESPONSES_USAGE: UsageReader = { read: readResponses }
 
-/** The responses protocol: the same counts as chat under other names. */
+/** The counts of chat under other names. */
 function readResponses(usage: JsonObject, f: Figures): Usage {
   const input = f.object(usage.input_tokens_details)
   const inputTokens = f.required(usage.input_tokens)

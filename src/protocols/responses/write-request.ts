@@ -1,5 +1,4 @@
-import { withoutNulls } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { withoutNulls, type JsonObject } from '../neutral/json.ts'
 import { dataUrl, inlineSource, resultText, writeEffort, writeUserName } from '../neutral/dialects/openai-request.ts'
 import { valueFor } from '../neutral/opaque.ts'
 import { plainText } from '../neutral/plain-text.ts'
@@ -10,39 +9,20 @@ import type {
 import { fittingToolId } from '../neutral/tool-ids.ts'
 import type { SupportTable, WriteContext, WrittenRequest } from '../neutral/translation.ts'
 
-/** What a responses upstream supports of each field of a request. */
 export const RESPONSES_SUPPORT: SupportTable = {
-  model: 'mapped',
-  stream: 'mapped',
-  messages: 'partly',
-  tools: 'mapped',
-  toolChoice: 'mapped',
-  parallelToolCalls: 'mapped',
-  outputFormat: 'mapped',
-  maxOutputTokens: 'mapped',
-  stopSequences: 'dropped',
-  temperature: 'mapped',
-  topP: 'mapped',
-  topK: 'dropped',
-  presencePenalty: 'dropped',
-  frequencyPenalty: 'dropped',
-  seed: 'dropped',
-  reasoning: 'partly',
-  serviceTier: 'mapped',
-  verbosity: 'mapped',
-  user: 'mapped',
-  metadata: 'mapped',
-  includeUsage: 'mapped',
-  cacheKey: 'mapped',
+  model: 'mapped', stream: 'mapped', messages: 'partly', tools: 'mapped', toolChoice: 'mapped', parallelToolCalls: 'mapped',
+  outputFormat: 'mapped', maxOutputTokens: 'mapped', stopSequences: 'dropped', temperature: 'mapped', topP: 'mapped', topK: 'dropped',
+  presencePenalty: 'dropped', frequencyPenalty: 'dropped', seed: 'dropped', reasoning: 'partly', serviceTier: 'mapped',
+  verbosity: 'mapped', user: 'mapped', metadata: 'mapped', includeUsage: 'mapped', cacheKey: 'mapped',
 }
 
-/** The API refuses a smaller number. */
+/** The API refuses a smaller `max_output_tokens`. */
 const MIN_OUTPUT_TOKENS = 16
 export const RESPONSES_TOOL_IDS = { pattern: /^[\x21-\x7e]+$/, maxLength: 64, prefix: 'call_' }
-/** Models that reason: others refuse a request for encrypted reasoning. */
+/** Models that reason; other models refuse a request for encrypted reasoning. */
 const REASONS = /^(o\d|gpt-[5-9]|gpt-\d{2}|codex)/
 
-/** Writes the body of a responses request. Nothing is stored at the provider: the client keeps the conversation. */
+/** The provider stores nothing: the client keeps the conversation. */
 export function writeResponsesRequest(request: NeutralRequest, context: WriteContext): WrittenRequest {
   const { report, model } = context
   const { tools, toolChoice, maxOutputTokens, serviceTier } = request
@@ -58,7 +38,7 @@ export function writeResponsesRequest(request: NeutralRequest, context: WriteCon
     parallel_tool_calls: tools.length === 0 ? null : request.parallelToolCalls,
     text: format === null && request.verbosity === null ? null : withoutNulls({ format, verbosity: request.verbosity }),
     max_output_tokens: maxOutputTokens && Math.max(MIN_OUTPUT_TOKENS, maxOutputTokens),
-    // Models that reason refuse sampling parameters; 1 is their default, and Claude Code sends it.
+    // Models that reason refuse sampling parameters; Claude Code always sends their default, 1.
     temperature: request.temperature === 1 && reasons ? null : request.temperature,
     top_p: request.topP === 1 && reasons ? null : request.topP,
     reasoning,
@@ -81,15 +61,12 @@ function writeMessage({ role, parts }: Message, context: WriteContext): JsonObje
   return content.length === 0 ? results : [...results, { type: 'message', role, content }]
 }
 
-/** Items are written without an id, because ids of other responses are refused. */
+/** Writes items without ids, because the API refuses ids of other responses. */
 function writeAssistant(part: Part, { provider, report }: WriteContext): JsonObject[] {
   switch (part.type) {
-    case 'text':
-      return [{ role: 'assistant', content: part.text }]
-    case 'refusal':
-      return [{ type: 'message', role: 'assistant', content: [{ type: 'refusal', refusal: part.text }] }]
-    case 'tool_call':
-      return [writeCall(part)]
+    case 'text': return [{ role: 'assistant', content: part.text }]
+    case 'refusal': return [{ type: 'message', role: 'assistant', content: [{ type: 'refusal', refusal: part.text }] }]
+    case 'tool_call': return [writeCall(part)]
     case 'thinking':
     case 'redacted_thinking': {
       const encrypted = valueFor(part.opaque, provider)
@@ -123,12 +100,9 @@ function writeResult(part: ToolResultPart, report: TranslationReport): JsonObjec
 
 function writeContent(part: Part, report: TranslationReport): JsonObject[] {
   switch (part.type) {
-    case 'text':
-      return [{ type: 'input_text', text: part.text }]
-    case 'image':
-      return [writeImage(part, report)]
-    case 'document':
-      return [writeDocument(part, report)]
+    case 'text': return [{ type: 'input_text', text: part.text }]
+    case 'image': return [writeImage(part, report)]
+    case 'document': return [writeDocument(part, report)]
     default:
       report.drop(`${part.path}.${part.type}`)
       return []
@@ -149,7 +123,7 @@ function writeDocument({ source, name, path }: DocumentPart, report: Translation
 function writeTool({ name, description, parameters, strict, freeform, cache, path }: Tool, report: TranslationReport): JsonObject {
   if (cache !== null) report.drop(`${path}.cache_control`)
   if (freeform !== null) return withoutNulls({ type: 'custom', name, description, format: freeform.format })
-  // The protocol's default is strict, which refuses schemas that other protocols accept.
+  // The default is strict, and strict tools refuse schemas that other protocols accept.
   const schema = parameters ?? { type: 'object', properties: {} }
   return withoutNulls({ type: 'function', name, description, parameters: schema, strict: strict ?? false })
 }
@@ -164,10 +138,8 @@ function writeToolChoice(choice: ToolChoice, tools: readonly Tool[]): unknown {
 
 function writeOutputFormat(format: OutputFormat): JsonObject {
   switch (format.type) {
-    case 'text':
-      return { type: 'text' }
-    case 'json':
-      return { type: 'json_object' }
+    case 'text': return { type: 'text' }
+    case 'json': return { type: 'json_object' }
     case 'json_schema': {
       const { name, description, schema, strict } = format
       return withoutNulls({ type: 'json_schema', name: name ?? 'response', description, schema, strict: strict ?? false })

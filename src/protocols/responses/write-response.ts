@@ -1,10 +1,8 @@
 import { GatewayError, overloaded } from '../../base/errors.ts'
 import { MemoryReservation } from '../../base/memory-reservation.ts'
 import type { CapsuleKeys } from '../../base/secrets/capsule-keys.ts'
-import { seal } from '../neutral/capsule.ts'
-import type { CarriedThinking } from '../neutral/capsule.ts'
-import { withoutNulls } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import { seal, type CarriedThinking } from '../neutral/capsule.ts'
+import { withoutNulls, type JsonObject } from '../neutral/json.ts'
 import { writeOpenaiError } from '../neutral/dialects/openai-error.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import type { Tool } from '../neutral/request.ts'
@@ -12,11 +10,10 @@ import { NO_USAGE, isReported } from '../neutral/response.ts'
 import type { NeutralResponse, PartEndEvent, PartStartEvent, ResponseEvent, ResponsePart, StopEvent, StopReason, TokenUsage } from '../neutral/response.ts'
 import { fittingToolId } from '../neutral/tool-ids.ts'
 import type { ClientContext, ResponseWriter } from '../neutral/translation.ts'
-import { argumentsOf, contentOf, itemOf, prefixOf, summaryOf } from './output-items.ts'
-import type { OpenItem } from './output-items.ts'
+import { argumentsOf, contentOf, itemOf, prefixOf, summaryOf, type OpenItem } from './output-items.ts'
 
 const CALL_IDS = { pattern: /^[\x21-\x7e]+$/, maxLength: 64, prefix: 'call_' }
-/** Maximum characters of a response that are kept, because the protocol repeats all content at its end. */
+/** Maximum characters of a response: the writer keeps them all, because the last event repeats all content. */
 const MAX_KEPT = 32 * 1024 * 1024
 
 /** Why a response is incomplete; absent = it is complete. */
@@ -24,14 +21,14 @@ const INCOMPLETE: Partial<Readonly<Record<StopReason, string>>> = {
   max_tokens: 'max_output_tokens', context_window: 'max_output_tokens', content_filter: 'content_filter',
 }
 
-/** @param members of the event, at least one, without its type and number */
+/** @param members at least one, without `type` and `sequence_number` */
 type EncodeEvent = (type: string, sequenceNumber: number, members: JsonObject) => string
 
 function eventText(type: string, sequenceNumber: number, members: JsonObject): string {
   return `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequenceNumber},${JSON.stringify(members).slice(1)}\n\n`
 }
 
-/** Writes the events of a streamed response. Each part is a separate item. */
+/** Writes the events of a streamed response, with each part as a separate item. */
 export class ResponsesResponseWriter implements ResponseWriter {
   readonly #context: ClientContext
   readonly #encode: EncodeEvent
@@ -61,26 +58,21 @@ export class ResponsesResponseWriter implements ResponseWriter {
         const response = { ...this.#head, status: 'in_progress', output: [], usage: null }
         return this.#event('response.created', { response }) + this.#event('response.in_progress', { response })
       }
-      case 'part_start':
-        return this.#start(event)
-      case 'delta':
-        return this.#delta(event.index, event.text)
-      case 'part_end':
-        return this.#end(event)
+      case 'part_start': return this.#start(event)
+      case 'delta': return this.#delta(event.index, event.text)
+      case 'part_end': return this.#end(event)
       case 'stop':
         this.#stop = event
         return ''
       case 'usage':
         this.#usage = event.usage
         return ''
-      case 'end':
-        return this.#finish()
+      case 'end': return this.#finish()
       case 'error': {
         const error = writeOpenaiError(event.error)['error'] as JsonObject
         return this.#event('error', { code: error['code'], message: error['message'], param: error['param'], error })
       }
-      case 'ping':
-        return ''
+      case 'ping': return ''
     }
   }
 
@@ -88,15 +80,13 @@ export class ResponsesResponseWriter implements ResponseWriter {
     if (part.type === 'image' || part.type === 'audio') return ''
     if (part.type === 'redacted_thinking') return this.#reasoning([{ text: null, opaque: part.opaque }])
     const callId = part.type === 'tool_call' ? callIdOf(part, `${this.#context.uniqueId}${this.#items}`) : ''
-    // A call has no field for an opaque value, but a reasoning item before it has.
+    // A call has no field for an opaque value: a reasoning item before the call carries the value.
     const before = part.type === 'tool_call' && part.opaque !== null ? this.#reasoning([], { id: callId, opaque: part.opaque }) : ''
     const item = this.#add(part, callId)
     this.#open.set(index, item)
     const added = this.#event('response.output_item.added', { output_index: item.outputIndex, item: itemOf(item, 'in_progress', null) })
-    if (part.type === 'text' || part.type === 'refusal') {
-      return before + added + this.#partEvent('response.content_part.added', item, { part: contentOf(item) })
-    }
-    return before + added
+    const hasContent = part.type === 'text' || part.type === 'refusal'
+    return before + added + (hasContent ? this.#partEvent('response.content_part.added', item, { part: contentOf(item) }) : '')
   }
 
   #add(part: ResponsePart, callId: string): OpenItem {
@@ -112,7 +102,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
     return { callType: isFreeform ? 'custom_tool_call' : 'function_call', tool: { ...tool?.namespaced ?? { name } } }
   }
 
-  /** A reasoning item without visible content. */
+  /** Writes a reasoning item without visible content. */
   #reasoning(thinking: readonly CarriedThinking[], call: { readonly id: string, readonly opaque: OpaqueValue } | null = null): string {
     const item = this.#add({ type: 'thinking' }, '')
     const encrypted = seal(this.#context.capsuleKeys, 'opaque_value', { id: call?.id ?? null, opaque: call?.opaque ?? null, thinking })
@@ -136,8 +126,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
       throw overloaded('the bodies of running requests and the responses that are kept use all of server.body_memory')
     }
     switch (item.part.type) {
-      case 'text':
-        return this.#partEvent('response.output_text.delta', item, { delta: text, logprobs: [] })
+      case 'text': return this.#partEvent('response.output_text.delta', item, { delta: text, logprobs: [] })
       case 'refusal':
         this.#hasRefusal = true
         return this.#partEvent('response.refusal.delta', item, { delta: text })
@@ -150,8 +139,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
         const name = item.part.isFreeform ? 'response.custom_tool_call_input.delta' : 'response.function_call_arguments.delta'
         return this.#itemEvent(name, item, { delta: text })
       }
-      default:
-        return ''
+      default: return ''
     }
   }
 
@@ -182,8 +170,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
         return part.isFreeform
           ? this.#itemEvent('response.custom_tool_call_input.done', item, { input: text })
           : this.#itemEvent('response.function_call_arguments.done', item, { ...item.tool, arguments: argumentsOf(text) })
-      default:
-        return ''
+      default: return ''
     }
   }
 
@@ -194,7 +181,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
     return refusal + this.#event(response.status === 'incomplete' ? 'response.incomplete' : 'response.completed', { response })
   }
 
-  /** A refusal that the upstream explains only in its stop. */
+  /** Writes a refusal whose text the upstream sent only in the stop. */
   #refusal({ reason, explanation }: StopEvent): string {
     if (reason !== 'refusal' || this.#hasRefusal || explanation === null) return ''
     const index = -1
@@ -219,7 +206,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
   }
 }
 
-/** Writes the body of a whole response, which equals the final event of a stream. */
+/** Writes a whole response: the body equals the response in the last event of a stream. */
 export function writeResponsesBody(response: NeutralResponse, context: ClientContext): JsonObject {
   const { id, model, parts, usage } = response
   const stop = response.stop ?? { type: 'stop', reason: 'end', sequence: null, explanation: null } as const
@@ -252,15 +239,13 @@ function head(id: string | null, model: string | null, { created, uniqueId, mode
   }
 }
 
-/** @param hasRefusal the output contains the refusal; otherwise the status shows it */
+/** @param hasRefusal the output contains the refusal; false = the status must show it */
 function outcomeOf({ reason }: StopEvent, hasRefusal: boolean): { readonly status: string, readonly incomplete_details: JsonObject | null } {
   const why = reason === 'refusal' && !hasRefusal ? INCOMPLETE.content_filter : INCOMPLETE[reason]
   return why === undefined ? { status: 'completed', incomplete_details: null } : { status: 'incomplete', incomplete_details: { reason: why } }
 }
 
-/**
- * The value that the client keeps for the provider of thinking, with the text, which the provider requires unchanged.
- */
+/** Seals the provider's value of thinking, with the text, which the provider requires unchanged. */
 function encryptedOf({ part, text }: OpenItem, opaque: OpaqueValue | null, keys: CapsuleKeys): string | null {
   if (part.type !== 'thinking' || opaque === null) return null
   return seal(keys, 'opaque_value', { id: null, opaque: null, thinking: [{ text, opaque }] })

@@ -1,8 +1,7 @@
 import type { JsonObject } from '../neutral/json.ts'
-import { MAX_COUNT, clampTo, remainder } from './usage-figures.ts'
-import type { Figures } from './usage-figures.ts'
+import { MAX_COUNT, clampTo, remainder, type Figures } from './usage-figures.ts'
 
-/** The tokens of a total beyond input and output; null = none, or a total that is not a count. */
+/** The tokens of a total beyond input and output; null = none, or the total is not a count. */
 export function unexplainedTokens(total: unknown, input: number | null, output: number | null): number | null {
   if (typeof total !== 'number' || input === null || output === null) return null
   const rest = total - input - output
@@ -19,15 +18,9 @@ export function splitInput(f: Figures, inputTokens: number | null, cached: unkno
   const lasting = f.part(half ?? hour, written)
   const fresh = remainder(uncached, written)
   const inputAudioTokens = clampTo(f.part(details.audio_tokens, inputTokens), fresh)
-  const image = clampTo(f.part(details.image_tokens, inputTokens), remainder(fresh, inputAudioTokens))
-  return {
-    inputTokens,
-    cachedInputTokens,
-    cacheWrite5mTokens: remainder(written, lasting),
-    cacheWrite1hTokens: lasting,
-    inputAudioTokens,
-    inputImageTokens: image,
-  }
+  const inputImageTokens = clampTo(f.part(details.image_tokens, inputTokens), remainder(fresh, inputAudioTokens))
+  const cacheWrite5mTokens = remainder(written, lasting)
+  return { inputTokens, cachedInputTokens, cacheWrite5mTokens, cacheWrite1hTokens: lasting, inputAudioTokens, inputImageTokens }
 }
 
 /** The names of OpenAI, LiteLLM and Qwen. */
@@ -35,10 +28,7 @@ function cacheWrites(details: JsonObject): unknown {
   return details.cache_write_tokens ?? details.cache_creation_tokens ?? details.cache_creation_input_tokens
 }
 
-/**
- * Splits an output that includes the reasoning, as OpenAI reports it. xAI, and Gemini in the chat protocol, report
- * the output without the reasoning: then only the total includes it.
- */
+/** Splits an output that includes the reasoning. xAI, and Gemini in the chat protocol, include the reasoning only in the total. */
 export function splitOutput(f: Figures, told: number | null, details: JsonObject, unexplained: number | null) {
   const { reasoning_tokens: reasoning } = details
   const isBeside = unexplained !== null && reasoning === unexplained
@@ -46,10 +36,6 @@ export function splitOutput(f: Figures, told: number | null, details: JsonObject
   const reasoningTokens = f.part(reasoning, outputTokens)
   const visible = remainder(outputTokens, reasoningTokens)
   const outputAudioTokens = f.part(details.audio_tokens, visible)
-  return {
-    outputTokens,
-    reasoningTokens,
-    outputAudioTokens,
-    outputImageTokens: f.part(details.image_tokens, remainder(visible, outputAudioTokens)),
-  }
+  const outputImageTokens = f.part(details.image_tokens, remainder(visible, outputAudioTokens))
+  return { outputTokens, reasoningTokens, outputAudioTokens, outputImageTokens }
 }

@@ -4,10 +4,8 @@ import { JsonCursor } from '../json/cursor.ts'
 import { withoutByteOrderMark } from '../json/json-text.ts'
 import { member } from '../json/read-members.ts'
 import { Figures } from './usage-figures.ts'
-import { blankUsage } from './usage.ts'
-import type { Usage } from './usage.ts'
+import { blankUsage, type Usage } from './usage.ts'
 
-/** What an upstream reported, in the gateway's own terms. */
 export interface ReportedUsage {
   readonly usage: Usage
   /** A figure was impossible and reads as null, or figures contradict each other. */
@@ -16,38 +14,34 @@ export interface ReportedUsage {
   readonly servingModels?: ServingModels
 }
 
-/** The models that made a response, if other models than the requested one took part. */
+/** The models that made a response, if models other than the requested one took part. */
 export interface ServingModels {
-  /** The model that served the request instead of the requested one; null = none. */
+  /** null = the requested model served the request. */
   readonly servedBy: string | null
-  /** The usage of further models, in addition to the main figures. */
+  /** Usage of further models, in addition to the main figures. */
   readonly others: readonly ModelUsage[]
 }
 
 export interface ModelUsage {
-  /** null = unknown. */
   readonly model: string | null
   readonly usage: Usage
 }
 
-/** Reads an endpoint's usage. */
 export interface UsageReader {
   /** @param final false = the response was still in progress */
   readonly read: (usage: JsonObject, figures: Figures, final: boolean) => Usage
-  /** The models that made the response; absent: always the requested one. */
+  /** Absent: the requested model always made the response. */
   readonly servingModels?: (usage: JsonObject, figures: Figures) => ServingModels | null
-  /** Reads a whole body; absent: its member `usage` is read. */
+  /** Reads a whole body; absent: the member `usage` is read. */
   readonly readBody?: (cursor: JsonCursor) => ReportedUsage | null
 }
 
 const USAGE = Buffer.from('usage')
 
 /**
- * Reads a protocol's usage object. A value that is not an object is suspect and has no figures.
- *
+ * Reads a usage object. A value of another type is suspect and has no figures; null = absent or null.
  * @param reader null = the endpoint has no usage (counting tokens, listing models)
  * @param final false = the response was still in progress
- * @returns null = there is none
  */
 export function readUsage(reader: UsageReader | null, value: unknown, final = true): ReportedUsage | null {
   if (!reader || value === undefined || value === null) return null
@@ -59,12 +53,8 @@ export function readUsage(reader: UsageReader | null, value: unknown, final = tr
 }
 
 /**
- * Reads the usage from a whole, successful response that was not streamed. It scans the top level of the body and
- * parses only the usage object: a body of hundreds of megabytes of base64 takes about as long as one search through
- * it.
- *
- * @param body decompressed; may be a stream as one JSON array
- * @returns null = the response reports nothing, for example because it is not JSON
+ * Reads the usage of a whole, successful response; null = no usage, for example because the body is not JSON.
+ * Parses only the usage object: a body can be hundreds of megabytes of base64. @param body decompressed; may be one JSON array
  */
 export function readBodyUsage(reader: UsageReader | null, body: Buffer): ReportedUsage | null {
   if (reader === null) return null

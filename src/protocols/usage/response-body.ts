@@ -14,20 +14,17 @@ const STATUS = Buffer.from('status')
 const OBJECT = Buffer.from('object')
 const BACKGROUND = Buffer.from('background')
 
-/** The tier in which a whole response says it was served, in lower case: beside the usage, or inside. */
+/** The service tier of a whole response, in lower case, beside the usage or inside it; null = none. */
 export function readBodyTier(body: Buffer): string | null {
   const cursor = new JsonCursor(withoutByteOrderMark(body))
   if (cursor.isArray()) return tierIn(lastMetadata(cursor))
-  const [tier, usage, metadata] = members(
-    cursor, [SERVICE_TIER, parsedValue], [USAGE, parsedValue], [USAGE_METADATA, parsedValue],
-  )
+  const [tier, usage, metadata] = members(cursor, [SERVICE_TIER, parsedValue], [USAGE, parsedValue], [USAGE_METADATA, parsedValue])
   return normaliseTier(tier) ?? tierIn(usage) ?? tierIn(metadata)
 }
 
 /**
- * Is a whole response the report of an error, whatever its status? In the responses protocol every success has
- * `error: null`, and a failure may have it too. OpenRouter puts an error into the first choice. MiniMax has a
- * `base_resp` in every response, with code 0 for success.
+ * Does a whole response report an error, whatever its status? `error: null` is no error in the responses protocol.
+ * OpenRouter puts errors into the first choice. MiniMax always sends a `base_resp`, with code 0 for success.
  */
 export function isErrorBody(body: Buffer): boolean {
   const [error, base, isChosen, status, object] = members(
@@ -53,13 +50,13 @@ function firstChoiceHasError(cursor: JsonCursor): boolean {
   return (told ?? null) !== null
 }
 
-/** Is a whole response only the receipt for one that is made in the background (responses, interactions)? */
+/** Is a whole response only a receipt, because the response is made in the background (responses, interactions)? */
 export function isQueuedResponse(body: Buffer): boolean {
   const status = member(new JsonCursor(withoutByteOrderMark(body)), STATUS)
   return status === 'queued' || status === 'in_progress'
 }
 
-/** Does the request ask for a background response, which is also generated without a client? */
+/** Does the request ask for a background response, which is generated even if the client disconnects? */
 export function requestsBackground(request: Buffer): boolean {
   return member(new JsonCursor(withoutByteOrderMark(request)), BACKGROUND) === true
 }

@@ -1,15 +1,8 @@
 import { isObject } from '../../base/is-object.ts'
 import type { TokenUsage } from '../neutral/response.ts'
-import { readUsage } from './reported-usage.ts'
-import type { UsageReader } from './reported-usage.ts'
+import { readUsage, type UsageReader } from './reported-usage.ts'
 
-/**
- * The tokens that a client of another protocol reads: the same as in the ledger.
- *
- * @param value the upstream's usage
- * @param final false = the response is still in progress
- * @returns null = there is none
- */
+/** The tokens of a usage object for a client of another protocol, as in the ledger. @param final false = the response is in progress */
 export function readTokens(reader: UsageReader, value: unknown, final = true): TokenUsage | null {
   const reported = isObject(value) ? readUsage(reader, value, final) : null
   if (reported === null) return null

@@ -1,7 +1,6 @@
-/** A rule of thumb for all tokenizers: English and code have about 4 bytes per token, other scripts less. */
+/** Rule of thumb for all tokenizers: English and code have about 4 bytes per token, other scripts less. */
 export const BYTES_PER_TOKEN = 4
 
-/** Estimates the tokens of a number of bytes of text. */
 export function tokensOfBytes(bytes: number): number {
   return Math.ceil(bytes / BYTES_PER_TOKEN)
 }

@@ -3,13 +3,10 @@ import type { JsonObject } from '../neutral/json.ts'
 
 const EMPTY: JsonObject = Object.freeze({})
 
-/** Maximum of a count: no response reaches it, but a faulty counter can exceed it, and would be billed in millions. */
+/** Maximum of a count. No response reaches it; a faulty counter can exceed it, and would be billed in millions. */
 export const MAX_COUNT = 1_000_000_000
 
-/**
- * Reads the figures of one usage object and remembers whether one of them was impossible. A figure that cannot be a
- * count (negative, fractional, above a thousand million, a string, an object) reads as null, like an absent one.
- */
+/** Reads the figures of one usage object. A figure that cannot be a count (negative, fractional, too large, a string) reads as null. */
 export class Figures {
   /** A figure was present and not accepted. */
   suspect = false
@@ -26,23 +23,20 @@ export class Figures {
     return value === undefined || value === null ? this.markSuspect() : this.count(value)
   }
 
-  /** A count that must not exceed `whole`; with an unknown whole any count is accepted. */
+  /** A count of at most `whole`; if `whole` is null, any count is accepted. */
   part(value: unknown, whole: number | null): number | null {
     if (value === undefined || value === null) return null
     const count = this.count(value)
     return count !== null && whole !== null && count > whole ? this.markSuspect() : count
   }
 
-  /**
-   * A duration in seconds that the protocol requires, rounded to the millisecond, as in the ledger: models report a
-   * float, such as 8.470000267028809.
-   */
+  /** A required duration in seconds, rounded to the millisecond as in the ledger: models report a float, such as 8.470000267028809. */
   seconds(value: unknown): number | null {
     if (typeof value === 'number' && value >= 0 && value <= MAX_COUNT) return Math.round(value * 1000) / 1000
     return this.markSuspect()
   }
 
-  /** An object that may be absent; anything else is suspect and reads as empty. */
+  /** An optional object; anything else is suspect and reads as empty. */
   object(value: unknown): JsonObject {
     if (value === undefined || value === null) return EMPTY
     if (isObject(value)) return value
@@ -50,7 +44,7 @@ export class Figures {
     return EMPTY
   }
 
-  /** An array that may be absent; anything else is suspect and reads as empty. */
+  /** An optional array; anything else is suspect and reads as empty. */
   array(value: unknown): readonly unknown[] {
     if (value === undefined || value === null) return []
     if (Array.isArray(value)) return value
@@ -64,12 +58,12 @@ export class Figures {
   }
 }
 
-/** `whole` without a part of it; null = the whole is unknown; never below 0. */
+/** `whole` minus `part`, at least 0; null = `whole` is unknown. */
 export function remainder(whole: number | null, part: number | null): number | null {
   return whole === null ? null : Math.max(0, whole - (part ?? 0))
 }
 
-/** A part of a whole, cut to what the other parts leave of it. */
+/** Reduces a part to the rest that the other parts of the whole leave. */
 export function clampTo(part: number | null, limit: number | null): number | null {
   return part !== null && limit !== null && part > limit ? limit : part
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { messagesRateLimitHeaders } from '../../../src/protocols/messages/rate-limit-headers.ts'
+import { messagesRateLimitHeaders } from '../../../src/protocols/messages/errors.ts'
 import { rateLimitHeaders } from '../../../src/protocols/endpoint/rate-limit-headers.ts'
 
 const none = { requests: null, tokens: null }

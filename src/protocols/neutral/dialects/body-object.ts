@@ -1,6 +1,5 @@
 import { isObject } from '../../../base/is-object.ts'
-import { withoutNulls } from '../json.ts'
-import type { JsonObject } from '../json.ts'
+import { withoutNulls, type JsonObject } from '../json.ts'
 import type { TranslationReport } from '../report.ts'
 
 const INDEX = /\[\d+\]/g

@@ -1,7 +1,6 @@
 import { errorIn } from '../error-body.ts'
 import { errorKindOf, statusOf } from '../errors.ts'
-import { asNumber, asText } from '../json.ts'
-import type { JsonObject } from '../json.ts'
+import { asNumber, asText, type JsonObject } from '../json.ts'
 import type { ErrorKind, NeutralError } from '../response.ts'
 
 const ERROR_TYPES: Readonly<Record<ErrorKind, string>> = {

@@ -1,7 +1,6 @@
 import { GatewayError } from '../../../base/errors.ts'
 import { haveTooManyObjects } from './arguments-size.ts'
-import { CapsuleReader } from '../capsule.ts'
-import type { CapsuleAccess } from '../capsule.ts'
+import { CapsuleReader, type CapsuleAccess } from '../capsule.ts'
 import { fitRequest } from '../accepts.ts'
 import { reportFields, startReport } from '../fields.ts'
 import { wrapFreeform } from './freeform.ts'
