@@ -5,11 +5,7 @@ import type { Gateway } from './parts/gateway.ts'
 import { locate } from '../protocols/locate.ts'
 import { withoutKeys } from '../protocols/request/presented-key.ts'
 
-/**
- * Accepts a well-formed request, unless too many are in progress.
- *
- * @throws GatewayError bad_request_target, bad_header, bad_framing, expectation_failed, draining, overloaded
- */
+/** Accepts a well-formed request, unless too many are in progress. @throws GatewayError for a malformed request, draining, overloaded */
 export function accept(gateway: Gateway, exchange: Writes<'target' | 'classified' | 'presentedKeys'>): void {
   const { req } = exchange
   const { target, classified } = locate(req.url ?? '', path => gateway.routes.namesPath(path))
@@ -18,26 +14,19 @@ export function accept(gateway: Gateway, exchange: Writes<'target' | 'classified
   exchange.target = target.query === '' ? target : { ...target, query: withoutKeys(target.query, presented) }
   exchange.classified = classified
   exchange.presentedKeys = presented
-  if (req.httpVersion === '1.1' && req.headers.host === undefined) {
-    throw new GatewayError('bad_header', 'the request has no Host header')
-  }
+  if (req.httpVersion === '1.1' && req.headers.host === undefined) throw new GatewayError('bad_header', 'the request has no Host header')
   // Node uses the first Host header. A proxy in front may have used another one (RFC 9112 section 3.2).
-  if (hostLines(req.rawHeaders) > 1) {
-    throw new GatewayError('bad_header', 'the request has more than one Host header')
-  }
+  if (hostLines(req.rawHeaders) > 1) throw new GatewayError('bad_header', 'the request has more than one Host header')
   // Node decodes only the chunked coding: with another one, the body would be sent upstream still encoded.
   if ((req.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked') {
     throw new GatewayError('bad_framing', "the transfer-encoding must be 'chunked'")
   }
-  // The expectation of an HTTP/1.0 client must be ignored (RFC 9110 section 10.1.1).
+  // The Expect header of an HTTP/1.0 client must be ignored (RFC 9110 section 10.1.1).
   if (req.headers.expect !== undefined && !exchange.awaitsContinue && req.httpVersion !== '1.0') {
     throw new GatewayError('expectation_failed', "the Expect header must be '100-continue'")
   }
   if (exchange.classified.endpoint.ownResponse === 'status') return
-  if (gateway.draining) {
-    throw new GatewayError('draining', 'the gateway is shutting down', { headers: { 'retry-after': '1' } })
-  }
-  // There is no queue: a request without room is rejected.
+  if (gateway.draining) throw new GatewayError('draining', 'the gateway is shutting down', { headers: { 'retry-after': '1' } })
   const { maxInFlight } = gateway.config.server
   if (gateway.sharedState.activeExchanges.size > maxInFlight) {
     throw overloaded(`${maxInFlight} requests are running, the limit of server.max_in_flight`)

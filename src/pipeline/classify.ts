@@ -2,9 +2,7 @@ import { GatewayError, overloaded } from '../base/errors.ts'
 import type { Exchange, RequestContent, Writes } from './exchange/exchange.ts'
 import type { Gateway } from './parts/gateway.ts'
 import { namesModelInMessage } from '../protocols/classify-path.ts'
-import {
-  bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, noModelNamed, opaqueBody,
-} from '../protocols/request/inspect.ts'
+import { bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, noModelNamed, opaqueBody } from '../protocols/request/inspect.ts'
 import type { InspectedBody } from '../protocols/request/inspect.ts'
 import type { JsonScan } from '../protocols/json/json-scan.ts'
 import type { BodyKind } from '../protocols/endpoint/protocol.ts'
@@ -14,13 +12,7 @@ import { contentCoding } from '../proxy/upstream/response-head.ts'
 
 const MAY_BE_EMPTY: ReadonlySet<BodyKind> = new Set(['none', 'any', 'bytes'])
 
-/**
- * Reads the request: its body, its model, and whether it wants a stream. Nothing is sent upstream before the whole
- * body has arrived and is well-formed.
- *
- * @returns a promise if the body has to be awaited
- * @throws GatewayError empty_body, model_required, and the errors of reading and parsing the body
- */
+/** Reads the request; nothing is sent upstream before the body is complete. @throws GatewayError empty_body, model_required, body errors */
 export function classify(gateway: Gateway, exchange: Writes<'bytesIn' | 'bodyWaitMs'>): RequestContent | Promise<RequestContent> {
   if (!hasBody(exchange.req)) return contentOf(exchange, null)
   return readRequestBody(gateway, exchange).then(body => contentOf(exchange, body))
@@ -29,25 +21,19 @@ export function classify(gateway: Gateway, exchange: Writes<'bytesIn' | 'bodyWai
 /** @param body null = empty or absent */
 function contentOf(exchange: Exchange, body: InspectedBody | null): RequestContent {
   const { endpoint } = exchange.classified
-  if (body === null && !MAY_BE_EMPTY.has(endpoint.body)) {
-    throw new GatewayError('empty_body', 'the request has no body')
-  }
+  if (body === null && !MAY_BE_EMPTY.has(endpoint.body)) throw new GatewayError('empty_body', 'the request has no body')
   const model = modelOf(exchange, body)
   if (endpoint.modelRequired && model === null) throw noModelNamed()
   return { model, stream: endpoint.streamsByPath || (body?.stream ?? false), body }
 }
 
-/**
- * Reads the handshake of a WebSocket.
- *
- * @throws GatewayError model_ambiguous
- */
+/** @throws GatewayError model_ambiguous */
 export function classifyHandshake({ target: { path, query }, classified: { pathModel } }: Exchange): RequestContent {
   const named = () => pathModel === null ? queryModel(query) : modelName(pathModel)
   return { model: namesModelInMessage(path) ? null : named(), stream: false, body: null }
 }
 
-/** @returns null if the body is empty */
+/** @returns null = empty */
 async function readRequestBody(gateway: Gateway, exchange: Writes<'bytesIn' | 'bodyWaitMs'>): Promise<InspectedBody | null> {
   const { req: { headers }, classified: { endpoint } } = exchange
   const contentType = headers['content-type'] ?? null
@@ -85,9 +71,7 @@ function receiveBody(gateway: Gateway, exchange: Exchange, scan: JsonScan | null
   })
 }
 
-function decompressBody(
-  gateway: Gateway, exchange: Exchange, raw: Buffer, encoding: string, scan: JsonScan | null,
-): Promise<Buffer> {
+function decompressBody(gateway: Gateway, exchange: Exchange, raw: Buffer, encoding: string, scan: JsonScan | null): Promise<Buffer> {
   return decodeBody(raw, encoding, gateway.config.server.bodyLimit, chunk => {
     exchange.throwIfStopped()
     if (!exchange.memory.reserve(chunk.length)) throw bodiesUseAllMemory()
@@ -95,7 +79,6 @@ function decompressBody(
   })
 }
 
-/** The error if the bodies of all exchanges would exceed `server.body_memory`. */
 function bodiesUseAllMemory(): GatewayError {
   return overloaded('the bodies of running requests use all of server.body_memory')
 }
@@ -103,14 +86,11 @@ function bodiesUseAllMemory(): GatewayError {
 function modelOf({ classified, target }: Exchange, body: InspectedBody | null): string | null {
   switch (classified.endpoint.modelIn) {
     case 'path':
-    case 'deployment':
-      return classified.pathModel === null ? null : modelName(classified.pathModel)
-    case 'query':
-      return queryModel(target.query)
+    case 'deployment': return classified.pathModel === null ? null : modelName(classified.pathModel)
+    case 'query': return queryModel(target.query)
     case 'body':
       if (body?.model && target.query !== '') checkQueryModel(body.model, target.query)
       return body?.model ?? null
-    case 'none':
-      return null
+    case 'none': return null
   }
 }

@@ -1,38 +1,36 @@
-import { wantsEventStream } from './exchange/exchange.ts'
-import type { Exchange, Plan } from './exchange/exchange.ts'
+import { GatewayError } from '../base/errors.ts'
+import type { TranslateMode } from '../config/types.ts'
+import { wantsEventStream, type Exchange, type Plan } from './exchange/exchange.ts'
 import type { Gateway } from './parts/gateway.ts'
 import type { Estimate } from '../limits/types.ts'
 import { isMetered, isUnmetered } from '../pricing/metering.ts'
 import type { QuotedPrice } from '../pricing/prices.ts'
 import { addCost } from '../pricing/settled-cost.ts'
 import { hasCacheWriteRate, highestCost, isPricedByRequest } from '../pricing/tier-price.ts'
+import { jsonInspection } from '../protocols/request/inspect.ts'
 import { visitModels } from '../protocols/request/named-models.ts'
+import { outputMembers, readOutputBounds, type OutputBounds } from '../protocols/request/output-bounds.ts'
 import { cacheWriteField, estimateItems, estimateRequest, maxOutputTokens, unboundedOutput } from '../protocols/request/request-estimate.ts'
-import { blankUsage } from '../protocols/usage/usage.ts'
-import type { Usage } from '../protocols/usage/usage.ts'
+import { blankUsage, type Usage } from '../protocols/usage/usage.ts'
+import { acceptedBy, modelRules } from '../protocols/vendors/model-rules.ts'
+import { translate } from '../protocols/translate.ts'
+import type { LiveTarget } from '../upstreams/live-targets.ts'
 import { withoutResourcePrefix } from './admit.ts'
-import { translatedBounds } from './attempt/translated-bounds.ts'
+import { translationHost, translatorFor } from './attempt/outgoing-request.ts'
 
-/** The most that the request can use. */
 export interface RequestEstimate extends Estimate {
-  /** Tokens of the request; null = unknown. */
+  /** null = unknown. */
   readonly inputTokens: number | null
   /** The first member that bounds the output but is not a whole number from 0 on; null = none. */
   readonly fault: string | null
 }
 
-/**
- * Estimates the worst case of a request: the most expensive of all targets that it can reach, and the one that can
- * generate the most. A request that is translated is estimated as it is sent.
- *
- * @param others prices of the other models that the request names, for each target; null = unpriced
- */
+/** The worst case of all reachable targets, in cost and in output. @param others quotes of other named models, by target */
 export function estimate(
   gateway: Gateway, exchange: Exchange, plan: Plan, others: readonly (readonly (QuotedPrice | null)[])[] = [],
 ): RequestEstimate {
   const { classified: { endpoint }, request: { body, model } } = exchange
   const { quotes, reachable, route, hedgeAfter } = plan
-  // The usage of a WebSocket is not known in advance.
   if (body === null && endpoint.session !== null) {
     const isPriced = (model === null && !endpoint.session.required) || !quotes.includes(null)
     return { inputTokens: null, tokens: 1, pico: isPriced ? 1n : null, fault: null }
@@ -74,7 +72,7 @@ export function estimate(
   }
 }
 
-/** How many further attempts may continue the stream of a request after it broke (`resume: continue`). */
+/** How many attempts may continue the stream (`resume: continue`). */
 function continuations(exchange: Exchange, { route: { resume, retries } }: Plan): number {
   const isAllowed = resume === 'continue' || resume === 'continue_or_hold'
   return isAllowed && exchange.classified.endpoint.streams !== null && wantsEventStream(exchange) ? retries : 0
@@ -88,16 +86,12 @@ function attemptsCost(
   return prompts === 1 ? cost : addCost(cost, highestCost(usages.map(usage => ({ ...usage, outputTokens: 0 })), quotes))
 }
 
-/** The higher cost; null = unknown if either cost is unknown. */
+/** @returns null = unknown if either cost is unknown */
 function higher(a: bigint | null, b: bigint | null): bigint | null {
   return a === null || b === null ? null : a > b ? a : b
 }
 
-/**
- * The prices of the models that a request names in addition to its own, at each target that it can reach.
- *
- * @returns for each target, in the order of the plan; null = unpriced, or the server chooses the model
- */
+/** Prices of the further models that a request names, by target of the plan; null = unpriced, or the server chooses the model. */
 export function otherQuotes(gateway: Gateway, exchange: Exchange, { reachable }: Plan): (QuotedPrice | null)[][] {
   const { classified: { endpoint }, request: { body, model: own }, startedWall } = exchange
   const names = new Set<string | null>()
@@ -111,4 +105,35 @@ export function otherQuotes(gateway: Gateway, exchange: Exchange, { reachable }:
   return reachable.map(({ upstream: { url } }) => (
     [...names].map(name => name === null ? null : gateway.accounts.prices.priceOf(url, name, at, name))
   ))
+}
+
+/** Translation can add output bounds, such as Anthropic's `max_tokens`. @returns null = the client's own bounds apply */
+function translatedBounds(gateway: Gateway, exchange: Exchange, live: LiveTarget, mode: TranslateMode): OutputBounds | null {
+  const { classified: { endpoint }, request: { body, model, stream } } = exchange
+  if (!body?.json) return null
+  const { upstream } = live
+  try {
+    const translator = translatorFor(endpoint, live.speaks, mode)
+    if (translator === null || translator.embeddings !== null) return null
+    const name = live.model ?? ''
+    const { endpoint: sentTo, written } = translate(translator, outputMembers(body.bytes, body.json.fields), {
+      model: name,
+      accepts: acceptedBy(modelRules(upstream.config, translator.to, name, model)),
+      host: translationHost(upstream),
+      stream: stream || wantsEventStream(exchange),
+      asksForUsage: false,
+      isStrict: false,
+      // No conversation is translated, so no capsule is read.
+      capsules: { keys: gateway.sharedState.capsuleKeys.keys, reserve: () => undefined },
+    })
+    const bytes = Buffer.from(JSON.stringify(written.body))
+    const scan = jsonInspection()
+    scan.push(bytes)
+    const json = scan.end()
+    return json.ok ? readOutputBounds(sentTo, bytes, json.fields) : null
+  } catch (error) {
+    // The attempt reports the error.
+    if (error instanceof GatewayError) return null
+    throw error
+  }
 }

@@ -16,18 +16,14 @@ import { noModelNamed } from '../protocols/request/inspect.ts'
 import type { Classified } from '../protocols/endpoint/protocol.ts'
 import { checkQueryModel, queryModel, renameQuery } from '../protocols/request/query.ts'
 import { renamePath } from '../protocols/request/rename.ts'
-import { acceptedBy, modelRules } from '../protocols/vendors/model-rules.ts'
-import type { AppliedRule } from '../protocols/vendors/model-rules.ts'
-import { isSpoken, translate } from '../protocols/translate.ts'
-import type { Translator } from '../protocols/translate.ts'
-import { translatedAddress, translationLosses, translatorsTo } from '../protocols/translation-preview.ts'
-import type { TranslationLosses } from '../protocols/translation-preview.ts'
+import { acceptedBy, modelRules, type AppliedRule } from '../protocols/vendors/model-rules.ts'
+import { isSpoken, translate, type Translator } from '../protocols/translate.ts'
+import { translatedAddress, translationLosses, translatorsTo, type TranslationLosses } from '../protocols/translation-preview.ts'
 import { providerOf } from '../providers/index.ts'
 import type { NativeRequest, ProviderAddress } from '../providers/shared/provider.ts'
 import { headerRules, upstreamHeaders } from '../proxy/upstream/headers.ts'
 import { upstreamPath } from '../proxy/upstream/upstream-address.ts'
-import { RouteTable } from '../routing/route-table.ts'
-import type { MismatchReason } from '../routing/route-table.ts'
+import { RouteTable, type MismatchReason } from '../routing/route-table.ts'
 import { admit } from './admit.ts'
 import { translatorFor } from './attempt/outgoing-request.ts'
 import { route, websocketTargets } from './route.ts'
@@ -37,22 +33,20 @@ export interface RouteQuery {
   readonly path: string
   readonly model: string | null
   readonly key: Key | null
-  /** JSON body, to list the fields that translation drops from it; absent = list those dropped from any request. */
+  /** JSON; absent = list the fields that translation drops from any request. */
   readonly body?: Buffer | null
 }
 
-/** Where a request would go, and why. */
 export interface Explanation {
   readonly classified: Classified
-  /** The model for routing: from the path, or as given by the caller. */
+  /** The model that decides the route. */
   readonly model: string | null
   /** The gateway itself responds: no route applies. */
   readonly own: boolean
-  /** The error with which the gateway would reject the request; null = it is forwarded. */
+  /** null = the request is forwarded. */
   readonly refusal: Pick<GatewayError, 'code' | 'status' | 'message'> | null
-  /** Every route up to the one that matches; empty if no route applies. */
+  /** Every route up to the one that matches. */
   readonly steps: readonly { readonly route: Route; readonly miss: MismatchReason | null }[]
-  /** What would be sent to each target of the route, in order. */
   readonly candidates: readonly Destination[]
 }
 
@@ -60,39 +54,33 @@ export interface Destination {
   readonly target: Target
   readonly url: string
   readonly model: string | null
-  /** Flat names and values; credentials are masked. */
+  /** Flat; credentials are masked. */
   readonly headers: readonly string[]
-  /** null = the target gets the request untranslated. */
+  /** null = not translated. */
   readonly translation: ExplainedTranslation | null
-  /** Rules for untranslated requests, with their source; later rules override earlier ones. */
+  /** Rules for untranslated requests; later rules override earlier ones. */
   readonly ownRules: readonly AppliedRule[]
-  /** The target has no endpoint to count tokens: the gateway counts them, and sends nothing upstream. */
+  /** The gateway counts the tokens, because the target has no endpoint for it. */
   readonly isCountedHere: boolean
 }
 
-/** How a request is translated for a target. Fields are paths in the client's body. */
+/** Fields are paths in the client's body. */
 export interface ExplainedTranslation extends TranslationLosses {
-  /** The client's protocol and the target's. */
   readonly from: string
   readonly to: string
-  /** Rules for what the model accepts, with their source; later rules override earlier ones. */
+  /** Rules for what the model accepts; later rules override earlier ones. */
   readonly rules: readonly AppliedRule[]
-  /** Why the request is not sent to the target; null = it is sent. */
+  /** null = the request is sent. */
   readonly refusal: Pick<GatewayError, 'code' | 'status' | 'message'> | null
 }
 
-/** Why a route did not match, as text. */
 export const MISMATCH_TEXT: Readonly<Record<MismatchReason, string>> = {
   path: 'path does not match',
   model: 'models do not match',
   'no model': 'the route lists models, but the request names none',
 }
 
-/**
- * Follows a request through the phases that need no network.
- *
- * @throws GatewayError bad_request_target, model_ambiguous
- */
+/** Follows a request through the phases that need no network. @throws GatewayError bad_request_target, model_ambiguous */
 export function explain(config: Config, question: RouteQuery): Explanation {
   const routes = new RouteTable(config.routes, compileGlobs)
   const { target, classified } = locate(question.path, path => routes.namesPath(path))
@@ -100,9 +88,7 @@ export function explain(config: Config, question: RouteQuery): Explanation {
   const inQuery = modelIn === 'query' ? queryModel(target.query) : null
   const model = classified.pathModel ?? (inQuery || question.model || null)
   if (model !== null && (modelIn === 'body' || modelIn === 'deployment')) checkQueryModel(model, target.query)
-  if (classified.endpoint.ownResponse !== null) {
-    return { classified, model, own: true, refusal: null, steps: [], candidates: [] }
-  }
+  if (classified.endpoint.ownResponse !== null) return { classified, model, own: true, refusal: null, steps: [], candidates: [] }
   if (!isApiPath(target.path) && !routes.namesPath(target.path)) {
     const refusal = new GatewayError('unknown_path', `outside ${API_PREFIXES}, a route must name the path`)
     return { classified, model, own: false, refusal, steps: [], candidates: [] }
@@ -112,19 +98,18 @@ export function explain(config: Config, question: RouteQuery): Explanation {
   const identity = question.key === null ? ANONYMOUS : identityOf(question.key, compileGlobs, config.groups)
   const refusal = refusalOf(routes, { target, classified, identity, request: { model, stream: false, body: null } })
   const mode = steps.at(-1)?.route.translate ?? 'lenient'
-  const candidates = targets
-    .filter(({ upstream }) => !classified.endpoint.session?.required || upstream.websocket)
+  const candidates = targets.filter(({ upstream }) => !classified.endpoint.session?.required || upstream.websocket)
     .map(each => destination(each, { classified, path: target.path, query: target.query, model, mode, body: question.body ?? null }))
   return { classified, model, own: false, refusal: refusal ?? untranslatable(candidates), steps, candidates }
 }
 
-/** Why no target gets the request; null = at least one does. */
+/** @returns null = at least one target gets the request */
 function untranslatable(candidates: readonly Destination[]): Explanation['refusal'] {
   const refusals = candidates.map(({ translation }) => translation?.refusal ?? null)
   return refusals.includes(null) ? null : refusals.at(-1) ?? null
 }
 
-/** The error of the phases that need no network; null = the request is forwarded. */
+/** @returns null = the request is forwarded */
 function refusalOf(routes: RouteTable, request: LocatedRequest): GatewayError | null {
   const { endpoint } = request.classified
   try {
@@ -180,13 +165,13 @@ function destination(target: Target, request: ExplainedRequest): Destination {
   }
 }
 
-/** Of beta features: the target does not get those that it refuses, in its own protocol either. */
+/** The rules for beta features: they apply to untranslated requests too. */
 function ownRules({ upstream, model: own }: Target, { classified: { endpoint: { protocol } }, model }: ExplainedRequest): readonly AppliedRule[] {
   return modelRules(upstream, protocol, own ?? model ?? '', model)
     .flatMap(({ from, accepts: { betas } }) => (betas === undefined ? [] : [{ from, accepts: { betas } }]))
 }
 
-/** @returns the translator; null = the request is not translated, or cannot be */
+/** @returns `translator` null = the request is not translated, or cannot be */
 function explainTranslation(
   target: Target, { classified: { endpoint }, model, mode, body }: ExplainedRequest,
 ): { readonly translator: Translator | null, readonly translation: ExplainedTranslation | null } {
@@ -224,7 +209,6 @@ function appliedLosses({ dropped, refused }: TranslationLosses, mode: TranslateM
   return mode === 'strict' ? { dropped: [], refused: [...dropped, ...refused] } : { dropped, refused }
 }
 
-/** Path and query of the request at the upstream. */
 function addressAt({ provider }: Upstream, native: NativeRequest): string {
   const { path, query } = provider === null ? native : providerAddress(provider, native)
   return path + query
@@ -244,22 +228,14 @@ function providerAddress(provider: ProviderConfig, native: NativeRequest): Provi
 function credentialHeaders(auth: Auth): string[] {
   const header = auth.headers[0] ?? ''
   switch (auth.kind) {
-    case 'static':
-      return [header, mask(auth.value)]
-    case 'file':
-      return [header, `${auth.prefix}<from ${auth.file}>`]
-    case 'command':
-      return [header, `${auth.prefix}<printed by ${auth.command[0]}>`]
-    case 'oauth2':
-      return [header, `Bearer <from ${auth.tokenUrl}>`]
-    case 'azure':
-      return [header, 'Bearer <token of Microsoft Entra ID>']
-    case 'aws':
-      return [header, `AWS4-HMAC-SHA256 <signature for ${auth.region}>`]
-    case 'google':
-      return [header, 'Bearer <token of Google Cloud>']
-    case 'pool':
-      return auth.headers.flatMap(name => [name, `<one of ${auth.pool.length} credentials>`])
+    case 'static': return [header, mask(auth.value)]
+    case 'file': return [header, `${auth.prefix}<from ${auth.file}>`]
+    case 'command': return [header, `${auth.prefix}<printed by ${auth.command[0]}>`]
+    case 'oauth2': return [header, `Bearer <from ${auth.tokenUrl}>`]
+    case 'azure': return [header, 'Bearer <token of Microsoft Entra ID>']
+    case 'aws': return [header, `AWS4-HMAC-SHA256 <signature for ${auth.region}>`]
+    case 'google': return [header, 'Bearer <token of Google Cloud>']
+    case 'pool': return auth.headers.flatMap(name => [name, `<one of ${auth.pool.length} credentials>`])
   }
 }
 
@@ -270,13 +246,11 @@ function mask(value: string): string {
   return `${scheme}${secret.length >= 16 ? secret.slice(0, 4) : ''}…`
 }
 
-/** A translator that requests of a route need, and the target that needs it. */
 export interface RouteTranslation {
   readonly place: string
   readonly translator: Translator
 }
 
-/** The translations of a route, for each of its targets. */
 export function routeTranslations(route: Route): RouteTranslation[] {
   return everyTarget(route).flatMap(target => {
     const { upstream: { name, speaks }, model } = target

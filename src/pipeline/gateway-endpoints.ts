@@ -4,14 +4,11 @@ import { placeOf } from '../config/problem.ts'
 import type { Exchange } from './exchange/exchange.ts'
 import type { Gateway } from './parts/gateway.ts'
 import { callerFormat } from '../protocols/classify-path.ts'
+import { estimateTokens } from '../protocols/request/request-estimate.ts'
 import { candidateOf } from '../routing/candidate.ts'
 import { sendJson } from './gateway-response.ts'
 
-/**
- * GET /api/status: is the gateway up, does it accept requests, which configuration is active, and is the ledger
- * written? It needs no credential. Only users of the console get upstreams and full messages, which contain names of
- * keys, upstreams and files; others get only the place or code of a message.
- */
+/** GET /api/status, without a credential. Only users of the console get upstreams and full messages, with names of keys and files. */
 export function sendStatus(gateway: Gateway, exchange: Exchange): void {
   const { version, sharedState } = gateway
   const { shutdown } = sharedState
@@ -40,7 +37,7 @@ export function sendStatus(gateway: Gateway, exchange: Exchange): void {
   sendJson(gateway, exchange, isReady ? 200 : 503, JSON.stringify(body), { 'cache-control': 'no-store' })
 }
 
-/** Are ledger rows written? If not, requests are still served. null = no ledger is configured. */
+/** @returns null = no ledger is configured */
 function ledgerStatus({ accounts: { ledger } }: Gateway, inFull: boolean) {
   if (ledger === null) return null
   const { healthy, waiting, lost, lastError } = ledger.stats()
@@ -66,11 +63,7 @@ function upstreamHealth({ health }: Gateway) {
   })
 }
 
-/**
- * GET /v1/models and its equivalents: the models that the key may use, in the caller's format.
- *
- * @throws GatewayError model_not_found
- */
+/** GET /v1/models and its equivalents, in the caller's format. @throws GatewayError model_not_found */
 export function sendModels(gateway: Gateway, exchange: Exchange): void {
   const { classified, identity, req, target } = exchange
   const format = callerFormat(classified.endpoint, req.headers, target.isGoogles)
@@ -82,9 +75,7 @@ export function sendModels(gateway: Gateway, exchange: Exchange): void {
   const model = classified.pathModel as string
   const isServed = gateway.routes.listsModel(model) || listedModels(gateway).includes(model)
   if (!isServed || !identity.allows(model)) {
-    throw new GatewayError(
-      'model_not_found', `the model '${model}' does not exist or the key may not use it`, { param: 'model' },
-    )
+    throw new GatewayError('model_not_found', `the model '${model}' does not exist or the key may not use it`, { param: 'model' })
   }
   sendJson(gateway, exchange, 200, format.modelCard(model))
 }
@@ -97,4 +88,15 @@ export function listedModels(gateway: Gateway): string[] {
   }
   for (const name of gateway.config.models.keys()) if (gateway.routes.servesModel(name)) names.add(name)
   return [...names]
+}
+
+/** Sends the number of tokens in the prompt, counted by the gateway. For endpoints with a `tokenCount`. */
+export async function sendTokenCount(gateway: Gateway, exchange: Exchange): Promise<void> {
+  const { classified: { endpoint: { prompt, tokenCount } }, request } = exchange
+  const body = request.body?.bytes ?? Buffer.alloc(0)
+  const tokens = await gateway.accounts.counter.prompt(prompt, body) ?? estimateTokens(body)
+  exchange.throwIfStopped()
+  // Earlier targets failed, so none of them served the request.
+  exchange.serve(null)
+  sendJson(gateway, exchange, 200, tokenCount?.(tokens) ?? '', { 'x-gateway-estimated': 'true' })
 }

@@ -5,19 +5,14 @@ import type { ClientDelivery, Exchange } from './exchange/exchange.ts'
 import { gatewayHeadersFor } from './respond/gateway-headers.ts'
 import type { Gateway } from './parts/gateway.ts'
 import { callerFormat } from '../protocols/classify-path.ts'
-import type { ClientFormat } from '../protocols/endpoint/protocol.ts'
 import { hasBody } from '../proxy/client/read-body.ts'
-import { destroyNow, isHttp2, writeHead } from '../proxy/client/client.ts'
-import type { ClientRequest } from '../proxy/client/client.ts'
+import { destroyNow, isHttp2, writeHead, type ClientRequest } from '../proxy/client/client.ts'
 import { appendVia, clientHeaders, gatewayHeaders } from '../proxy/upstream/headers.ts'
 import type { DeniedHandshake } from './attempt/forward-upgrade.ts'
 
-/**
- * Milliseconds that a client has to read a response of the gateway itself. Until then the head of its request stays
- * in memory, although the client may have no key. nginx's default.
- */
+/** Milliseconds to read a response of the gateway itself, whose request head stays in memory. nginx's default. */
 const CLIENT_READ_TIMEOUT = 60_000
-/** With more unread responses than this, whose heads take tens of megabytes, the shorter time applies. */
+/** With more unread responses, whose heads take tens of megabytes, the shorter time applies. */
 const MANY_UNREAD_RESPONSES = 1_000
 const SHORT_CLIENT_READ_TIMEOUT = 1_000
 /** Milliseconds that a rejected client may continue sending, so that it can read the error; nginx's defaults. */
@@ -25,7 +20,6 @@ const LINGER_TIMEOUT = 30_000
 /** Milliseconds without a byte from the client. */
 const LINGER_IDLE_TIMEOUT = 5_000
 
-/** Sends a JSON response of the gateway itself. */
 export function sendJson(
   gateway: Gateway, exchange: Exchange, status: number, body: string,
   headers: Readonly<Record<string, string>> = {},
@@ -60,7 +54,6 @@ export function sendJson(
   res.end(bytes)
 }
 
-/** Sends an upstream's refusal of a WebSocket handshake unchanged. */
 export function sendHandshakeRefusal(
   gateway: Gateway, exchange: Exchange, { attempt: { target }, response: { head: { status, headers }, body } }: DeniedHandshake,
 ): void {
@@ -94,11 +87,6 @@ function enforceReadTimeout({ clock, config, sharedState }: Gateway, { res }: Ex
   out.once('finish', over).once('close', over)
 }
 
-/** The gateway's request id, in the header that the protocol's clients read. */
-function requestIdHeader({ requestIdHeader }: ClientFormat, id: string): Record<string, string> {
-  return requestIdHeader === null ? {} : { [requestIdHeader]: id }
-}
-
 /** Sends an error in the format of the client's protocol. It never throws. */
 export function sendError(gateway: Gateway, exchange: Exchange, error: GatewayError): void {
   const { res } = exchange
@@ -107,26 +95,22 @@ export function sendError(gateway: Gateway, exchange: Exchange, error: GatewayEr
   const format = callerFormat(exchange.classified.endpoint, exchange.req.headers, exchange.target.isGoogles)
   try {
     sendJson(gateway, exchange, error.status, format.errorBody(error, exchange.id), {
-      ...error.headers, ...requestIdHeader(format, exchange.id),
+      ...error.headers, ...format.requestIdHeader !== null && { [format.requestIdHeader]: exchange.id },
     })
   } catch {
-    // The connection may close at any moment.
     destroyNow(res)
   }
 }
 
 /**
- * Reads and drops what the client still sends, for a while. Closing the connection now would cause a reset because of
- * the unread bytes, which could overtake the response; so only the gateway's half is closed first. Over HTTP/2 some
- * clients (Python's httpx) read no response before they have sent their whole body, and wait for flow control even on
- * a stream that was reset.
+ * Drops what the client still sends, for a while: closing now would reset the connection, and the reset could overtake the response.
+ * Over HTTP/2 some clients (Python's httpx) read no response before they have sent their body, and wait for flow control after a reset.
  */
 function linger({ req, res }: Exchange): void {
   if (isHttp2(res)) {
     const { stream } = res
     req.resume()
-    // After the response, the rest of the request is not needed (RFC 9113 section 8.1). If the stream were closed
-    // before, it would wait for the response, and nothing could end it.
+    // After the response the rest is not needed (RFC 9113 section 8.1). A stream closed earlier would wait for the response forever.
     const drop = () => discardRequestBody(req, stream, () => stream.close(constants.NGHTTP2_NO_ERROR))
     // The response to HEAD ends with its head.
     if (stream.writableFinished) drop()

@@ -1,6 +1,5 @@
 import { isCrossSiteRequest, namesForeignHost } from '../auth/cross-site.ts'
-import { ANONYMOUS, hasExpired } from '../auth/keyring.ts'
-import type { Identity } from '../auth/keyring.ts'
+import { ANONYMOUS, hasExpired, type Identity } from '../auth/keyring.ts'
 import { GatewayError } from '../base/errors.ts'
 import { MIN_SAFE_KEY_LENGTH } from '../base/secrets/key-format.ts'
 import type { Exchange } from './exchange/exchange.ts'
@@ -13,12 +12,7 @@ import { unknownPath } from './route.ts'
 /** Retrying cannot help; tell the SDKs. */
 const NOT_RETRYABLE = { headers: { 'x-should-retry': 'false', 'www-authenticate': 'Bearer' } }
 
-/**
- * Finds who sent the request.
- *
- * @throws GatewayError missing_key, invalid_key, too_many_wrong_keys, key_expired; unknown_path if no route serves
- *   the path
- */
+/** @throws GatewayError missing_key, invalid_key, too_many_wrong_keys, key_expired, unknown_path */
 export function identify(gateway: Gateway, exchange: Exchange): Identity {
   const { target: { path }, presentedKeys: presented } = exchange
   if (exchange.preAuthenticated !== null) return exchange.preAuthenticated
@@ -55,11 +49,8 @@ export function identify(gateway: Gateway, exchange: Exchange): Identity {
 }
 
 /**
- * A short key could be a guess: after too many wrong keys from an address, even a right one is not looked up. A long
- * key cannot be guessed, so other clients at its address never delay it.
- *
- * @param waitMs until the address may send another wrong key
- * @throws GatewayError too_many_wrong_keys
+ * A short key could be a guess: after too many wrong keys from an address, not even a right one is looked up. A long key is never delayed.
+ * @param waitMs until the address may send another wrong key @throws GatewayError too_many_wrong_keys
  */
 function checkGuesses(waitMs: number): void {
   if (waitMs === 0) return

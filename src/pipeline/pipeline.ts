@@ -3,11 +3,10 @@ import type { Exchange, Writes } from './exchange/exchange.ts'
 import type { Gateway } from './parts/gateway.ts'
 import { accept } from './accept.ts'
 import { admit, admitParameters } from './admit.ts'
-import { forwardUpgrade } from './attempt/forward-upgrade.ts'
-import type { Upgrade } from './attempt/forward-upgrade.ts'
+import { forwardUpgrade, type Upgrade } from './attempt/forward-upgrade.ts'
 import { COUNT_TOKENS, forward } from './attempt/forward.ts'
 import { classify, classifyHandshake } from './classify.ts'
-import { sendModels, sendStatus } from './gateway-endpoints.ts'
+import { sendModels, sendStatus, sendTokenCount } from './gateway-endpoints.ts'
 import { sendError, sendHandshakeRefusal } from './gateway-response.ts'
 import { identify } from './identify.ts'
 import { reserve } from './reserve.ts'
@@ -15,12 +14,10 @@ import { plan, route, websocketTargets } from './route.ts'
 import { sessionRules } from './session-check.ts'
 import { startRecording } from './settle/record-bodies.ts'
 import { settle } from './settle/settle.ts'
-import { sendTokenCount } from './token-count.ts'
 import { needsHttpForModel } from './upgrade.ts'
 
 /**
- * The path of a request, from its first byte to its settlement. Each phase writes its part of the exchange, which
- * later phases read. It ends in success or in one row of the error table:
+ * The path of a request. Each phase writes its part of the exchange, which later phases read, or fails with a row of the error table:
  *
  *   accept     is the request well-formed, which endpoint does its path name, and is there room for it?
  *   identify   who is calling?
@@ -32,11 +29,8 @@ import { needsHttpForModel } from './upgrade.ts'
  *   respond    what does the client get? The response is checked, metered and relayed
  *   settle     what did it use and cost, for the ledger, the limits and the log?
  *
- * `forward` and `forwardUpgrade` run attempt and respond, which alternate until one response has reached its end.
- * `handle` never throws.
- *
- * @param upgrade the connection of a WebSocket handshake; null = a plain request. `responseOn` (upgrade.ts)
- *   made the `res` of its exchange.
+ * `forward` and `forwardUpgrade` run attempt and respond in turn, until one response has reached its end. `handle` never throws.
+ * @param upgrade the connection of a WebSocket handshake, with a `res` made by `responseOn`; null = a plain request
  */
 export async function handle(gateway: Gateway, exchange: Exchange, upgrade: Upgrade | null): Promise<void> {
   const ticket = gateway.activeExchanges.begin(exchange)
@@ -59,8 +53,7 @@ export async function handle(gateway: Gateway, exchange: Exchange, upgrade: Upgr
 
 async function serve(gateway: Gateway, exchange: Writes<'identity' | 'request' | 'plan'>): Promise<GatewayError | null> {
   const onClose = () => {
-    // The connection also closes after a delivered response: no error is needed then, and creating its stack costs
-    // time.
+    // A connection also closes after a delivered response. Creating an error would cost time.
     if (exchange.delivery.delivered) return
     exchange.stop(new GatewayError('client_gone', 'the client closed the connection'))
   }
@@ -102,9 +95,7 @@ async function serveUpgrade(
   // bytesIn counts what the client sends after the handshake, including `head`.
   const before = upgrade.socket.bytesRead - upgrade.head.length
   if (exchange.req.method !== 'GET') {
-    throw new GatewayError(
-      'method_not_allowed', 'CONNECT is not allowed', { headers: { allow: 'GET, POST' } },
-    )
+    throw new GatewayError('method_not_allowed', 'CONNECT is not allowed', { headers: { allow: 'GET, POST' } })
   }
   exchange.identity = identify(gateway, exchange)
   exchange.request = classifyHandshake(exchange)
@@ -130,13 +121,8 @@ async function serveUpgrade(
 function checkMethod({ req, classified, target }: Exchange): void {
   const { methods, session } = classified.endpoint
   const method = req.method ?? ''
-  if (session !== null && (session.required || (method === 'GET' && req.headers.upgrade !== undefined))) {
-    throw upgradeRequired()
-  }
+  if (session !== null && (session.required || (method === 'GET' && req.headers.upgrade !== undefined))) throw upgradeRequired()
   if (methods.includes(method)) return
   const allow = methods.join(', ')
-  throw new GatewayError(
-    'method_not_allowed', `${method} is not allowed on ${target.path}; use ${allow}`,
-    { headers: { allow } },
-  )
+  throw new GatewayError('method_not_allowed', `${method} is not allowed on ${target.path}; use ${allow}`, { headers: { allow } })
 }

@@ -1,10 +1,10 @@
+import type { LimitedHolder } from '../auth/keyring.ts'
 import { GatewayError } from '../base/errors.ts'
 import { compileGlob } from '../config/glob.ts'
-import { callsModel } from './exchange/exchange.ts'
-import type { Exchange, Writes } from './exchange/exchange.ts'
+import type { Limits } from '../config/key-types.ts'
+import { callsModel, type Exchange, type Writes } from './exchange/exchange.ts'
 import type { Gateway } from './parts/gateway.ts'
-import { hasBudgetFor } from './holder-limits.ts'
-import type { Holder } from './holder-limits.ts'
+import type { LimitedKey, ScopeLimits } from '../limits/types.ts'
 import type { QuotedPrice } from '../pricing/prices.ts'
 import { isMetered } from '../pricing/metering.ts'
 import { isPricedByRequest } from '../pricing/tier-price.ts'
@@ -12,13 +12,8 @@ import { classifyPath, isApiPath } from '../protocols/classify-path.ts'
 import { costsNothing } from '../protocols/free-paths.ts'
 
 /**
- * Refuses a request under a budget to an endpoint without metering, if its cost cannot be known. Only these pass:
- * sessions, requests that cost nothing, and models with a price per request.
- *
- * @param quotes of each model that the request names, at each target
- * @param holder the holder of the limits
- * @param isUpgrade the request is a WebSocket handshake
- * @throws GatewayError model_unpriced
+ * Under a budget, refuses a request to an endpoint without metering if its cost is unknown. Sessions, free requests and models with a price
+ * per request pass. @param quotes of each model that the request names, at each target @throws GatewayError model_unpriced
  */
 export function checkPriceable(
   gateway: Gateway, exchange: Writes<'refusedBy'>, quotes: readonly (QuotedPrice | null)[], holder: Holder, isUpgrade: boolean,
@@ -35,14 +30,14 @@ export function checkPriceable(
     + (isBatch || isUpgrade ? '' : ', or set a price with per_request alone for the model that the request names'))
 }
 
-/** Is the cost of the request known if the price of the model is? */
+/** If the price of the model is known, is the cost of the request known too? */
 function isPriceable({ classified: { endpoint }, req, target: { path }, request: { body } }: Exchange, isUpgrade: boolean): boolean {
   // Only messages of a session are read.
   if (isUpgrade) return endpoint.session !== null
   return endpoint.tokenCount !== null || costsNothing(req, path, body !== null)
 }
 
-/** A path on the route whose writes have an unknown cost; null = none. @param glob of the route; null = any path */
+/** A path on the route whose writes have an unknown cost; null = none. @param glob null = any path */
 export function unpricedPath(glob: string | null): string | null {
   if (glob === null) return EXAMPLE
   const examples = glob.includes('*') ? [EXAMPLE, ...OTHER_ENDS.map(end => glob.replaceAll('*', end))] : [glob]
@@ -58,4 +53,24 @@ function isUnpricedPath(path: string): boolean {
   const { ownResponse, session, tokenCount } = endpoint
   return !isMetered(endpoint) && ownResponse === null && session === null && tokenCount === null
     && !costsNothing({ method: 'POST', headers: {} }, path, true)
+}
+
+export type Holder = LimitedHolder | LimitedKey
+
+/** @param model null = any model */
+export function hasBudgetFor(holder: Holder, defaults: Limits | null, model: string | null): boolean {
+  return someLimit(holder, defaults, model, ({ budget }) => budget !== null)
+}
+
+/** Does a holder have token limits or a budget that can apply to the model? @param model null = any model */
+export function limitsUse(holder: Holder, defaults: Limits | null, model: string | null): boolean {
+  return someLimit(holder, defaults, model, ({ budget, tokensPerMinute }) => budget !== null || tokensPerMinute !== null)
+}
+
+function someLimit(
+  { limits, groups = [] }: Holder, defaults: Limits | null, model: string | null, test: (limits: ScopeLimits) => boolean,
+): boolean {
+  return [limits, defaults, ...groups.map(group => group.limits)].some(each => each !== null && (
+    test(each) || [...each.models].some(([glob, own]) => test(own) && (model === null || compileGlob(glob)(model)))
+  ))
 }

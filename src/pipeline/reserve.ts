@@ -2,24 +2,17 @@ import { GatewayError } from '../base/errors.ts'
 import { ANONYMOUS_KEY } from './parts/accounts.ts'
 import type { Plan, Writes } from './exchange/exchange.ts'
 import type { Gateway } from './parts/gateway.ts'
-import { hasBudgetFor, limitsUse } from './holder-limits.ts'
 import { retryHeaders } from '../limits/retry-headers.ts'
 import type { Admission, LimitRefusal } from '../limits/types.ts'
 import { isMetered } from '../pricing/metering.ts'
-import { estimate, otherQuotes } from './estimate.ts'
-import type { RequestEstimate } from './estimate.ts'
-import { checkPriceable } from './priceable.ts'
+import { estimate, otherQuotes, type RequestEstimate } from './estimate.ts'
+import { checkPriceable, hasBudgetFor, limitsUse } from './priceable.ts'
 import { checkpointRow } from './settle/ledger-row.ts'
 
 /**
- * Reserves the worst case of the request, so that running requests together cannot overspend. The unused part is
- * released when the exchange is settled. Then the first draft of the ledger row is written.
- *
- * The most expensive target of the plan decides the cost to reserve; if a target is unpriced, the cost is unknown. On
- * a route with `hedge` the prompt counts twice.
- *
- * @param isUpgrade the request is a WebSocket handshake
- * @returns null = done; a promise only if the limiter is shared by several workers
+ * Reserves the worst case, so that running requests together cannot overspend; the unused part is released at settlement.
+ * The most expensive target decides; if a target is unpriced, the cost is unknown. With `hedge` the prompt counts twice.
+ * @returns a promise only if several workers share the limiter
  * @throws GatewayError rate_limited, budget_spent, model_unpriced, limits_unavailable, invalid_output_bound
  */
 export function reserve(
@@ -70,13 +63,9 @@ export function unreadableBound(member: string): GatewayError {
 export function refusalError(refusal: LimitRefusal): GatewayError {
   const headers = retryHeaders(refusal)
   switch (refusal.which) {
-    case 'budget':
-      return new GatewayError('budget_spent', refusal.message, { headers })
-    case 'unpriced':
-      return new GatewayError('model_unpriced', refusal.message, { headers, param: 'model' })
-    case 'unavailable':
-      return new GatewayError('limits_unavailable', refusal.message, { headers })
-    default:
-      return new GatewayError('rate_limited', refusal.message, { headers })
+    case 'budget': return new GatewayError('budget_spent', refusal.message, { headers })
+    case 'unpriced': return new GatewayError('model_unpriced', refusal.message, { headers, param: 'model' })
+    case 'unavailable': return new GatewayError('limits_unavailable', refusal.message, { headers })
+    default: return new GatewayError('rate_limited', refusal.message, { headers })
   }
 }

@@ -1,9 +1,8 @@
 import { GatewayError } from '../base/errors.ts'
 import { everyTarget } from '../config/sections/routes.ts'
 import type { Affinity, Route, Target } from '../config/types.ts'
-import type { Exchange, LocatedRequest, Plan } from './exchange/exchange.ts'
 import type { Gateway } from './parts/gateway.ts'
-import { quote } from './parts/quote.ts'
+import { quote, type Exchange, type LocatedRequest, type Plan } from './exchange/exchange.ts'
 import { classifyPath } from '../protocols/classify-path.ts'
 import type { Classified } from '../protocols/endpoint/protocol.ts'
 import { headerValue } from '../proxy/http/raw-headers.ts'
@@ -14,28 +13,18 @@ import { checkModelList } from './admit.ts'
 import { hedgeAfter } from './attempt/hedge.ts'
 import { refusalTargets } from './attempt/retry-plan.ts'
 
-/**
- * Finds the route that matches a request.
- *
- * @throws GatewayError model_not_found, unknown_path, model_not_allowed
- */
+/** @throws GatewayError model_not_found, unknown_path, model_not_allowed */
 export function route(routes: RouteTable, { target, classified, request: { model }, identity }: LocatedRequest): Route {
   const found = routeFor(routes, target.path, classified, model)
   if (identity.restricted && model !== null) checkModelList(identity, model, found)
   return found
 }
 
-/** The targets of a route that support WebSockets. */
 export function websocketTargets({ targets }: Pick<Route, 'targets'>): readonly Target[] {
   return targets.filter(({ upstream }) => upstream.websocket)
 }
 
-/**
- * Plans the order of the targets and their prices.
- *
- * @param found the route, with the targets that can serve the request; at least one
- * @param attempts maximum number of targets to try; absent = the route decides
- */
+/** @param found with the targets that can serve the request; at least one @param attempts maximum; absent = the route decides */
 export function plan(gateway: Gateway, exchange: Exchange, found: Route, attempts?: number): Plan {
   const ordered = found.targets.length === 1 ? found.targets : orderedTargets(gateway, exchange, found)
   const order = attempts === undefined ? ordered : ordered.slice(0, attempts)
@@ -44,12 +33,11 @@ export function plan(gateway: Gateway, exchange: Exchange, found: Route, attempt
     route: found,
     order,
     reachable,
-    quotes: reachable.map(target => quote(gateway, exchange, target)),
+    quotes: reachable.map(target => quote(gateway.accounts.prices, exchange, target)),
     hedgeAfter: found.hedgeAfter === null ? null : hedgeAfter(exchange, found.hedgeAfter, found),
   }
 }
 
-/** The route's targets in the order of the attempts. */
 function orderedTargets(gateway: Gateway, exchange: Exchange, { targets, strategy, affinity }: Route): readonly Target[] {
   return chooseOrder({ targets, strategy }, {
     health: gateway.health,
@@ -59,17 +47,11 @@ function orderedTargets(gateway: Gateway, exchange: Exchange, { targets, strateg
   })
 }
 
-/**
- * The targets that the request can reach: those to try, and those for refused requests.
- *
- * @param order at least one
- * @returns the first of `order`, then the others
- */
+/** The targets to try, and those for refused requests. @param order at least one @returns the first of `order`, then the others */
 function reachableTargets(
   { retries, resume, hedgeAfter, on }: Pick<Route, 'retries' | 'resume' | 'hedgeAfter' | 'on'>, order: readonly Target[],
 ): readonly Target[] {
-  // A continuation uses the next target that can continue, and a hedge the next healthy one: any of them may be
-  // tried.
+  // A continuation uses the next target that can continue, and a hedge the next healthy one: any may be tried.
   const skips = resume === 'continue' || resume === 'continue_or_hold' || hedgeAfter !== null
   // A target at the limit of its upstream does not count as tried.
   const isLimited = order.some(({ upstream }) => upstream.limits !== null)
@@ -86,9 +68,7 @@ function affinityOf({ identity, req }: Exchange, affinity: Affinity): string | n
 }
 
 /** @throws GatewayError model_not_found, unknown_path */
-function routeFor(
-  routes: RouteTable, path: string, classified: Classified, model: string | null,
-): Route {
+function routeFor(routes: RouteTable, path: string, classified: Classified, model: string | null): Route {
   const { name } = classified.endpoint
   const found = routes.match(path, model)
   if (found) {
@@ -98,16 +78,14 @@ function routeFor(
   }
   const isServed = routes.servesPath(path)
   if (model !== null && (name !== 'other' || isServed)) {
-    throw new GatewayError('model_not_found', `the model '${model}' does not exist on ${path}`, {
-      param: 'model',
-    })
+    throw new GatewayError('model_not_found', `the model '${model}' does not exist on ${path}`, { param: 'model' })
   }
   throw unknownPath(path, isServed ? ' for a request without a model' : '')
 }
 
 /**
- * Is an unknown path a known endpoint at the upstream, because its url replaces `/v1`? With an empty replacement
- * `/v1/v1/...` is one. The request would be unmetered there, and could use another model than the one checked.
+ * Is an unknown path a known endpoint at the upstream, because its url replaces `/v1`? For example `/v1/v1/...`, if by nothing.
+ * The request would be unmetered there, and could use another model than the one checked.
  */
 function isKnownEndpointAtUpstream({ upstream }: Target, path: string, { endpoint, pathModel }: Classified): boolean {
   if (upstream.v1 === null) return false

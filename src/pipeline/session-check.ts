@@ -2,10 +2,8 @@ import { GatewayError } from '../base/errors.ts'
 import { ANONYMOUS_KEY } from './parts/accounts.ts'
 import type { Exchange, Plan, Writes } from './exchange/exchange.ts'
 import type { Gateway } from './parts/gateway.ts'
-import { hasBudgetFor, limitsUse } from './holder-limits.ts'
-import type { Holder } from './holder-limits.ts'
-import { SessionReservations } from './respond/session-reservations.ts'
-import type { MessageCheck, SessionRules } from './respond/session-reservations.ts'
+import { hasBudgetFor, limitsUse, type Holder } from './priceable.ts'
+import { SessionReservations, type MessageCheck, type SessionRules } from './respond/session-reservations.ts'
 import type { Admission } from '../limits/types.ts'
 import { readMessageInfo } from '../protocols/endpoint/message-info.ts'
 import type { SocketSession } from '../protocols/endpoint/protocol.ts'
@@ -14,10 +12,7 @@ import { checkOtherModel } from './admit.ts'
 import { refusalError, unreadableBound } from './reserve.ts'
 import { estimateResponse, mayStartResponse, sessionOutput, tokensSent } from './session-estimate.ts'
 
-/**
- * The rules for the messages of a WebSocket's client: a key with a list of models may name no other, under a budget
- * each model needs a price, and each response reserves its worst case under a budget or a limit of tokens.
- */
+/** A key with a list of models may name no other, under a budget each model needs a price, and each response reserves its worst case. */
 export function sessionRules(gateway: Gateway, exchange: Writes<'refusedBy'>, plan: Plan): SessionRules {
   const { identity, classified: { endpoint: { session } }, request } = exchange
   const { limits } = gateway.config
@@ -27,9 +22,7 @@ export function sessionRules(gateway: Gateway, exchange: Writes<'refusedBy'>, pl
   const isLimited = !identity.unlimited && limitsUse(holder, limits, request.model)
   const checkModels = identity.restricted || isBudgeted ? modelCheck(gateway, exchange, plan, isBudgeted) : null
   const admission = isLimited ? new SessionAdmission(gateway, exchange, plan, session, holder) : null
-  if (admission === null) {
-    return { check: checkModels && (message => { checkModels(message); return null }), reservations: null }
-  }
+  if (admission === null) return { check: checkModels && (message => { checkModels(message); return null }), reservations: null }
   const check: MessageCheck = message => {
     checkModels?.(message)
     return admission.admit(message)
@@ -48,7 +41,7 @@ function modelCheck(gateway: Gateway, { identity, startedWall }: Exchange, { rea
   })
 }
 
-/** Reserves the worst case of each response of a session before the upstream gets its request. */
+/** Reserves the worst case of each response before the upstream gets its request. */
 class SessionAdmission {
   readonly reservations = new SessionReservations()
   readonly #gateway: Gateway

@@ -9,12 +9,10 @@ import { JsonCursor } from '../protocols/json/cursor.ts'
 import type { ValidJson } from '../protocols/json/json-scan.ts'
 import { jsonInspection } from '../protocols/request/inspect.ts'
 import { visitModels } from '../protocols/request/named-models.ts'
-import { readOutputBounds } from '../protocols/request/output-bounds.ts'
-import type { OutputBounds } from '../protocols/request/output-bounds.ts'
+import { readOutputBounds, type OutputBounds } from '../protocols/request/output-bounds.ts'
 import { estimateRequest, estimateTokens, maxOutputTokens } from '../protocols/request/request-estimate.ts'
 import { blankUsage } from '../protocols/usage/usage.ts'
 
-/** The most that a response of a session can use. */
 export interface ResponseEstimate extends Estimate {
   /** The first member that bounds the output but is not a whole number from 0 on; null = none. */
   readonly fault: string | null
@@ -22,7 +20,7 @@ export interface ResponseEstimate extends Estimate {
 
 const UNBOUNDED: OutputBounds = { bound: null, other: 0, thinking: 0, responses: 1, fault: null }
 const AUDIO = 'input_audio_buffer.append'
-/** Base64 bytes for each audio token: a token is 100 ms of sound, and G.711 has 8,000 bytes per second before base64. */
+/** Base64 bytes: a token is 100 ms of sound, and G.711 has 8,000 bytes per second before base64. */
 const BYTES_PER_AUDIO_TOKEN = 1_000
 const EARLIER = [Buffer.from('previous_response_id'), Buffer.from('conversation')]
 const RESPONSE = Buffer.from('response')
@@ -33,27 +31,20 @@ export function tokensSent(type: string, message: Buffer): number {
   return type === AUDIO ? sound : Math.max(sound, estimateTokens(message))
 }
 
-/** Can a message of a realtime session start a response? With voice detection, the client's audio can. */
+/** Can a message start a response? With voice detection, the client's audio can. */
 export function mayStartResponse(type: string): boolean {
   return type === AUDIO
 }
 
-/**
- * The maximum output that the settings of a session allow for each response.
- *
- * @param assumed tokens of a response that nothing bounds
- */
+/** The output that the settings of a session allow for each response. @param assumed tokens of a response that nothing bounds */
 export function sessionOutput({ classified: { endpoint } }: Exchange, message: Buffer, assumed: number): { readonly tokens: number, readonly fault: string | null } {
   const bounds = boundsOf(endpoint, message, inspected(message))
   return { tokens: maxOutputTokens(bounds, assumed), fault: bounds.fault }
 }
 
 /**
- * Estimates the worst case of a response that a message requests: it reads the message and what came before it in the
- * session, and writes as much as it may, at the highest of the prices of all models that it names.
- *
- * @param model of the session; null = none is known
- * @param assumed output tokens of a response that nothing bounds
+ * The worst case: a response reads its request and what came before in the session, and writes as much as it may, at the highest price
+ * of all models that it names. @param model of the session; null = unknown @param assumed output tokens if nothing bounds them
  */
 export function estimateResponse(
   gateway: Gateway, exchange: Exchange, plan: Plan, message: Buffer,
@@ -73,7 +64,7 @@ export function estimateResponse(
   return { tokens: Math.max(1, input + outputTokens), pico: quotes.length === 0 ? null : highestCost(usages, quotes), fault: bounds.fault }
 }
 
-/** @returns null = the message is not JSON */
+/** @returns null = not JSON */
 function inspected(message: Buffer): ValidJson | null {
   const scan = jsonInspection()
   scan.push(message)
@@ -90,7 +81,7 @@ function inputOf(endpoint: Endpoint, message: Buffer, json: ValidJson | null): {
   return { inputTokens: inputTokens ?? estimateTokens(message), mediaTokens }
 }
 
-/** Does a request of a response go on with an earlier one, at its top or in its `response`? */
+/** Does a request continue an earlier response, at its top or in its `response`? */
 function namesEarlier(message: Buffer): boolean {
   const cursor = new JsonCursor(message)
   if (!cursor.beginObject()) return false
@@ -109,7 +100,7 @@ function namesEarlier(message: Buffer): boolean {
   return false
 }
 
-/** The prices of the session's model, and of those that the message names, at each target. */
+/** Prices of the session's model, and of the models that the message names, at each target. */
 function quotesOf(gateway: Gateway, exchange: Exchange, { reachable }: Plan, message: Buffer, model: string | null): (QuotedPrice | null)[] {
   const { request: { model: alias }, classified: { endpoint }, startedWall } = exchange
   const isConversation = endpoint.session?.createConversation !== null

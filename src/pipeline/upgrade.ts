@@ -1,5 +1,4 @@
-import { ServerResponse } from 'node:http'
-import type { IncomingMessage } from 'node:http'
+import { ServerResponse, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Exchange } from './exchange/exchange.ts'
@@ -15,13 +14,10 @@ export function responseOn(req: IncomingMessage, socket: Duplex): ServerResponse
 }
 
 /**
- * Codex tries a WebSocket first and names its models in the messages, whatever the query names. If routes or the key
- * depend on the model, the gateway has to know it. The same request over plain HTTP names it, and Codex sends that at
- * once after a 426.
+ * Codex tries a WebSocket first, and names its models only in messages. If routes or the key depend on the model, refuse with 426: Codex
+ * then sends the same request at once over plain HTTP, which names the model.
  */
-export function needsHttpForModel(
-  { routes }: Gateway, { classified, request: { model }, identity, target }: Exchange,
-): boolean {
+export function needsHttpForModel({ routes }: Gateway, { classified, request: { model }, identity, target }: Exchange): boolean {
   const { path } = target
   if (classified.endpoint.session?.required !== false || !routes.servesPath(path)) return false
   return identity.restricted || (model === null && routes.match(path, null) === null)

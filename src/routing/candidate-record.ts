@@ -1,5 +1,6 @@
 import type { Clock, MonotonicTime } from '../base/clock.ts'
-import type { CircuitCause, CircuitFailure, CircuitLog } from './circuit-log.ts'
+import { candidateOf, type CandidateId } from './candidate.ts'
+import type { CircuitCause, CircuitChange, CircuitFailure, CircuitLog } from './circuit-log.ts'
 
 export interface HealthOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'wall'>
@@ -9,27 +10,21 @@ export interface HealthOptions {
   readonly circuits?: CircuitLog
 }
 
-/** Failures in a row that open a circuit. */
+/** Consecutive failures that open a circuit. */
 const FAILURES_TO_OPEN = 3
-/** Share of failures that also opens a circuit, once there are enough recent outcomes. */
+/** Share of failures that also opens a circuit, once there are `WINDOW` outcomes. */
 const FAILURE_RATE_TO_OPEN = 0.5
 const WINDOW = 20
-/**
- * Milliseconds that a circuit stays open, the first time and at most. The maximum is
- * short, so that a recovered target gets requests again within seconds.
- */
+/** Milliseconds that a circuit stays open, the first time and at most: a recovered target gets requests again within seconds. */
 const FIRST_OPEN_MS = 1_000
 export const MAX_OPEN_MS = 5_000
-/** Milliseconds after a response of the candidate in which hints of other gateways are ignored. */
+/** Milliseconds after a response in which hints of other gateways are ignored. */
 const HINT_IGNORED_MS = 15_000
-/**
- * Milliseconds that a probe delays the next one. A complete response can take minutes to
- * start although the candidate is healthy.
- */
+/** Milliseconds that a probe delays the next one: a complete response can take minutes to start at a healthy candidate. */
 const PROBE_TIMEOUT = 10_000
 /** Longest pause that a candidate can request with Retry-After. */
 const MAX_RETRY_AFTER = 60_000
-/** Weight of the newest first-byte time in its average. */
+/** Weight of the newest first-byte time in the average. */
 const NEWEST_WEIGHT = 0.2
 
 export const NO_CAUSE: CircuitCause = { first: null, last: null }
@@ -38,13 +33,12 @@ const NO_RETRY_AFTER: { readonly since: MonotonicTime, readonly until: Monotonic
 /** The health of one candidate: its circuit, its latest outcomes, and its speed. */
 export class CandidateRecord {
   inFlight = 0
-  /** Number of probes without a response yet. */
+  /** Probes without a response yet. */
   probes = 0
   /** Start of the last probe. */
   #probedAt: MonotonicTime = 0
   /** 0 = closed. */
   openUntil: MonotonicTime = 0
-  /** When the circuit last opened. */
   openedAt: MonotonicTime = 0
   /** Time of the last success. */
   workedAt: MonotonicTime = -Infinity
@@ -52,19 +46,17 @@ export class CandidateRecord {
   isHint = false
   firstByteMs: number | null = null
   measuredAt: MonotonicTime = 0
-  /**
-   * Failures since the last complete response: a candidate whose responses always break off is unhealthy.
-   */
+  /** Failures since the last complete response: a candidate whose responses always break off is unhealthy. */
   consecutive = 0
   /** The cause of the `consecutive` failures. */
   cause: CircuitCause = NO_CAUSE
-  /** The requested pause: when it was requested, and its end. */
+  /** The pause that the candidate requested. */
   #retryAfter = NO_RETRY_AFTER
   #openings = 0
-  /** The latest outcomes, oldest first; true = failed. */
+  /** Oldest first; true = failed. */
   readonly #latest: boolean[] = []
 
-  /** Whether failures here opened the circuit; true for half-open too. */
+  /** Failures here opened the circuit; true for half-open too. */
   get isOpen(): boolean {
     return this.openUntil !== 0 && !this.isHint
   }
@@ -78,7 +70,6 @@ export class CandidateRecord {
     this.cause = { first: failure, last: failure }
   }
 
-  /** Whether no probe delays the next one. */
   mayBeProbed(now: MonotonicTime): boolean {
     return this.probes === 0 || now - this.#probedAt >= PROBE_TIMEOUT
   }
@@ -88,10 +79,7 @@ export class CandidateRecord {
     this.#probedAt = now
   }
 
-  /**
-   * Closes the circuit after a success of an attempt that began at `since`. A success of an
-   * attempt from before a requested pause does not end the pause.
-   */
+  /** Closes the circuit after a success of an attempt that began at `since`. A pause that was requested later does not end. */
   close(since: MonotonicTime, now: MonotonicTime): void {
     const { since: askedAt, until } = this.#retryAfter
     const isOlder = since < askedAt
@@ -118,7 +106,7 @@ export class CandidateRecord {
     this.cause = { first: this.isHint ? failure : this.cause.first ?? failure, last: failure }
     this.#note(true)
     const now = clock.monotonic()
-    // A failure while the circuit is open comes from an attempt that ran when it opened: it is no new evidence.
+    // The failed attempt ran when the circuit opened: its failure is no new evidence.
     const wasOpen = this.isOpen && this.openUntil > now
     // A failure at this gateway confirms another gateway's hint.
     this.isHint = false
@@ -145,4 +133,104 @@ export class CandidateRecord {
     this.#latest.push(failed)
     if (this.#latest.length > WINDOW) this.#latest.shift()
   }
+}
+
+/** What explains the failure of an attempt. */
+export interface ObservedAttempt {
+  readonly requestId: string
+  readonly record: { readonly outcome: string, readonly status?: number, readonly said?: string }
+}
+
+/** Prefix of failures before the request was sent. */
+const CREDENTIALS = 'credentials: '
+
+/** A running attempt. The first call of `succeeded`, `failed` or `abandoned` ends it; later calls do nothing. */
+export class HealthReporter {
+  readonly #id: CandidateId
+  readonly #record: CandidateRecord
+  readonly #options: HealthOptions
+  readonly #attempt: ObservedAttempt | null
+  readonly #beganAt: MonotonicTime
+  #isProbe: boolean
+  #over = false
+
+  constructor(id: CandidateId, record: CandidateRecord, options: HealthOptions, attempt: ObservedAttempt | null) {
+    this.#id = id
+    this.#record = record
+    this.#options = options
+    this.#attempt = attempt
+    this.#beganAt = options.clock.monotonic()
+    this.#isProbe = record.openUntil !== 0 && record.mayBeProbed(this.#beganAt)
+    if (this.#isProbe) record.beginProbe(this.#beganAt)
+  }
+
+  /** An open circuit closes. */
+  responseStarted(firstByteMs: number): void {
+    if (this.#over) return
+    if (this.#isProbe) this.#endProbe()
+    const now = this.#options.clock.monotonic()
+    this.#close(now)
+    this.#record.recordFirstByte(firstByteMs, now)
+  }
+
+  /** The response is complete. */
+  succeeded(): void {
+    if (!this.#end()) return
+    this.#close(this.#options.clock.monotonic())
+    this.#record.success()
+  }
+
+  /** The candidate failed. @param coolMs the pause that the candidate requests */
+  failed(coolMs: number | null): void {
+    if (!this.#end()) return
+    const wasOpen = this.#record.isOpen
+    this.#record.failure(coolMs, this.#options, this.#failure())
+    if (!wasOpen && this.#record.isOpen) this.#report('open')
+  }
+
+  /** The client disconnected, or its request was wrong: no failure of the candidate. */
+  abandoned(): void {
+    this.#end()
+  }
+
+  #end(): boolean {
+    if (this.#over) return false
+    this.#over = true
+    this.#record.inFlight--
+    if (this.#isProbe) this.#endProbe()
+    return true
+  }
+
+  #close(now: number): void {
+    const wasOpen = this.#record.isOpen
+    this.#record.close(this.#beganAt, now)
+    if (wasOpen && !this.#record.isOpen) this.#report('closed')
+  }
+
+  #report(state: CircuitChange['state']): void {
+    const { cause, consecutive } = this.#record
+    this.#options.circuits?.add(changeOf(this.#id, state, cause, consecutive, this.#options.clock))
+  }
+
+  #failure(): CircuitFailure | null {
+    if (this.#attempt === null) return null
+    const { requestId, record: { outcome, status, said } } = this.#attempt
+    // No request was sent, so there is no status.
+    if (said?.startsWith(CREDENTIALS)) return { at: this.#options.clock.wall(), reason: said, requestId }
+    // For an error of the upstream, the status is more precise than the outcome.
+    const what = status === undefined || status < 400 ? outcome : `status ${status}`
+    return { at: this.#options.clock.wall(), reason: said === undefined ? what : `${what} ${said}`, requestId }
+  }
+
+  #endProbe(): void {
+    this.#record.probes--
+    this.#isProbe = false
+  }
+}
+
+export function changeOf(
+  id: CandidateId, state: CircuitChange['state'], { first, last }: CircuitCause, failures: number, clock: HealthOptions['clock'],
+): CircuitChange {
+  const [upstream, model] = candidateOf(id)
+  return { at: clock.wall(), upstream, model: model === '' ? null : model, state, failures, first, last }
 }

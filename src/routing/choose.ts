@@ -5,19 +5,17 @@ import type { CandidateHealth, Health } from './health.ts'
 
 export interface ChoiceOptions {
   readonly health: Health
-  /** Between 0 and 1. */
+  /** Random number from 0 to 1. */
   readonly random: () => number
-  /** The model as the client sent it; null = none. */
+  /** The model as the client sent it. */
   readonly model: string | null
-  /** Requests with the same value keep their target; null = no affinity. */
+  /** Requests with the same value keep their target. */
   readonly affinity: string | null
 }
 
 /**
- * The targets of a route in the order of attempts: by affinity if the request has one, else
- * by the strategy of the route. Targets with an open circuit come last, the one that
- * reopens first before the others, so that the best of them is tried when all are
- * unhealthy.
+ * Orders by affinity if the request has one, else by the strategy of the route. Targets with an open circuit come last, the one that reopens
+ * first before the others, so that the best of them is tried when all are unhealthy.
  */
 export function chooseOrder(route: Pick<Route, 'targets' | 'strategy'>, options: ChoiceOptions): Target[] {
   const [only] = route.targets
@@ -32,45 +30,33 @@ export function chooseOrder(route: Pick<Route, 'targets' | 'strategy'>, options:
   return [...well, ...ill]
 }
 
-function byStrategy(
-  { targets, strategy }: Pick<Route, 'targets' | 'strategy'>, options: ChoiceOptions,
-): Target[] {
+function byStrategy({ targets, strategy }: Pick<Route, 'targets' | 'strategy'>, options: ChoiceOptions): Target[] {
   const condition = (target: Target) => options.health.condition(candidateId(target, options.model))
   switch (strategy) {
-    case 'ordered':
-      return [...targets]
-    case 'weighted':
-      return shuffled(targets, options.random)
+    case 'ordered': return [...targets]
+    case 'weighted': return shuffled(targets, options.random)
     case 'least_busy':
       // Sorting is stable, so equally busy targets stay in random order.
-      return shuffled(targets, options.random)
-        .sort((a, b) => condition(a).inFlight / a.weight - condition(b).inFlight / b.weight)
-    case 'fastest':
-      return fastest(targets, condition, options.random)
+      return shuffled(targets, options.random).sort((a, b) => condition(a).inFlight / a.weight - condition(b).inFlight / b.weight)
+    case 'fastest': return fastest(targets, condition, options.random)
   }
 }
 
 /**
- * A random order in which each place is drawn by weight. The key of each is an
- * exponential of rate `weight`; source: Efraimidis and Spirakis, "Weighted random
- * sampling with a reservoir", 2006.
+ * A random order by weight: each key is an exponential of rate `weight`.
+ * Source: Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006.
  */
 function shuffled(targets: readonly Target[], random: () => number): Target[] {
-  return targets
-    .map(target => ({ target, key: target.weight > 0 ? -Math.log(1 - random()) / target.weight : Infinity }))
+  return targets.map(target => ({ target, key: target.weight > 0 ? -Math.log(1 - random()) / target.weight : Infinity }))
     .toSorted((a, b) => (a.key === b.key ? 0 : a.key - b.key))
     .map(({ target }) => target)
 }
 
 /**
- * Draws two targets at random and puts the faster one first, by first-byte time multiplied
- * by running requests. The others follow, best first. Two draws are enough to spread load
- * without sending everything to one target. Source: M. Mitzenmacher, "The power of two
- * choices in randomized load balancing", 2001.
+ * The faster of two random targets comes first, by first-byte time multiplied by running requests; the others follow, best first.
+ * Source: M. Mitzenmacher, "The power of two choices in randomized load balancing", 2001.
  */
-function fastest(
-  targets: readonly Target[], condition: (target: Target) => CandidateHealth, random: () => number,
-): Target[] {
+function fastest(targets: readonly Target[], condition: (target: Target) => CandidateHealth, random: () => number): Target[] {
   const score = (target: Target) => {
     const { expectedMs, inFlight } = condition(target)
     // A target without a measurement comes first, so that it is measured.
@@ -84,10 +70,8 @@ function fastest(
 }
 
 /**
- * The same order for the same affinity, whichever other targets exist: rendezvous
- * hashing, so that adding or removing a target moves only its own share. Weights
- * count. Source: Thaler and Ravishankar, "Using name-based mappings to increase
- * hit rates", 1998; weighted after Schindelhauer and Schomaker, 2005.
+ * Weighted rendezvous hashing: adding or removing a target moves only its own share.
+ * Source: Thaler and Ravishankar, "Using name-based mappings to increase hit rates", 1998; Schindelhauer and Schomaker, 2005.
  */
 function byAffinity(targets: readonly Target[], affinity: string, id: (target: Target) => string): Target[] {
   return targets

@@ -16,21 +16,19 @@ export interface CircuitCause {
   readonly last: CircuitFailure | null
 }
 
-/** A circuit has opened or closed. */
 export interface CircuitChange extends CircuitCause {
   readonly at: WallTime
   readonly upstream: string
   /** null = the request had no model, or the upstream fails its health checks. */
   readonly model: string | null
   readonly state: 'open' | 'closed'
-  /** Number of consecutive failures. */
+  /** Consecutive failures. */
   readonly failures: number
 }
 
-/** Number of changes in memory. */
 const MAX_CHANGES = 200
 
-/** The latest changes of the circuits of this process. */
+/** The latest changes of this process. */
 export class CircuitLog extends EventLog<CircuitChange> {
   constructor() {
     super(MAX_CHANGES)

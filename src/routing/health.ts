@@ -1,13 +1,9 @@
 import type { MonotonicTime } from '../base/clock.ts'
-import { CandidateRecord, MAX_OPEN_MS, NO_CAUSE } from './candidate-record.ts'
-import type { HealthOptions } from './candidate-record.ts'
-import { candidateOf, withoutModel } from './candidate.ts'
-import type { CandidateId } from './candidate.ts'
+import { CandidateRecord, HealthReporter, MAX_OPEN_MS, NO_CAUSE, changeOf } from './candidate-record.ts'
+import type { HealthOptions, ObservedAttempt } from './candidate-record.ts'
+import { candidateOf, withoutModel, type CandidateId } from './candidate.ts'
 import type { CircuitCause, CircuitChange, CircuitFailure } from './circuit-log.ts'
-import { AttemptHealthReporter, changeOf } from './health-reporter.ts'
-import type { HealthReporter, ObservedAttempt } from './health-reporter.ts'
 
-/** The health of one candidate, for the status page and the choice of targets. */
 export interface CandidateHealth {
   readonly circuit: 'closed' | 'open' | 'probing'
   /** Milliseconds until an open circuit allows a probe; Infinity = a health check decides; 0 = closed. */
@@ -15,7 +11,7 @@ export interface CandidateHealth {
   /** Milliseconds since the circuit opened, probes included; null while it is closed. */
   readonly openForMs: number | null
   readonly inFlight: number
-  /** Moving average of the time to the first byte, milliseconds; null before the first response. */
+  /** Moving average, milliseconds; null before the first response. */
   readonly firstByteMs: number | null
   /** The average, lowered with its age: so a candidate that was slow once gets another request. */
   readonly expectedMs: number | null
@@ -24,7 +20,6 @@ export interface CandidateHealth {
   readonly isHint: boolean
 }
 
-/** Failing health checks of an upstream. */
 interface FailingChecks {
   /** Consecutive failures. */
   readonly count: number
@@ -32,27 +27,23 @@ interface FailingChecks {
   readonly cause: CircuitCause
 }
 
-/** Consecutive failed checks that open the circuits of an upstream. */
+/** Consecutive failed checks. */
 const CHECK_FAILURES_TO_OPEN = 2
 /** Milliseconds for the probe result of the other gateway to arrive. */
 const HINT_GRACE_MS = 1_500
 /** Milliseconds in which an average without new values halves. */
 const HALF_LIFE = 30_000
-/**
- * Maximum number of healthy candidates in memory: clients choose the names of models.
- */
+/** Healthy candidates in memory: clients choose the names of models. */
 const MAX_HEALTHY_RECORDS = 4_096
 
 /**
- * Passive health: a circuit for each candidate, closed while it responds, open for
- * a growing, jittered time when it fails, closed again by one successful probe.
- *
+ * Passive health: a circuit for each candidate, open for a growing, jittered time when it fails, closed again by one successful probe.
  * Source of the pattern: M. Nygard, "Release It!", Circuit Breaker.
  */
 export class Health {
   readonly #options: HealthOptions
   readonly #records = new Map<CandidateId, CandidateRecord>()
-  /** Upstreams with failing checks. */
+  /** Failing checks by upstream. */
   readonly #failing = new Map<string, FailingChecks>()
   /** The number of records at which healthy and idle ones are dropped. */
   #sweepAt = MAX_HEALTHY_RECORDS
@@ -75,20 +66,15 @@ export class Health {
       openForMs: record.openUntil === 0 ? downFor : now - record.openedAt,
       inFlight: record.inFlight,
       firstByteMs: record.firstByteMs,
-      expectedMs: record.firstByteMs === null
-        ? null
-        : record.firstByteMs * 2 ** ((record.measuredAt - now) / HALF_LIFE),
+      expectedMs: record.firstByteMs === null ? null : record.firstByteMs * 2 ** ((record.measuredAt - now) / HALF_LIFE),
       consecutiveFailures: record.consecutive,
       isHint: record.isHint,
     }
   }
 
   /**
-   * Another gateway has opened this circuit. It opens here too, for a few seconds at most: other candidates are tried
-   * first, and then one request probes this one. So a wrong hint delays a request but does not exclude a candidate.
-   *
-   * @param ms until the other gateway probes the candidate
-   * @param from the name of that gateway
+   * Another gateway has opened this circuit. It opens here for a few seconds at most, and then one request probes the candidate:
+   * a wrong hint delays a request, but excludes no candidate. @param ms until the other gateway probes @param from its name
    */
   hint(id: CandidateId, ms: number, from: string): void {
     const { clock } = this.#options
@@ -96,7 +82,7 @@ export class Health {
     record.hint(Math.min(ms, MAX_OPEN_MS) + HINT_GRACE_MS, clock.monotonic(), { at: clock.wall(), reason: `reported by ${from}`, requestId: null })
   }
 
-  /** For the status: every candidate with attempts, and upstreams that failed their checks before any attempt. */
+  /** Every candidate with attempts, and upstreams that failed their checks before any attempt. */
   conditions(): [id: CandidateId, condition: CandidateHealth][] {
     const ids = [...this.#records.keys()]
     const asked = new Set(ids.map(id => candidateOf(id)[0]))
@@ -104,7 +90,7 @@ export class Health {
     return [...ids, ...unasked.filter(id => this.#isDown(id))].map(id => [id, this.condition(id)])
   }
 
-  /** Whether it can get a request now. An open circuit allows one probe at a time after its pause. */
+  /** May the candidate get a request now? An open circuit allows one probe at a time after its pause. */
   allows(id: CandidateId): boolean {
     if (this.#isDown(id)) return false
     const record = this.#records.get(id)
@@ -113,7 +99,7 @@ export class Health {
     return now >= record.openUntil && record.mayBeProbed(now)
   }
 
-  /** The cause of its open circuit, or its failures since the last success. */
+  /** The cause of the open circuit, or of the failures since the last success. */
   causeOf(id: CandidateId): CircuitCause {
     const cause = this.#records.get(id)?.cause ?? NO_CAUSE
     const checks = this.#isDown(id) ? this.#failing.get(candidateOf(id)[0])?.cause : undefined
@@ -122,20 +108,13 @@ export class Health {
     return { first: earlier(cause.first, checks.first), last: isNewer ? cause.last : checks.last }
   }
 
-  /** An attempt at the candidate starts. */
   begin(id: CandidateId, attempt: ObservedAttempt | null = null): HealthReporter {
     const record = this.#records.get(id) ?? this.#createRecord(id)
     record.inFlight++
-    return new AttemptHealthReporter(id, record, this.#options, attempt)
+    return new HealthReporter(id, record, this.#options, attempt)
   }
 
-  /**
-   * Records a health check of an upstream. Its circuits are open from the second failed
-   * check in a row until the first passed one.
-   *
-   * @param why the check failed
-   * @returns whether the upstream counts as healthy
-   */
+  /** The circuits of the upstream are open from the second failed check in a row to the first passed one. @returns is it healthy? */
   recordCheck(upstream: string, isHealthy: boolean, why = 'failed'): boolean {
     const { clock } = this.#options
     if (!isHealthy) {
@@ -158,19 +137,19 @@ export class Health {
     return true
   }
 
-  /** Whether its health checks say that it is unhealthy. */
+  /** Do health checks say that the upstream is unhealthy? */
   failsChecks(upstream: string): boolean {
     return (this.#failing.get(upstream)?.count ?? 0) >= CHECK_FAILURES_TO_OPEN
   }
 
-  /** The upstream has no checks any more: forgets their results. */
+  /** Forgets the results, because the upstream has no checks any more. */
   clearChecks(upstream: string): void {
     const failing = this.#failing.get(upstream)
     if (this.failsChecks(upstream) && failing) this.#report(withoutModel(upstream), 'closed', failing.cause, failing.count)
     this.#failing.delete(upstream)
   }
 
-  /** The upstream was replaced: forgets everything about it. */
+  /** Forgets everything about an upstream that was replaced. */
   forget(upstream: string): void {
     this.clearChecks(upstream)
     for (const [id, record] of this.#records) {

@@ -1,18 +1,16 @@
 import type { Target } from '../config/types.ts'
 
-/** The properties of a failed attempt that decide the next step. */
+/** What decides the step after a failed attempt. */
 export interface FailedAttempt {
-  /** Another attempt may succeed. */
   readonly retryable: boolean
-  /** The same target can be tried again: it was not silent, and did not refuse the credential. */
+  /** The target was not silent, and did not refuse the credential. */
   readonly again: boolean
   /** The failure was transient, so the same target is tried before the others. */
   readonly soon: boolean
-  /** The wait that the upstream requested, in ms; null = none. */
+  /** The wait that the upstream requested, ms. */
   readonly retryAfterMs: number | null
 }
 
-/** The next attempt of a request. */
 export interface RetryStep {
   readonly target: Target
   /** Milliseconds to wait before the attempt. */
@@ -46,26 +44,22 @@ interface Candidate {
   readonly excluded: boolean
 }
 
-/** The state after a decision; `step` null = no further attempt. */
+/** `step` null = no further attempt. */
 export interface Decision {
   readonly state: RetryState
   readonly step: RetryStep | null
 }
 
-/** Longest wait for the only remaining candidate, in ms. */
+/** Longest wait for the only remaining candidate, ms. */
 const MAX_WAIT = 5_000
-/** Longest wait while other candidates remain, in ms. */
+/** Longest wait while other candidates remain, ms. */
 const MAX_WAIT_WITH_OTHERS = 3_000
 const FIRST_BACKOFF = 100
 const MAX_BACKOFF = 2_000
 
 /**
- * The state of a request whose first attempt is about to start.
- *
- * @param order the candidates in the order to try; at least one
- * @param retries attempts after the first
- * @param isUnhealthy which targets are known to fail: each is tried once, so that retries do
- *   not multiply an outage
+ * The state before the first attempt. @param order at least one @param retries attempts after the first
+ * @param isUnhealthy such targets are tried once, so that retries do not multiply an outage
  */
 export function startRetries(
   order: readonly Target[], retries: number, isUnhealthy: (target: Target) => boolean = () => false,
@@ -78,11 +72,8 @@ export function startRetries(
 }
 
 /**
- * Decides what follows a failed attempt. Each candidate is tried once, in order. While
- * attempts are left, retryable ones are tried again, the one that is available first
- * before the others. With more attempts than candidates, a transient failure is retried first.
- *
- * @param suits which targets can be used now
+ * Each candidate is tried once, in order; then retryable ones again, the one that is available first before the others. With more attempts
+ * than candidates, a transient failure is retried first. @param suits which targets can be used now
  */
 export function nextAttempt(
   before: RetryState, failure: FailedAttempt, { now: time, timeLeft, random }: RetryContext,
@@ -104,7 +95,7 @@ export function nextAttempt(
   return delayMs > MAX_WAIT || delayMs >= timeLeft ? { state, step: null } : moveTo(state, earliest, delayMs)
 }
 
-/** Rounds to whole ms: with fractions, `a + b - a` can exceed `b`. */
+/** With fractions, `a + b - a` can exceed `b`. */
 function wholeMs(time: number): number {
   return Math.floor(time)
 }
@@ -118,12 +109,7 @@ function afterFailure(failed: Candidate, failure: FailedAttempt, now: number, ra
   }
 }
 
-/**
- * Starts an attempt beside the current one, at an untried target.
- *
- * @param suits which targets can be used now
- * @returns null = no target or no attempt is left
- */
+/** Starts an attempt beside the current one, at an untried target. @returns null = no target or no attempt is left */
 export function startBeside(before: RetryState, suits: (target: Target) => boolean): { state: RetryState; target: Target } | null {
   const next = before.candidates.find(({ target, attempts, excluded }) => attempts === 0 && !excluded && suits(target))
   if (next === undefined || before.attemptsLeft <= 0) return null
@@ -139,7 +125,6 @@ export function failBeside(
   return select(replace(state, afterFailure(state.current, failure, wholeMs(now), random)), other)
 }
 
-/** Makes the attempt at that target the current one. */
 export function select(before: RetryState, target: Target): RetryState {
   return { ...before, current: before.candidates.find(candidate => candidate.target === target) ?? before.current }
 }
@@ -157,19 +142,15 @@ function newCandidate(target: Target, wasUnhealthy: boolean): Candidate {
 function moveTo(before: RetryState, to: Candidate, delayMs: number): Decision {
   const current = { ...to, attempts: to.attempts + 1 }
   const candidates = before.candidates.map(candidate => (candidate === to ? current : candidate))
-  return {
-    state: { candidates, current, attemptsLeft: before.attemptsLeft - 1 },
-    step: { target: to.target, delayMs },
-  }
+  return { state: { candidates, current, attemptsLeft: before.attemptsLeft - 1 }, step: { target: to.target, delayMs } }
 }
 
-/** @returns the state with `current` in place of its current candidate */
 function replace(before: RetryState, current: Candidate): RetryState {
   const candidates = before.candidates.map(candidate => (candidate === before.current ? current : candidate))
   return { ...before, candidates, current }
 }
 
-/** Exponential backoff with jitter: between half and all of the delay, in ms. */
+/** Between half and all of the delay, ms. */
 function backoff(attempts: number, random: number): number {
   return Math.min(FIRST_BACKOFF * 2 ** (attempts - 1), MAX_BACKOFF) * (0.5 + random / 2)
 }

@@ -7,22 +7,19 @@ interface CompiledRoute {
   readonly route: Route
   readonly path: Match | null
   readonly model: Match | null
-  /** The route's list of models contains a glob that matches every name. */
+  /** A glob of the route matches every name. */
   readonly takesAny: boolean
 }
 
-/** Why a route did not match a request; `gateway explain` prints it. */
+/** `gateway explain` prints it. */
 export type MismatchReason = 'path' | 'model' | 'no model'
 
-/** Maximum number of (path, model) pairs in the cache, far above what one gateway serves. */
+/** Pairs of path and model, far above what one gateway serves. */
 const MAX_CACHED_ROUTES = 4096
 /** Longer pairs are not cached. */
 const MAX_CACHED_KEY_CHARS = 1024
 
-/**
- * The route table, compiled. The first route whose path and model match wins.
- * A route that lists models takes only requests that name one.
- */
+/** The first route whose path and model match wins. A route that lists models takes only requests that name one. */
 export class RouteTable {
   readonly #rows: readonly CompiledRoute[]
   readonly #routeCache = new Map<string, Route | null>()
@@ -38,10 +35,7 @@ export class RouteTable {
     }))
   }
 
-  /**
-   * @param path normalised, without the query
-   * @param model the model as the client sent it; null = none
-   */
+  /** @param path normalised, without the query @param model as the client sent it */
   match(path: string, model: string | null): Route | null {
     const pair = model === null ? path : `${path}\n${model}`
     const known = this.#routeCache.get(pair)
@@ -54,21 +48,17 @@ export class RouteTable {
     return route
   }
 
-  /** Whether some route matches this path with any model. */
+  /** Does a route match this path with any model? */
   servesPath(path: string): boolean {
     return this.#rows.some(row => row.path === null || row.path(path))
   }
 
-  /** Whether a route that lists paths matches this path. */
+  /** Does a route that lists paths match this path? */
   namesPath(path: string): boolean {
     return this.#rows.some(row => row.path?.(path) ?? false)
   }
 
-  /**
-   * Whether some route matches this model on some path. The result is cached, because lists of models ask for each one.
-   *
-   * @param model of the configuration, not a client's
-   */
+  /** Does a route match this model on some path? Cached for lists of models. @param model of the configuration, not a client's */
   servesModel(model: string): boolean {
     let isServed = this.#servedModels.get(model)
     if (isServed === undefined) {
@@ -78,7 +68,7 @@ export class RouteTable {
     return isServed
   }
 
-  /** Whether a route lists this model by name, or by a glob that does not match every model. */
+  /** Does a route list this model by name, or by a glob that does not match every model? */
   listsModel(model: string): boolean {
     return this.#rows.some(row => !row.takesAny && row.model?.(model))
   }
@@ -95,7 +85,7 @@ export class RouteTable {
   }
 }
 
-/** The route with stars in its targets' model names replaced by the text that the route's star matched. */
+/** Replaces stars in the targets' model names by the text that the route's star matched. */
 function withNames(route: Route, model: string | null): Route {
   const { targets, on: { contextLength, contentFilter }, models } = route
   const all = [...targets, contextLength, contentFilter]

@@ -1,43 +1,37 @@
 import { GatewayError, upstreamRateLimited } from '../../base/errors.ts'
 import { nextTurn } from '../../base/next-turn.ts'
 import type { Target, UpstreamLimits } from '../../config/types.ts'
-import type { Exchange } from '../exchange/exchange.ts'
+import { quote, type Exchange } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
 import { writeCheckpoint } from '../parts/ledger-checkpoint.ts'
-import type { UpstreamAttempt } from '../exchange/upstream-attempt.ts'
+import type { AttemptDraft, UpstreamAttempt, UpstreamAttemptOptions } from '../exchange/upstream-attempt.ts'
 import type { Authorization } from '../../upstreams/credentials/credential.ts'
 import type { Reservation } from '../../limits/types.ts'
+import { ACCOUNT_CHOICE_HEADERS } from '../../protocols/http/vendor-headers.ts'
 import type { RetryStep } from '../../routing/retry-policy.ts'
-import { failureWithoutResponse } from './attempt-failure.ts'
-import type { AttemptFailure } from './attempt-failure.ts'
-import { otherCredential } from './recorder.ts'
-import type { AttemptRecorder } from './recorder.ts'
+import type { LiveTarget } from '../../upstreams/live-targets.ts'
+import { failureWithoutResponse, type AttemptFailure } from './attempt-failure.ts'
+import { otherCredential, type AttemptRecorder } from './recorder.ts'
 
-/**
- * Bytes of a request from which on each attempt has a turn of the event loop of its own. Reading such a request, the
- * error of an attempt, and the request for the next one take long enough to hold up others.
- */
+/** Requests from this size on get a turn of the event loop for each attempt: writing them takes long enough to delay others. */
 const LARGE_BODY = 256 * 1024
 const NONE_REFUSED: readonly Authorization[] = []
-/** retry-after in ms when waiting does not help: the request is larger than the limit. */
+/** retry-after in ms if waiting does not help: the request is larger than the limit. */
 const DEFAULT_WAIT = 60_000
 
-/** The outcome of an attempt. */
 export type AttemptOutcome<A extends UpstreamAttempt, End> =
-  /** The client has the response, complete or not. */
+  /** The response went to the client, complete or not. */
   | { readonly kind: 'ended', readonly end: End }
-  /** The client got nothing of the response. */
   | { readonly kind: 'failed', readonly attempt: A, readonly failure: AttemptFailure, readonly isLast: boolean }
   /** The client got the beginning of the response, and another attempt continues it. */
   | { readonly kind: 'interrupted', readonly attempt: A, readonly failure: AttemptFailure, readonly step: RetryStep }
 
-/** The order of the targets. */
 export interface TargetPlan {
   /** The target of the running attempt, or of the first. */
   readonly current: Target
-  /** An attempt failed. @returns null = no attempt follows */
+  /** @returns null = no attempt follows */
   next(failure: AttemptFailure, isContinuation: boolean): RetryStep | null
-  /** The upstream of the current target is at its limit: skip it. @returns null = there is no other target */
+  /** Skips the current target, whose upstream is at its limit. @returns null = there is no other target */
   passOver(isContinuation: boolean): RetryStep | null
 }
 
@@ -47,26 +41,19 @@ export interface AttemptCarrier<A extends UpstreamAttempt, End> {
   readonly isContinuation: boolean
   /** Ends the exchange without an attempt at the target; null = make the attempt. */
   endBefore(target: Target): End | null
-  /**
-   * Begins an attempt.
-   *
-   * @param refused credentials that the target refused for this request
-   * @param reservation from the limits of its upstream; null = no limits
-   * @returns the error if the request cannot be made for the target
-   */
+  /** @param refused credentials that the target refused for this request @returns the error if the request cannot be made for the target */
   begin(target: Target, refused: readonly Authorization[], reservation: Reservation | null): A | GatewayError
   carry(attempt: A): Promise<AttemptOutcome<A, End>>
   /** No attempt follows. @throws GatewayError if the client gets nothing from an upstream */
   giveUp(failure: AttemptFailure): Promise<End>
 }
 
-/** Tries the targets of a plan, one after the other, until one responds. */
 export class AttemptLoop<A extends UpstreamAttempt, End> {
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #plan: TargetPlan
   readonly #recorder: AttemptRecorder
-  /** The error of the upstream at its limit with the shortest retry-after; null = none at its limit. */
+  /** The error with the shortest retry-after of all upstreams at their limit. */
   #full: GatewayError | null = null
   #cancelWait: (() => void) | null = null
 
@@ -103,7 +90,9 @@ export class AttemptLoop<A extends UpstreamAttempt, End> {
         : await carrier.carry(attempt)
       if (outcome.kind === 'ended') return outcome.end
       if (outcome.kind === 'failed') {
-        const others = this.#fail(outcome, carrier.isContinuation)
+        const { failure, isLast } = outcome
+        const others = otherCredential(outcome.attempt, failure)
+        this.#recorder.failed(outcome.attempt, failure, { isRetried: others !== null, isLast, isContinuation: carrier.isContinuation })
         this.#exchange.throwIfStopped()
         if (others !== null) {
           this.#recorder.logRetry(outcome.attempt, { target, delayMs: 0 })
@@ -123,7 +112,7 @@ export class AttemptLoop<A extends UpstreamAttempt, End> {
     }
   }
 
-  /** Begins an attempt. @returns an error if the request cannot be made for the target: there is no attempt then */
+  /** @returns the error if the request cannot be made for the target: there is no attempt then */
   begin(create: () => A | GatewayError, reservation: Reservation | null): A | GatewayError {
     const isFirst = this.#exchange.attempts.length === 0
     let begun: A | GatewayError | null = null
@@ -132,15 +121,12 @@ export class AttemptLoop<A extends UpstreamAttempt, End> {
     } finally {
       if (begun === null || begun instanceof GatewayError) reservation?.release()
     }
-    // Checkpoint each attempt that starts, in case the process dies.
+    // For the ledger, in case the process dies.
     if (!isFirst && !(begun instanceof GatewayError)) writeCheckpoint(this.#gateway, this.#exchange)
     return begun
   }
 
-  /**
-   * Reserves what an attempt may use of its upstream's limits. @returns an error if there is no room: nothing was
-   * reserved then
-   */
+  /** @returns an error if the limits have no room: nothing was reserved then */
   async reserve(key: UpstreamLimits): Promise<Reservation | GatewayError> {
     const estimate = { tokens: this.#exchange.reserved?.tokens ?? 0, pico: 0n }
     const admission = await this.#gateway.accounts.limiter.admit({ key, model: null, estimate })
@@ -153,24 +139,11 @@ export class AttemptLoop<A extends UpstreamAttempt, End> {
     return which === 'unavailable' ? new GatewayError('limits_unavailable', message) : upstreamRateLimited(retryAfterMs ?? DEFAULT_WAIT)
   }
 
-  /** Ends a pause between two attempts. */
   cancelWait(): void {
     this.#cancelWait?.()
   }
 
-  /**
-   * @returns the refused credentials, for another attempt at the target with another credential; null = no such
-   *   attempt
-   */
-  #fail(
-    { attempt, failure, isLast }: { readonly attempt: A, readonly failure: AttemptFailure, readonly isLast: boolean }, isContinuation: boolean,
-  ): readonly Authorization[] | null {
-    const refused = otherCredential(attempt, failure)
-    this.#recorder.failed(attempt, failure, { isRetried: refused !== null, isLast, isContinuation })
-    return refused
-  }
-
-  /** The upstream of the target is at its limit. @returns null = there is no other target */
+  /** @returns null = there is no other target */
   #passOver({ upstream }: Target, error: GatewayError, isContinuation: boolean): RetryStep | null {
     if (this.#full === null || Number(error.headers['retry-after']) < Number(this.#full.headers['retry-after'])) this.#full = error
     const step = this.#plan.passOver(isContinuation)
@@ -192,5 +165,35 @@ export class AttemptLoop<A extends UpstreamAttempt, End> {
       resolve()
     }
     return promise
+  }
+}
+
+/** The options that all attempts of an exchange share, over HTTP or a WebSocket. */
+export function attemptOptions(
+  gateway: Gateway, exchange: Exchange, { target, live, refused, reservation, sent, startedAt }:
+  Pick<UpstreamAttemptOptions, 'target' | 'refused' | 'reservation' | 'sent' | 'startedAt'> & { readonly live: LiveTarget },
+): UpstreamAttemptOptions {
+  const { id, identity, req } = exchange
+  const { translated, dropped } = sent
+  const record: AttemptDraft = {
+    upstream: target.upstream.name,
+    model: live.model,
+    ...translated && { translated: `${translated.translator.from}->${translated.translator.to}` },
+    ...dropped.length > 0 && { dropped },
+    outcome: 'ok',
+    ms: 0,
+    atMs: startedAt - exchange.startedAt,
+  }
+  return {
+    target, upstream: live.upstream, refused, reservation, sent, record, startedAt,
+    ownInput: exchange.reserved?.estimatedInput ?? null,
+    use: {
+      purpose: live.purpose,
+      key: identity.key?.name ?? null,
+      choosesAccount: ACCOUNT_CHOICE_HEADERS.some(name => req.headers[name] !== undefined),
+    },
+    quoted: exchange.attempts.length === 0 ? exchange.quoted : quote(gateway.accounts.prices, exchange, target),
+    health: gateway.health.begin(live.candidate, { requestId: id, record }),
+    clock: gateway.clock,
   }
 }

@@ -1,7 +1,6 @@
 import { GatewayError, asGatewayError } from '../../base/errors.ts'
 import type { ResumeMode } from '../../config/types.ts'
-import { wantsEventStream } from '../exchange/exchange.ts'
-import type { Exchange } from '../exchange/exchange.ts'
+import { wantsEventStream, type Exchange } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
 import type { UpstreamAttempt } from '../exchange/upstream-attempt.ts'
 import type { Deadlines } from '../../proxy/http/deadlines.ts'
@@ -12,9 +11,8 @@ import { isOperatorError } from '../../routing/failure.ts'
 import { Continuation } from '../respond/continuation.ts'
 import { KeepAliveTimer } from '../respond/keep-alive-timer.ts'
 import { Relay } from '../respond/relay.ts'
-import type { OpenResponse, RelayEnd, RelaySource } from '../respond/response-body.ts'
-import { createResponseStream } from '../respond/response-stages.ts'
-import type { HeldContent, ReadBody } from '../respond/response-stages.ts'
+import type { OpenResponse, RelayEnd, RelaySource } from '../respond/response-stream.ts'
+import { createResponseStream, type HeldContent, type ReadBody } from '../respond/response-stages.ts'
 import { upstreamErrorEvent } from './attempt-failure.ts'
 import type { AttemptRecorder } from './recorder.ts'
 import type { RetryPlan } from './retry-plan.ts'
@@ -22,13 +20,11 @@ import type { RetryPlan } from './retry-plan.ts'
 /** Redirects that repeat the request at another address; 303 fetches something else. */
 const REDIRECT_STATUSES = new Set([301, 302, 307, 308])
 
-/** An attempt whose response goes to the client. */
 export interface RelayedAttempt extends UpstreamAttempt {
   /** Path and query at the upstream. */
   readonly path: string
-  /** What was read of its response while it was held. */
   readonly heldContent: HeldContent
-  /** The end that the gateway added to a held response that broke; null = none was added. */
+  /** The end that the gateway added to a held response that broke; null = none. */
   readonly missingEnd: Buffer | null
   /** Milliseconds from the request to the last bytes of the response, or to its failure. */
   readonly waitedMs: number
@@ -38,17 +34,16 @@ export interface ClientStreamOptions {
   readonly recorder: AttemptRecorder
   readonly deadlines: Deadlines
   readonly plan: RetryPlan
-  /** From the route. */
   readonly resume: ResumeMode
 }
 
-/** What the client gets: the response of one attempt, or of several where another target continues a broken stream. */
+/** The client's response: of one attempt, or of several if another target continues a broken stream. */
 export class ClientStream {
   readonly relay: Relay
   readonly resumeMode: Exclude<ResumeMode, 'continue_or_hold'>
-  /** Lets other targets continue the client's stream if it breaks; null = not allowed. */
+  /** null = no target may continue the client's stream. */
   readonly continuation: Continuation | null
-  /** Sends events while the client waits for a held stream or a continuation; null = not started. */
+  /** null = not started. */
   keepAliveTimer: KeepAliveTimer | null = null
   readonly #gateway: Gateway
   readonly #exchange: Exchange
@@ -70,18 +65,18 @@ export class ClientStream {
     this.continuation = this.resumeMode === 'continue' ? continuation : null
   }
 
-  /** Sends keep-alive events to the client from now on, until it gets a response. */
+  /** Sends keep-alive events until the client gets a response. */
   readonly keepAlive = (): void => {
     this.keepAliveTimer ??= new KeepAliveTimer(this.#gateway.clock, this.relay, this.#exchange.classified.endpoint.format)
     this.keepAliveTimer.start()
   }
 
-  /** The error that broke the client's stream, if another target is to continue the stream; null = none. */
+  /** The error that broke the client's stream, if another target is to continue it; null = not broken. */
   get streamError(): GatewayError | null {
     return this.continuation?.streamError ?? null
   }
 
-  /** Sends the response of the attempt to the client. @returns an error if it cannot; null = its head was sent */
+  /** @returns why the response cannot go to the client; null = its head was sent */
   open(attempt: RelayedAttempt, head: ResponseHead, source: RelaySource): GatewayError | null {
     const isRedirect = REDIRECT_STATUSES.has(head.status)
     const refusal = this.relay.accepts(head) ?? (isRedirect ? selfRedirectError(head, attempt) : null)
@@ -95,7 +90,6 @@ export class ClientStream {
     return null
   }
 
-  /** The first byte of the response arrived. */
   begun(attempt: RelayedAttempt): void {
     const exchange = this.#exchange
     if (!this.relay.begin()) return
@@ -104,7 +98,7 @@ export class ClientStream {
     if (this.relay.status < 400) attempt.health.responseStarted(attempt.elapsedMs)
   }
 
-  /** No attempt follows: the client gets the latest error of an upstream. @returns null = there is none to send */
+  /** @returns null = there is no error of an upstream to send */
   sendLastError(): Promise<RelayEnd> | null {
     const last = this.#recorder.lastErrorResponse
     if (last === null || this.relay.isWaiting) return null
@@ -117,7 +111,7 @@ export class ClientStream {
     return this.relay.outcome as Promise<RelayEnd>
   }
 
-  /** The stream broke. @returns the missing end; `continue` = another target can continue it; null = neither */
+  /** @returns the missing end of a broken stream; `continue` = another target can continue it; null = neither */
   recovery(attempt: RelayedAttempt, error: GatewayError): Buffer | 'continue' | null {
     if (attempt.missingEnd !== null) {
       this.#endFault = error
@@ -133,9 +127,7 @@ export class ClientStream {
     return recovery === null || recovery.can === 'nothing' ? null : 'continue'
   }
 
-  /**
-   * A stream that has begun ends without a further response: it gets the upstream's own error event if there is one.
-   */
+  /** A stream that has begun ends without a further response. The upstream's own error event is preferred. */
   fail(error: GatewayError): void {
     const { classified: { endpoint: { format } }, id } = this.#exchange
     const inStream = error.source === 'upstream' ? this.continuation?.upstreamErrorEvent ?? null : null
@@ -143,13 +135,12 @@ export class ClientStream {
     this.relay.fail(error, inStream ?? (last && upstreamErrorEvent(last, format, id)))
   }
 
-  /** The response of the attempt went to the client, complete or not. */
   ended(attempt: RelayedAttempt, end: RelayEnd): RelayEnd {
     this.#recorder.ended(attempt, end, { status: this.relay.status, headers: this.#headers }, this.#endFault)
     return end
   }
 
-  /** @returns null if every byte passes and nothing is read; an error if the response cannot be translated */
+  /** @returns null if the response passes unread; an error if it cannot be translated */
   #stages(attempt: RelayedAttempt, head: ResponseHead): ReadBody | GatewayError | null {
     try {
       const onFault = (error: GatewayError) => this.#onStreamFault(error)
@@ -173,7 +164,6 @@ export class ClientStream {
     this.relay.open(head, response)
   }
 
-  /** The stream has an event that the client must not get. */
   #onStreamFault(error: GatewayError): void {
     // The stream may have ended meanwhile.
     if (this.relay.isWaiting) return
@@ -182,12 +172,7 @@ export class ClientStream {
   }
 }
 
-/**
- * A client that follows a redirect to the upstream itself comes back to the gateway endlessly, for example if the
- * vendor requires `https:` in the upstream's url.
- *
- * @returns null = not such a redirect
- */
+/** A client that follows a redirect to the upstream itself comes back endlessly. @returns null = no such redirect */
 function selfRedirectError({ status, headers }: ResponseHead, { target: { upstream }, path }: RelayedAttempt): GatewayError | null {
   const location = headerValue(headers, 'location') ?? ''
   const same = sameAddress(location, upstream, path)

@@ -3,13 +3,12 @@ import type { Socket } from 'node:net'
 import { withoutSubprotocolKey } from '../../auth/presented-keys.ts'
 import { GatewayError, asGatewayError, credentialRejected, upgradeRequired } from '../../base/errors.ts'
 import type { Target } from '../../config/types.ts'
-import type { ClientDelivery, Exchange, Plan, Stoppable } from '../exchange/exchange.ts'
+import type { Exchange, Plan, Stoppable } from '../exchange/exchange.ts'
 import { gatewayHeadersFor } from '../respond/gateway-headers.ts'
 import type { Gateway } from '../parts/gateway.ts'
 import { writeCheckpoint } from '../parts/ledger-checkpoint.ts'
 import type { LiveUpstream } from '../../upstreams/live-upstreams.ts'
-import { DELIVERED, UpstreamAttempt } from '../exchange/upstream-attempt.ts'
-import type { ResponseContent, UpstreamAttemptOptions } from '../exchange/upstream-attempt.ts'
+import { DELIVERED, UpstreamAttempt, type ResponseContent, type UpstreamAttemptOptions } from '../exchange/upstream-attempt.ts'
 import type { Authorization } from '../../upstreams/credentials/credential.ts'
 import type { Reservation } from '../../limits/types.ts'
 import { decompressedOrRaw } from '../../protocols/http/decompress.ts'
@@ -23,18 +22,14 @@ import { responseHead } from '../../proxy/upstream/response-head.ts'
 import { maskBody, maskHeaders } from '../../proxy/upstream/secret-mask.ts'
 import type { OutgoingRequest } from '../../proxy/upstream/transport.ts'
 import { upstreamPath } from '../../proxy/upstream/upstream-address.ts'
-import { Tunnel } from '../../proxy/upstream/websocket.ts'
-import type { HandshakeRefusal } from '../../proxy/upstream/websocket.ts'
+import { Tunnel, type HandshakeRefusal } from '../../proxy/upstream/websocket.ts'
 import { isCredentialRefused } from '../../routing/failure.ts'
 import type { RetryStep } from '../../routing/retry-policy.ts'
 import { MeteredSession } from '../respond/metered-session.ts'
 import type { SessionRules } from '../respond/session-reservations.ts'
 import type { HeldResponse } from '../respond/response-gate.ts'
-import { failureWithoutResponse, requestedRetryDelay, undeliveredError } from './attempt-failure.ts'
-import type { AttemptFailure } from './attempt-failure.ts'
-import { AttemptLoop } from './attempt-loop.ts'
-import type { AttemptCarrier, AttemptOutcome, TargetPlan } from './attempt-loop.ts'
-import { attemptOptions } from './attempt-options.ts'
+import { failureWithoutResponse, requestedRetryDelay, undeliveredError, type AttemptFailure } from './attempt-failure.ts'
+import { AttemptLoop, attemptOptions, type AttemptCarrier, type AttemptOutcome, type TargetPlan } from './attempt-loop.ts'
 import { MessageGuard } from './message-guard.ts'
 import { headerSource } from './outgoing-request.ts'
 import { AttemptRecorder } from './recorder.ts'
@@ -45,28 +40,22 @@ const EXTENSIONS = 'sec-websocket-extensions'
 /** Handshake headers that are forwarded; RFC 6455 section 4.1. */
 const HANDSHAKE_HEADERS = ['sec-websocket-key', 'sec-websocket-version', EXTENSIONS] as const
 
-/** The connection of a WebSocket handshake. */
 export interface Upgrade {
   readonly socket: Socket
   /** Bytes that the client sent after its request. */
   readonly head: Buffer
 }
 
-/** An upstream's response that refuses the handshake because of its content. */
+/** A response that refuses the handshake because of its content. */
 export interface DeniedHandshake {
   readonly attempt: UpstreamAttempt
   readonly response: HeldResponse
 }
 
-/** How a WebSocket ended: with the error that interrupted it (null = properly), or with the refusal for the client. */
+/** How a WebSocket ended: `failure` null = properly. */
 export type TunnelEnd = { readonly failure: GatewayError | null } | { readonly denied: DeniedHandshake }
 
-/**
- * Sends the handshake to the targets, one after the other, until one accepts it, and tunnels the bytes that follow.
- *
- * @param rules for the messages of the client
- * @throws GatewayError if no upstream has accepted the handshake, and none has refused it because of its content
- */
+/** Tries the targets until one accepts the handshake, then tunnels. @throws GatewayError if none accepts it or refuses its content */
 export function forwardUpgrade(
   gateway: Gateway, exchange: Exchange, plan: Plan, upgrade: Upgrade, rules: SessionRules,
 ): Promise<TunnelEnd> {
@@ -81,9 +70,8 @@ class Upgrading implements Stoppable, AttemptCarrier<WebSocketAttempt, TunnelEnd
   readonly #recorder: AttemptRecorder
   readonly #socket: Socket
   readonly #rules: SessionRules
-  /** Bytes that the client sent after its request and that are not forwarded yet. */
+  /** Bytes after the client's request that are not forwarded yet. */
   #unsent: Buffer
-  /** null = no attempt is running. */
   #current: WebSocketAttempt | null = null
 
   constructor(gateway: Gateway, exchange: Exchange, plan: Plan, { socket, head }: Upgrade, rules: SessionRules) {
@@ -138,7 +126,7 @@ class Upgrading implements Stoppable, AttemptCarrier<WebSocketAttempt, TunnelEnd
     return { denied }
   }
 
-  /** Ends the exchange from outside. While a credential is being fetched, there is nothing to end. */
+  /** While a credential is being fetched, there is nothing to end. */
   stop(reason: GatewayError): void {
     this.#current?.stop(reason)
   }
@@ -168,15 +156,7 @@ class HandshakePlan implements TargetPlan {
   }
 }
 
-/** What a tunnel delivered to the client. */
-class TunnelDelivery implements ClientDelivery {
-  readonly status = 101
-  readonly delivered = false
-  readonly firstByteAt = 0
-  bytes = 0
-}
-
-/** An attempt over a WebSocket. Another can follow until the upstream accepts the handshake. */
+/** Another attempt can follow until the upstream accepts the handshake. */
 class WebSocketAttempt extends UpstreamAttempt {
   readonly mayBeBilled = false
   /** Why an open WebSocket ended; null = properly. */
@@ -184,7 +164,7 @@ class WebSocketAttempt extends UpstreamAttempt {
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #request: OutgoingRequest
-  /** null = before the request has its credential. */
+  /** null = the request has no credential yet. */
   #tunnel: Tunnel | null = null
 
   constructor(gateway: Gateway, exchange: Exchange, part: UpstreamAttemptOptions, request: OutgoingRequest) {
@@ -199,10 +179,7 @@ class WebSocketAttempt extends UpstreamAttempt {
     this.#tunnel?.abort(reason)
   }
 
-  /**
-   * @param head bytes that the client sent after its handshake @returns null when the WebSocket was open and has
-   *   ended
-   */
+  /** @param head bytes that the client sent after its handshake @returns null = the WebSocket was open and has ended */
   async run({ route }: Plan, socket: Socket, head: Buffer, rules: SessionRules): Promise<AttemptFailure | null> {
     const { clock } = this.#gateway
     try {
@@ -225,7 +202,7 @@ class WebSocketAttempt extends UpstreamAttempt {
   #createTunnel({ timeouts }: Plan['route'], socket: Socket, head: Buffer, rules: SessionRules): Tunnel {
     const gateway = this.#gateway
     const exchange = this.#exchange
-    const delivery = new TunnelDelivery()
+    const delivery = { status: 101, delivered: false, firstByteAt: 0, bytes: 0 }
     const guard = rules.check && new MessageGuard(exchange, rules.check, error => tunnel.refuse(error))
     const tunnel = new Tunnel({
       socket,
@@ -243,7 +220,7 @@ class WebSocketAttempt extends UpstreamAttempt {
         this.record.status = 101
         this.health.responseStarted(this.elapsedMs)
         const { session } = exchange.classified.endpoint
-        // The gateway does not read the messages of this WebSocket: they are billed, with unknown usage.
+        // The gateway reads no messages of this WebSocket: they are billed, with unknown usage.
         if (session === null) this.deliver(UNREAD_MESSAGES)
         else this.session = new MeteredSession(gateway, exchange, this, session, extensions, rules.reservations)
         writeCheckpoint(gateway, exchange)
@@ -264,7 +241,7 @@ class WebSocketAttempt extends UpstreamAttempt {
   }
 }
 
-/** The failure of a refused handshake, with the same rules as for requests. @param nowMs ms since 1970 */
+/** @param nowMs ms since 1970 */
 function refusedHandshake({ status, headers, body }: HandshakeRefusal, nowMs: number): AttemptFailure {
   const head = responseHead(status, headers)
   const said = body && decompressedOrRaw(body, head.coding)
@@ -282,16 +259,13 @@ function refusedHandshake({ status, headers, body }: HandshakeRefusal, nowMs: nu
 
 function handshakeError(status: number, retryAfter: string | null): GatewayError {
   if (isCredentialRefused(status)) return credentialRejected(status)
-  if (status !== 429 && status < 500) {
-    return upgradeRequired('the upstream does not support WebSockets here; use plain HTTP')
-  }
+  if (status !== 429 && status < 500) return upgradeRequired('the upstream does not support WebSockets here; use plain HTTP')
   return new GatewayError(
     'upstream_invalid', `the upstream responded with the status ${status} to the WebSocket handshake`,
     retryAfter === null ? {} : { headers: { 'retry-after': retryAfter } },
   )
 }
 
-/** The refusal without secrets, for the client. */
 function withoutSecrets(refusal: HandshakeRefusal, secrets: readonly string[]): HandshakeRefusal {
   const { status, headers, body } = refusal
   if (secrets.length === 0) return refusal
@@ -300,10 +274,7 @@ function withoutSecrets(refusal: HandshakeRefusal, secrets: readonly string[]): 
   return masked === null ? { ...refusal, headers: lines } : { ...refusal, headers: decompressedHeaders(lines), body: masked }
 }
 
-/** Path, query and headers of the handshake for the target. */
-function outgoingHandshake(
-  exchange: Exchange, upstream: LiveUpstream, target: Target, trace: readonly string[],
-): OutgoingRequest {
+function outgoingHandshake(exchange: Exchange, upstream: LiveUpstream, target: Target, trace: readonly string[]): OutgoingRequest {
   const { req, target: { path, query }, classified, request } = exchange
   const model = target.model !== request.model ? target.model : null
   const source = headerSource(exchange, { raw: req.rawHeaders, trace })
@@ -322,7 +293,7 @@ function withoutExtensions(headers: readonly string[]): string[] {
   return headers.filter((_, i) => (headers[i - i % 2] as string).toLowerCase() !== EXTENSIONS)
 }
 
-/** @param isPlain do not allow compression: messages are read before they are forwarded */
+/** @param isPlain messages are read before they are forwarded: allow no compression */
 function handshakeHeaders(req: IncomingMessage, presentedKeys: readonly string[], isPlain: boolean): Record<string, string> {
   const headers: Record<string, string> = { connection: 'Upgrade', upgrade: 'websocket' }
   for (const name of HANDSHAKE_HEADERS) {

@@ -1,22 +1,17 @@
 import { GatewayError, asGatewayError } from '../../base/errors.ts'
 import type { Target, UpstreamLimits } from '../../config/types.ts'
-import { wantsEventStream } from '../exchange/exchange.ts'
-import type { Exchange, Plan, Stoppable } from '../exchange/exchange.ts'
+import { wantsEventStream, type Exchange, type Plan, type Stoppable } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
 import type { Authorization } from '../../upstreams/credentials/credential.ts'
 import type { Reservation } from '../../limits/types.ts'
 import { Deadlines } from '../../proxy/http/deadlines.ts'
 import { isUntranslatable } from '../../routing/failure.ts'
-import { StreamBreak } from '../respond/response-body.ts'
-import { failureWithoutResponse, undeliveredError } from './attempt-failure.ts'
-import type { AttemptFailure } from './attempt-failure.ts'
-import { AttemptLoop } from './attempt-loop.ts'
-import type { AttemptCarrier, AttemptOutcome } from './attempt-loop.ts'
+import { StreamBreak } from '../respond/response-stream.ts'
+import { failureWithoutResponse, undeliveredError, type AttemptFailure } from './attempt-failure.ts'
+import { AttemptLoop, type AttemptCarrier, type AttemptOutcome } from './attempt-loop.ts'
 import { ClientStream } from './client-stream.ts'
-import { HedgedAttempts } from './hedge.ts'
-import type { HedgeHost } from './hedge.ts'
-import { beginHttpAttempt } from './http-attempt.ts'
-import type { HttpAttempt } from './http-attempt.ts'
+import { HedgedAttempts, type HedgeHost } from './hedge.ts'
+import { beginHttpAttempt, type HttpAttempt } from './http-attempt.ts'
 import { AttemptRecorder } from './recorder.ts'
 import { NO_REFUSAL_TARGETS, RetryPlan } from './retry-plan.ts'
 
@@ -25,15 +20,10 @@ const NONE_REFUSED: readonly Authorization[] = []
 /** The target has no endpoint to count tokens: the gateway counts them. */
 export const COUNT_TOKENS = Symbol('count tokens')
 
-/** Why the response did not end properly; null = it did; COUNT_TOKENS = nothing was sent to the client. */
+/** null = the response ended properly; COUNT_TOKENS = nothing was sent to the client. */
 type ForwardEnd = GatewayError | null | typeof COUNT_TOKENS
 
-/**
- * Sends the request to the targets of the plan, one after the other, until one responds, and relays that response to
- * the client.
- *
- * @throws GatewayError if nothing was sent to the client; a later failure is sent in the client's stream
- */
+/** Tries the targets in order and relays the response. @throws GatewayError if nothing was sent; later errors go into the stream */
 export function forward(gateway: Gateway, exchange: Exchange, plan: Plan): Promise<ForwardEnd> {
   return new Forwarding(gateway, exchange, plan).run()
 }
@@ -47,10 +37,9 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
   readonly #stream: ClientStream
   readonly #loop: AttemptLoop<HttpAttempt, ForwardEnd>
   readonly #translate: Plan['route']['translate']
-  /** Starts a second attempt beside a slow one; null = not for this request. */
+  /** null = the request is not hedged. */
   readonly #hedged: HedgedAttempts | null
   isContinuation = false
-  /** null = no attempt is running. */
   current: HttpAttempt | null = null
 
   constructor(gateway: Gateway, exchange: Exchange, plan: Plan) {
@@ -91,7 +80,6 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
     }
   }
 
-  /** The request asks for a token count, and the target has no endpoint for it. */
   endBefore(target: Target): ForwardEnd {
     const { classified: { endpoint }, request: { model } } = this.#exchange
     if (endpoint.tokenCount === null) return null
@@ -133,10 +121,7 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
 
   async carry(attempt: HttpAttempt): Promise<AttemptOutcome<HttpAttempt, ForwardEnd>> {
     const hedged = this.isContinuation ? null : this.#hedged
-    const { attempt: last, failure } = hedged === null
-      ? { attempt, failure: await attempt.run() }
-      // Of two attempts that run at once, the one that remains.
-      : await hedged.run(attempt)
+    const { attempt: last, failure } = hedged === null ? { attempt, failure: await attempt.run() } : await hedged.run(attempt)
     if (failure !== null) {
       this.#deadlines.betweenAttempts()
       this.#recorder.waitedMs += last.waitedMs + (this.#hedged?.waitedMsBefore(last) ?? 0)
@@ -154,7 +139,6 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
     return await sent
   }
 
-  /** Ends the exchange from outside. */
   stop(reason: GatewayError): void {
     const { relay } = this.#stream
     if (reason.code === 'client_gone' && relay.clientClosed()) {
@@ -183,17 +167,16 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
     const { relay } = this.#stream
     const { status, isWaiting } = relay
     attempt?.stop(error)
-    // If only its end was missing, a held response was just passed to the relay.
+    // A held response that lacked only its end was just passed to the relay.
     if (status !== 0 && !isWaiting) relay.stop(error)
   }
 
-  /** Waits for the end of a response that goes to the client, and decides what follows if its stream breaks. */
+  /** Waits for the end of the client's response, and decides what follows if its stream breaks. */
   async #relay(attempt: HttpAttempt): Promise<AttemptOutcome<HttpAttempt, ForwardEnd>> {
     const { relay, continuation } = this.#stream
     for (;;) {
       const end = await relay.outcome
       if (!(end instanceof StreamBreak)) return { kind: 'ended', end: this.#stream.ended(attempt, end) }
-      // The relay may have been stopped meanwhile.
       if (!relay.isBroken) continue
       const { error } = end
       const recovery = this.#stream.recovery(attempt, error)

@@ -1,27 +1,25 @@
 import type { Clock, Timer } from '../../base/clock.ts'
 import { GatewayError, asGatewayError } from '../../base/errors.ts'
 import type { Route, Target, UpstreamLimits } from '../../config/types.ts'
-import { callsModel, isBackgroundRequest, wantsEventStream } from '../exchange/exchange.ts'
-import type { Exchange, Plan } from '../exchange/exchange.ts'
+import { callsModel, isBackgroundRequest, wantsEventStream, type Exchange, type Plan } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
 import type { Reservation } from '../../limits/types.ts'
 import { respondsWithText } from '../../pricing/metering.ts'
 import { Deadlines } from '../../proxy/http/deadlines.ts'
-import { failureWithoutResponse } from './attempt-failure.ts'
-import type { AttemptFailure } from './attempt-failure.ts'
+import { failureWithoutResponse, type AttemptFailure } from './attempt-failure.ts'
 import type { HttpAttempt } from './http-attempt.ts'
 import type { AttemptRecorder } from './recorder.ts'
 import type { RetryPlan } from './retry-plan.ts'
 
 /** The exchange whose attempts are hedged. */
 export interface HedgeHost {
-  /** The running attempt, or the first of two; null = none. */
+  /** The running attempt, or the first of two. */
   current: HttpAttempt | null
-  /** Reserves what an attempt may use of its upstream's limits. @returns an error if there is no room */
+  /** @returns an error if the limits have no room */
   reserve(limits: UpstreamLimits): Promise<Reservation | GatewayError>
-  /** Begins the second attempt. @returns the error of the gateway if it cannot start */
+  /** @returns the error if the attempt cannot start */
   beginBeside(target: Target, deadlines: Deadlines, reservation: Reservation | null): HttpAttempt | GatewayError
-  /** A deadline of the second attempt has passed. @param attempt null = it has not begun */
+  /** A deadline of the second attempt has passed. @param attempt null = not begun */
   expired(error: GatewayError, attempt: HttpAttempt | null): void
 }
 
@@ -41,7 +39,7 @@ export class HedgedAttempts {
   readonly #exchange: Exchange
   readonly #options: HedgedAttemptsOptions
   readonly #hedge: Hedge
-  /** The second attempt, its deadlines, and how many ms after the first attempt it started. */
+  /** `afterMs`: milliseconds from the start of the first attempt. */
   #second: { readonly attempt: HttpAttempt, readonly deadlines: Deadlines, readonly afterMs: number } | null = null
 
   constructor(gateway: Gateway, exchange: Exchange, options: HedgedAttemptsOptions) {
@@ -56,7 +54,7 @@ export class HedgedAttempts {
     })
   }
 
-  /** Runs an attempt, and possibly another one beside it. @returns the end of the one that remains */
+  /** @returns the end of the attempt that remains */
   async run(attempt: HttpAttempt): Promise<AttemptEnd> {
     const end = await this.#hedge.run(attempt)
     // From now on the deadlines of the exchange apply to the response.
@@ -67,7 +65,7 @@ export class HedgedAttempts {
   /** A response is about to go to the client. @returns false if the other attempt may still respond */
   readonly claim = (attempt: HttpAttempt, status: number): boolean => this.#hedge.claim(attempt, status)
 
-  /** Milliseconds that the gateway had waited for the first attempt when this one started; 0 = this is the first. */
+  /** Milliseconds from the start of the first attempt to the start of this one; 0 = this is the first. */
   waitedMsBefore(attempt: HttpAttempt): number {
     return attempt === this.#second?.attempt ? this.#second.afterMs : 0
   }
@@ -76,12 +74,11 @@ export class HedgedAttempts {
     this.#second?.deadlines.stop()
   }
 
-  /** Ends all attempts from outside. */
   stop(reason: GatewayError): void {
     this.#hedge.stop(reason)
   }
 
-  /** @returns null = there is no other target, or it is at its limit */
+  /** @returns null = there is no other target, or its upstream is at its limit */
   async #reserveSecond(): Promise<SecondTarget | null> {
     const target = this.#options.plan.besideTarget
     if (target === null) return null
@@ -90,7 +87,7 @@ export class HedgedAttempts {
     return reservation instanceof GatewayError ? null : { target, reservation }
   }
 
-  /** Runs in a timer, where nobody would catch an error. */
+  /** Called by a timer, which would not catch an error. */
   #startSecondSafely(second: SecondTarget): HttpAttempt | null {
     try {
       return this.#startSecond(second)
@@ -155,35 +152,30 @@ export class HedgedAttempts {
   }
 }
 
-/** How an attempt ended. */
 interface AttemptEnd {
   readonly attempt: HttpAttempt
-  /** null = its response goes to the client. */
+  /** null = the client gets the response. */
   readonly failure: AttemptFailure | null
 }
 
-/** The target of a second attempt. */
 interface SecondTarget {
   readonly target: Target
-  /** From the limits of its upstream; null = no limits. */
+  /** null = its upstream has no limits. */
   readonly reservation: Reservation | null
 }
 
 interface HedgeOptions {
-  /** Chooses the target of the second attempt; null = none has room. */
+  /** @returns null = no target has room */
   reserve(): Promise<SecondTarget | null>
-  /** Starts the second attempt; null = it cannot be made. */
+  /** @returns null = the attempt cannot be made */
   start(second: SecondTarget): HttpAttempt | null
-  /** An attempt failed, and the other one continues. */
   onFailed(failed: AttemptEnd & { readonly failure: AttemptFailure }, other: HttpAttempt): void
-  /** A good response has begun. @param other the attempt that runs beside it; null = none */
+  /** A good response has begun. @param other the attempt that runs beside; null = none */
   onWon(attempt: HttpAttempt, other: HttpAttempt | null): void
 }
 
 /**
- * Starts a second attempt if the first one is silent for `hedge.after`. The client gets the response that begins
- * first. A request gets one second attempt at most.
- *
+ * Starts one second attempt if the first is silent for `hedge.after`. The client gets the response that begins first.
  * Source: J. Dean, L. A. Barroso, "The Tail at Scale", hedged requests.
  */
 class Hedge {
@@ -191,7 +183,6 @@ class Hedge {
   readonly #afterMs: number
   readonly #options: HedgeOptions
   readonly #running = new Map<HttpAttempt, Promise<AttemptEnd>>()
-  /** The attempt that the second one runs beside. */
   #first: HttpAttempt | null = null
   /** null = no second attempt will start. */
   #timer: Timer | null = null
@@ -204,7 +195,7 @@ class Hedge {
     this.#options = options
   }
 
-  /** Runs an attempt, with a second one beside it if it is slow. @returns the end of the attempt that remains */
+  /** @returns the end of the attempt that remains */
   async run(first: HttpAttempt): Promise<AttemptEnd> {
     const secondStarted = Promise.withResolvers<null>()
     this.#first = first
@@ -228,11 +219,7 @@ class Hedge {
     }
   }
 
-  /**
-   * A response is about to go to the client.
-   *
-   * @returns false if it is an error of the second attempt and the first may still respond
-   */
+  /** @returns false if an error of the second attempt must wait, because the first may still respond */
   claim(attempt: HttpAttempt, status: number): boolean {
     this.#cancelTimer()
     const other = [...this.#running.keys()].find(each => each !== attempt) ?? null
@@ -242,7 +229,6 @@ class Hedge {
     return true
   }
 
-  /** Ends all attempts from outside. */
   stop(reason: GatewayError): void {
     this.#cancelTimer()
     for (const attempt of this.#running.keys()) attempt.stop(reason)
@@ -269,13 +255,7 @@ class Hedge {
   }
 }
 
-/**
- * May a second target be tried while the first one is silent? Only for streams of text: every other response is
- * silent until it is complete.
- *
- * @param after milliseconds, as the route has it
- * @returns `after`; null = the request is not hedged
- */
+/** Only streams of text are hedged: other responses are silent to their end. @param after ms, of the route @returns null = not hedged */
 export function hedgeAfter(exchange: Exchange, after: number, { targets, retries }: Route): number | null {
   if (targets.length < 2 || retries === 0) return null
   const isStream = wantsEventStream(exchange) && callsModel(exchange) && respondsWithText(exchange.classified.endpoint)

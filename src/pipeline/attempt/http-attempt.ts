@@ -1,52 +1,32 @@
 import { GatewayError, overloaded } from '../../base/errors.ts'
-import type { Target } from '../../config/types.ts'
-import { wantsEventStream } from '../exchange/exchange.ts'
-import type { Exchange, Plan } from '../exchange/exchange.ts'
+import { wantsEventStream, type Exchange, type Plan } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
-import { NOT_DELIVERED, UpstreamAttempt } from '../exchange/upstream-attempt.ts'
-import type { ResponseContent, UpstreamAttemptOptions } from '../exchange/upstream-attempt.ts'
-import type { Authorization } from '../../upstreams/credentials/credential.ts'
-import type { Reservation } from '../../limits/types.ts'
+import { NOT_DELIVERED, UpstreamAttempt, type ResponseContent, type UpstreamAttemptOptions } from '../exchange/upstream-attempt.ts'
 import type { MeteredResponse } from '../../pricing/settle-usage.ts'
 import type { Edit } from '../../protocols/json/splice.ts'
+import type { CapsuleAccess } from '../../protocols/neutral/capsule.ts'
 import type { Deadlines } from '../../proxy/http/deadlines.ts'
 import type { ResponseHead } from '../../proxy/upstream/response-head.ts'
 import { UpstreamCall } from '../../proxy/upstream/upstream-call.ts'
 import { isCredentialRefused } from '../../routing/failure.ts'
-import { AnyByteClassifier, classifierFor } from '../respond/response-classifier.ts'
-import type { ResponseRequirements } from '../respond/response-classifier.ts'
-import { ResponseGate } from '../respond/response-gate.ts'
-import type { GateOutlet } from '../respond/response-gate.ts'
-import { NOTHING_HELD, createResponseStream } from '../respond/response-stages.ts'
-import type { HeldContent } from '../respond/response-stages.ts'
+import { AnyByteClassifier, classifierFor, type ResponseRequirements } from '../respond/response-classifier.ts'
+import { ResponseGate, type GateOutlet } from '../respond/response-gate.ts'
+import { NOTHING_HELD, createResponseStream, type HeldContent } from '../respond/response-stages.ts'
 import type { ClientStream } from './client-stream.ts'
-import { failureOfResponse, failureWithoutResponse } from './attempt-failure.ts'
-import type { AttemptFailure } from './attempt-failure.ts'
-import { attemptOptions } from './attempt-options.ts'
-import { capsuleAccess } from './capsule-access.ts'
+import { failureOfResponse, failureWithoutResponse, type AttemptFailure } from './attempt-failure.ts'
+import { attemptOptions } from './attempt-loop.ts'
 import { outgoingRequest, providerRequest } from './outgoing-request.ts'
 import { NO_REFUSAL_TARGETS } from './retry-plan.ts'
 
-/**
- * Requirements for a response that is held only to detect a request refused for its content, or a rejected
- * credential.
- */
+/** Hold the response only to detect refused content or a rejected credential. */
 const ERROR_REQUIREMENTS: ResponseRequirements = { reasons: NO_REFUSAL_TARGETS, whole: false, content: false }
 
-export interface HttpAttemptOptions {
-  readonly target: Target
-  /** Credentials that the target refused for this request. */
-  readonly refused: readonly Authorization[]
-  /** From the limits of the upstream; null = no limits. */
-  readonly reservation: Reservation | null
+export interface HttpAttemptOptions extends Pick<UpstreamAttemptOptions, 'target' | 'refused' | 'reservation'> {
   readonly deadlines: Deadlines
-  /** The stream to the client. */
   readonly stream: ClientStream
   /** What a response must show before the client gets any of it; null = no attempt follows, so it passes unchanged. */
   readonly requirements: ResponseRequirements | null
-  /** What happens when a stream breaks. */
   readonly resume: Plan['route']['resume']
-  /** What happens to a request whose target does not speak its protocol. */
   readonly translate: Plan['route']['translate']
   /** Called when a good response begins while another attempt runs. @returns false if the other one is to respond */
   readonly claim: ((attempt: HttpAttempt, status: number) => boolean) | null
@@ -54,7 +34,7 @@ export interface HttpAttemptOptions {
   readonly continuationEdits: ((body: Buffer) => Edit[]) | null
 }
 
-/** Makes the request for a target. @throws GatewayError if it cannot be made: there is no attempt then */
+/** @throws GatewayError if the request cannot be made: there is no attempt then */
 export function beginHttpAttempt(gateway: Gateway, exchange: Exchange, options: HttpAttemptOptions): HttpAttempt {
   const { target, translate, continuationEdits } = options
   const startedAt = gateway.clock.monotonic()
@@ -80,17 +60,16 @@ export function beginHttpAttempt(gateway: Gateway, exchange: Exchange, options: 
   return new HttpAttempt(gateway, exchange, part, options, made, translatedBytes)
 }
 
-/** An attempt over HTTP. Its response is held as long as another attempt can follow, and then goes to the client. */
+/** An attempt over HTTP. The response is held as long as another attempt can follow. */
 export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
-  /** Path and query at the upstream. */
   readonly path: string
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #options: HttpAttemptOptions
   readonly #call: UpstreamCall
-  /** Bytes of the translated request and of its capsules, counted in `server.body_memory`. */
+  /** Bytes of the translated request and its capsules, counted in `server.body_memory`. */
   #translatedBytes: number
-  /** Holds the response; null = no head has arrived, or the response passes unheld. */
+  /** null = no head has arrived, or the response is not held. */
   #gate: ResponseGate | null = null
   #hasFailed = false
 
@@ -118,7 +97,7 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
     exchange.begin(this)
   }
 
-  /** @returns null = the client gets the response; a failure = the client got nothing */
+  /** @returns null = the client gets the response */
   async run(): Promise<AttemptFailure | null> {
     const error = await this.#call.run(this.#gateway.proxy)
     if (error !== null) return failureWithoutResponse(error, this.#gateway.clock.wall())
@@ -127,7 +106,7 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
     return rejected && failureOfResponse(rejected, this.#gateway.clock.wall())
   }
 
-  /** No other attempt can follow: an error of this attempt goes to the client. */
+  /** No other attempt can follow. */
   get isLast(): boolean {
     return this.#options.requirements === null
   }
@@ -141,7 +120,6 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
     return this.#call.wasSent && (this.#gate?.status ?? 0) < 400
   }
 
-  /** The settlement basis if the client no longer waits for the response of this attempt. */
   override get abandonedResponse(): MeteredResponse {
     return this.#gate?.abandoned ?? NOT_DELIVERED
   }
@@ -159,12 +137,10 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
     return stream
   }
 
-  /** The end that the gateway added to a held response that broke; null = none was added. */
   get missingEnd(): Buffer | null {
     return this.#gate?.missingEnd ?? null
   }
 
-  /** What was read of a held response that goes to the client. */
   get heldContent(): HeldContent {
     const gate = this.#gate
     if (gate === null) return NOTHING_HELD
@@ -186,7 +162,6 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
     this.#gate = null
   }
 
-  /** Closes the upstream's side. */
   abort(reason: GatewayError): void {
     this.#call.abort(reason)
   }
@@ -201,12 +176,10 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
     this.#call.discardRest(this.#gateway.clock)
   }
 
-  /** The head of the response arrived: hold the response, or send it to the client. */
   head(head: ResponseHead): GatewayError | null {
     this.responded(head.status, head.headers)
     const { requirements, stream, deadlines } = this.#options
-    // A 401 or 403 may refuse the content of the request, even if no other attempt can follow. A translated response
-    // must be translatable.
+    // Without a further attempt too, a 401 or 403 may refuse the content, and a translated response must be translatable.
     const isRefused = head.status >= 400 && (isCredentialRefused(head.status) || this.isRefusal(head.status))
     const isRead = isRefused || this.translated !== null
     const required = requirements ?? (isRead ? ERROR_REQUIREMENTS : null)
@@ -231,7 +204,6 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
     return refusal
   }
 
-  /** The first byte for the client: later bytes go straight to the relay. */
   get unsent(): number {
     return this.#options.stream.relay.unsent
   }
@@ -252,6 +224,20 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
   }
 }
 
-function ignoreFault(): void {
-  // The stream has no client.
+function ignoreFault(): void {}
+
+/** The body and the contents of its capsules together are limited by `server.body_limit`. @param reserveMemory throws if memory is short */
+function capsuleAccess(
+  { config: { server: { bodyLimit } }, sharedState: { capsuleKeys } }: Gateway, { request: { body } }: Exchange,
+  reserveMemory: (bytes: number) => void,
+): CapsuleAccess {
+  let left = bodyLimit - (body?.bytes.length ?? 0)
+  return {
+    keys: capsuleKeys.keys,
+    reserve: bytes => {
+      left -= bytes
+      if (left < 0) throw new GatewayError('body_too_large', 'the body, with the thinking that its ids and signatures carry, is larger than server.body_limit')
+      reserveMemory(bytes)
+    },
+  }
 }

@@ -9,10 +9,7 @@ export class MessageGuard {
   readonly #refuse: (error: GatewayError) => void
   #undecided: Promise<void>[] = []
 
-  /**
-   * @param check throws if the upstream must not get a message, at once or later
-   * @param refuse ends the connection at once
-   */
+  /** @param check throws if the upstream must not get a message, at once or later @param refuse ends the connection at once */
   constructor(exchange: Exchange, check: MessageCheck, refuse: (error: GatewayError) => void) {
     this.#refuse = refuse
     this.#messages = new SocketMessages('client', null, exchange.memory.reserveForResponse, message => {
@@ -25,7 +22,7 @@ export class MessageGuard {
     })
   }
 
-  /** Call it before forwarding the chunk. @returns null = it is decided; otherwise forward it when the promise is resolved */
+  /** Call this before forwarding the chunk. @returns null = forward the chunk now; otherwise when the promise is resolved */
   push(chunk: Buffer): Promise<void> | null {
     this.#messages.push(chunk)
     if (this.#messages.unreadable) this.#refuse(new GatewayError('bad_framing', 'a message of the client cannot be read, or is too large'))

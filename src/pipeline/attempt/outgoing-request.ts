@@ -1,39 +1,29 @@
-import { GatewayError } from '../../base/errors.ts'
+import { GatewayError, overloaded } from '../../base/errors.ts'
+import { MAX_OBJECT_BYTES, objectBytes } from '../../base/json-size.ts'
 import type { TranslateMode } from '../../config/types.ts'
-import { wantsEventStream } from '../exchange/exchange.ts'
-import type { Exchange } from '../exchange/exchange.ts'
+import { wantsEventStream, type Exchange } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
 import type { LiveTarget } from '../../upstreams/live-targets.ts'
 import type { LiveUpstream } from '../../upstreams/live-upstreams.ts'
 import type { AttemptRequest } from '../exchange/upstream-attempt.ts'
-import { mayHoldCapsule } from '../../protocols/neutral/capsule.ts'
-import type { CapsuleAccess } from '../../protocols/neutral/capsule.ts'
+import { mayHoldCapsule, type CapsuleAccess } from '../../protocols/neutral/capsule.ts'
 import { acceptBetas } from '../../protocols/vendors/accepted-betas.ts'
 import { acceptedBy, modelRules } from '../../protocols/vendors/model-rules.ts'
 import type { Endpoint } from '../../protocols/endpoint/protocol.ts'
 import { renameQuery } from '../../protocols/request/query.ts'
 import { renameEdits, renamePath } from '../../protocols/request/rename.ts'
-import { spliceBytes } from '../../protocols/json/splice.ts'
-import type { Edit } from '../../protocols/json/splice.ts'
-import { findTranslator, restoreOpaqueValues, translate } from '../../protocols/translate.ts'
-import type { Translator } from '../../protocols/translate.ts'
+import { spliceBytes, type Edit } from '../../protocols/json/splice.ts'
+import { findTranslator, restoreOpaqueValues, translate, type Translator } from '../../protocols/translate.ts'
 import type { NativeRequest } from '../../providers/shared/provider.ts'
-import { translatedHeaders, upstreamHeaders } from '../../proxy/upstream/headers.ts'
-import type { HeaderSource } from '../../proxy/upstream/headers.ts'
+import { translatedHeaders, upstreamHeaders, type HeaderSource } from '../../proxy/upstream/headers.ts'
 import type { OutgoingRequest } from '../../proxy/upstream/transport.ts'
 import { upstreamPath } from '../../proxy/upstream/upstream-address.ts'
 import type { CallOptions } from '../../proxy/upstream/upstream-call.ts'
-import { checkParseMemory } from './parse-memory.ts'
 
 /**
- * The request as it is sent to the target: path, headers and body are rewritten where necessary.
- *
- * @param mode what happens to a request whose target does not speak its protocol
- * @param continuationEdits edits of the body that ask for the rest of a response; null = request a whole response
+ * The request as it is sent to the target. @param continuationEdits ask for the rest of a response; null = request a whole response
  * @param trace headers that name the attempt's span; flat
- * @returns the request, and facts about it for later phases
- * @throws GatewayError not_translatable, translation_lossy, body_too_large, overloaded, and errors of opening a
- *   capsule
+ * @throws GatewayError not_translatable, translation_lossy, body_too_large, overloaded, and errors of opening a capsule
  */
 export function outgoingRequest(
   gateway: Gateway, exchange: Exchange, live: LiveTarget, mode: TranslateMode,
@@ -89,25 +79,30 @@ export function outgoingRequest(
   return { request, sent }
 }
 
-/**
- * Some streams report their usage only if the request asks for it. If the client does not ask, the gateway does, and
- * hides the usage from the client.
- *
- * @returns null = the client itself asks, or usage is not to be requested
- */
+/** Checks that the body can be parsed into objects. They are freed before more memory is reserved. @throws body_too_large, overloaded */
+function checkParseMemory({ config: { server }, sharedState: { bodyMemory } }: Gateway, { request: { body } }: Exchange): void {
+  if (!body?.json) return
+  const { size, length } = body.json
+  const bytes = objectBytes(size)
+  if (bytes > Math.min(MAX_OBJECT_BYTES, server.bodyMemory)) {
+    throw new GatewayError(
+      'body_too_large', `the request has too many values to be translated: ${size.containers} objects and lists, `
+      + `${size.members} members, ${size.values} values`,
+    )
+  }
+  if (!bodyMemory.hasRoom(bytes + length, server.bodyMemory)) {
+    throw overloaded('the bodies of running requests leave too little of server.body_memory to translate the request')
+  }
+}
+
+/** Some streams report usage only on request: the gateway requests and hides it if the client does not. @returns null = no edits */
 function requestUsage(exchange: Exchange, upstream: LiveUpstream): Edit[] | null {
   const { classified: { endpoint: { usageOption } }, request: { body } } = exchange
   if (upstream.config.usage === 'as_is' || !body?.json || usageOption === null) return null
   return usageOption.edits(body.bytes, body.json)
 }
 
-/**
- * Chooses the translator for a target that does not speak the request's protocol.
- *
- * @param speaks the protocols that the target accepts; null = all, untranslated
- * @returns null = the target speaks the protocol
- * @throws GatewayError not_translatable
- */
+/** @param speaks null = all protocols @returns null = the target speaks the protocol @throws GatewayError not_translatable */
 export function translatorFor(endpoint: Endpoint, speaks: readonly string[] | null, mode: TranslateMode): Translator | null {
   const translator = findTranslator(endpoint, speaks)
   if (translator !== null && mode === 'off') {
@@ -117,7 +112,6 @@ export function translatorFor(endpoint: Endpoint, speaks: readonly string[] | nu
   return translator
 }
 
-/** The input for the headers upstream. */
 export function headerSource(
   { id: requestId, req: { httpVersion }, presentedKeys, trustedPeer }: Exchange,
   own: Pick<HeaderSource, 'raw' | 'uncompressed' | 'dropContentEncoding' | 'trace'>,
@@ -130,15 +124,7 @@ export function translationHost({ config: { url, name } }: LiveUpstream): string
   return url?.host ?? name
 }
 
-/**
- * The request for a target of another protocol: only translated parts of the client's body, path and headers are
- * sent.
- *
- * @param continuationEdits edits of the client's body that ask for the rest of a response; null = request a whole
- *   response
- * @param trace headers that name the attempt's span; flat
- * @throws GatewayError not_translatable, translation_lossy, and errors of opening a capsule
- */
+/** Only translated parts of the client's request are sent. @throws GatewayError not_translatable, translation_lossy, capsule errors */
 export function translatedRequest(
   exchange: Exchange, { upstream, model }: Pick<LiveTarget, 'upstream' | 'model'>, { translator, isStrict, capsules, continuationEdits, trace }: {
     readonly translator: Translator
@@ -173,27 +159,17 @@ export function translatedRequest(
   return { request, sent: { sentBody: bytes, hidesUsage: false, dropped, translated } }
 }
 
-/** A request for a cloud provider, and how its response is read. */
 type ProviderRequest = Pick<CallOptions, 'request' | 'readResponse'>
 
-/**
- * Converts a request of a vendor's own API to the form of the upstream's cloud provider.
- *
- * @param request its body is not compressed if the provider changes it
- * @throws GatewayError not_translatable
- */
+/** Converts a request of a vendor's own API for the cloud provider of the upstream. @throws GatewayError not_translatable */
 export function providerRequest(
   { provider, headerRules }: LiveUpstream, request: OutgoingRequest, part: Pick<NativeRequest, 'endpoint' | 'model' | 'stream'>,
 ): ProviderRequest {
   if (provider === null) return { request }
   const at = request.path.indexOf('?')
-  const native = {
-    ...part,
-    path: at === -1 ? request.path : request.path.slice(0, at),
-    query: at === -1 ? '' : request.path.slice(at),
-  }
+  const native = { ...part, path: at === -1 ? request.path : request.path.slice(0, at), query: at === -1 ? '' : request.path.slice(at) }
   const { path, query } = provider.addressOf(native)
-  // The provider reads some values in the body that the vendor's API has in headers.
+  // The provider reads in the body some values that the vendor's API has in headers.
   const vendorHeaders = () => upstreamHeaders({ ...headerRules, dropped: NONE }, request.source, null)
   const body = request.body && (provider.bodyOf?.(native, request.body, vendorHeaders()) ?? request.body)
   return {

@@ -4,19 +4,16 @@ import type { Clock } from '../../base/clock.ts'
 import { GatewayError, causeOf } from '../../base/errors.ts'
 import type { Config, Upstream } from '../../config/types.ts'
 import { Attempt } from '../../upstreams/attempt.ts'
-import { liveUpstreams } from '../../upstreams/live-upstreams.ts'
-import type { LiveUpstream } from '../../upstreams/live-upstreams.ts'
+import { liveUpstreams, type LiveUpstream } from '../../upstreams/live-upstreams.ts'
 import { classifyPath } from '../../protocols/classify-path.ts'
 import { errorIdentifier } from '../../protocols/endpoint/refusal-reason.ts'
-import { PROBE_HEADERS, probeOf } from '../../providers/probe.ts'
-import type { Probe } from '../../providers/probe.ts'
+import { PROBE_HEADERS, probeOf, type Probe } from '../../providers/probe.ts'
 import { Deadlines } from '../../proxy/http/deadlines.ts'
 import { createProxy } from '../../proxy/upstream/http-proxy.ts'
 import { ReadTurns } from '../../proxy/http/read-turns.ts'
 import type { ResponseHead } from '../../proxy/upstream/response-head.ts'
 import { upstreamPath } from '../../proxy/upstream/upstream-address.ts'
-import { UpstreamCall } from '../../proxy/upstream/upstream-call.ts'
-import type { ResponseSink } from '../../proxy/upstream/upstream-call.ts'
+import { UpstreamCall, type ResponseSink } from '../../proxy/upstream/upstream-call.ts'
 import { providerRequest } from './outgoing-request.ts'
 import { credentialReason } from './recorder.ts'
 
@@ -29,18 +26,13 @@ export interface ProbeResult {
   readonly detail: string
 }
 
-/** Milliseconds for everything: fetching a token, connecting, and the response. */
+/** Milliseconds for a token, the connection and the response. */
 const DEADLINE = 15_000
-/** The deadline of the whole probe is earlier, and includes fetching a token. */
+/** Timeouts later than DEADLINE, which covers the whole probe. */
 const NO_TIMEOUTS = { connect: 2 * DEADLINE, firstByte: 2 * DEADLINE, idle: 2 * DEADLINE, total: 2 * DEADLINE }
-/** Bytes of a response that are read. */
 const MAX_READ = 64 * 1024
 
-/**
- * Sends a request that costs nothing to an upstream, with the operator's credential.
- *
- * @param model one of the upstream's models; null = none is known
- */
+/** Sends a request that costs nothing, with the operator's credential. @param model of the upstream; null = none is known */
 export async function probeUpstream(config: Config, upstream: Upstream, model: string | null, clock: Clock): Promise<ProbeResult> {
   const { name } = upstream
   const live = liveUpstreams({ ...config, upstreams: new Map([[name, upstream]]) }, { clock, log: pino({ enabled: false }) }, null)
@@ -98,7 +90,7 @@ function judge(probe: Probe, status: number, body: Buffer): Omit<ProbeResult, 'm
   const said = `${asked}: ${status}${word === null ? '' : ` ${word}`}`
   if (status === 401 || status === 403) return { verdict: 'failed', detail: `${said}: the credential is refused` }
   if (status === 429) return { verdict: 'ok', detail: `${said}: the credential is at its rate limit` }
-  // Some upstreams have no list of models, and some models support no token counting.
+  // Some upstreams list no models, and some models support no token counting.
   const isMissing = probe.model === null ? status === 404 || status === 405 : status === 400
   return isMissing ? { verdict: 'unclear', detail: `${said}: nothing is known of the credential` } : { verdict: 'failed', detail: said }
 }
@@ -111,7 +103,6 @@ function failed(error: GatewayError): Omit<ProbeResult, 'ms'> {
 
 const READ = new GatewayError('internal', 'the check is done')
 
-/** Reads the response. */
 class BodySink implements ResponseSink {
   status = 0
   readonly #chunks: Buffer[] = []

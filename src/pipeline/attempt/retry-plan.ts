@@ -1,5 +1,4 @@
 import type { Route, Target } from '../../config/types.ts'
-import { hasGeneratedOutput } from '../exchange/earlier-responses.ts'
 import type { Exchange, Plan } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
 import type { RefusalReason } from '../../protocols/endpoint/refusal-reason.ts'
@@ -11,9 +10,8 @@ import { failBeside, nextAttempt, redirect, select, startBeside, startRetries } 
 import type { FailedAttempt, RetryContext, RetryState, RetryStep } from '../../routing/retry-policy.ts'
 import type { AttemptFailure } from './attempt-failure.ts'
 
-/** The targets that an exchange tries, in order. */
 export class RetryPlan {
-  /** The targets for refused requests that were not tried yet. */
+  /** Targets for refused requests that were not tried yet. */
   readonly refusalTargets: Map<RefusalReason, Target>
   readonly #gateway: Gateway
   readonly #exchange: Exchange
@@ -32,24 +30,17 @@ export class RetryPlan {
     return this.#state.current.target
   }
 
-  /** No other attempt follows, whatever the end of the current one. */
   get isLast(): boolean {
     return this.#state.attemptsLeft === 0 && this.refusalTargets.size === 0
   }
 
-  /** Can another attempt continue the stream of the current one? */
   get hasContinuationTarget(): boolean {
     const { candidates, current, attemptsLeft } = this.#state
     if (attemptsLeft === 0) return false
     return candidates.some(candidate => candidate.target.prefill && (candidate !== current || candidates.length === 1))
   }
 
-  /**
-   * The current attempt failed.
-   *
-   * @param isContinuation the client's stream has begun, and the next attempt has to continue it
-   * @returns null = no further attempt
-   */
+  /** @param isContinuation the next attempt has to continue the client's stream @returns null = no further attempt */
   next({ error, status, reason, retryAfterMs }: AttemptFailure, isContinuation: boolean): RetryStep | null {
     const { retryable, again } = retryability(error, status)
     if (isContinuation) {
@@ -67,41 +58,36 @@ export class RetryPlan {
     return this.#decide({ retryable, again, soon: isTransientFailure(status, retryAfterMs, consecutiveFailures), retryAfterMs })
   }
 
-  /** A healthy target that was not tried, for an attempt beside the current one; null = none. */
+  /** A healthy target that was not tried; null = none. */
   get besideTarget(): Target | null {
     return startBeside(this.#state, target => this.#condition(target).circuit === 'closed')?.target ?? null
   }
 
-  /** Starts an attempt beside the current one. */
   startBeside(target: Target): void {
     this.#state = startBeside(this.#state, each => each === target)?.state ?? this.#state
   }
 
-  /** One of two attempts that run at once failed: the other becomes the current one. */
+  /** Of two attempts that run at once, one failed: the other becomes the current attempt. */
   failBeside(failed: Target, other: Target, { error, status, retryAfterMs }: AttemptFailure): void {
     const failure = { ...retryability(error, status), soon: false, retryAfterMs }
     this.#state = failBeside(this.#state, failed, other, failure, this.#retryContext)
   }
 
-  /** The attempt at the target responds. */
   select(target: Target): void {
     this.#state = select(this.#state, target)
   }
 
-  /**
-   * The current target is at its limit: skip it, which does not count as an attempt.
-   *
-   * @param isContinuation the client's stream has to be continued
-   * @returns null = there is no other target
-   */
+  /** Skips the current target, which does not count as an attempt. @returns null = there is no other target */
   passOver(isContinuation: boolean): RetryStep | null {
     this.#state = { ...this.#state, attemptsLeft: this.#state.attemptsLeft + 1 }
     const failure = { retryable: true, again: false, soon: false, retryAfterMs: null }
     return this.#decide(failure, isContinuation ? this.#canContinue : undefined)
   }
 
-  /** Can the target continue the stream? Without output so far, every target can: it starts over. */
-  readonly #canContinue = ({ prefill }: Target): boolean => prefill || !hasGeneratedOutput(this.#exchange)
+  /** Without output so far, every target can continue the stream: it starts over. */
+  readonly #canContinue = ({ prefill }: Target): boolean => (
+    prefill || !this.#exchange.attempts.some(({ metered }) => metered?.kind === 'stream' && metered.meter.sawContent)
+  )
 
   #decide(failure: FailedAttempt, suits?: (target: Target) => boolean): RetryStep | null {
     const { state, step } = nextAttempt(this.#state, failure, this.#retryContext, suits)
@@ -118,10 +104,9 @@ export class RetryPlan {
   }
 }
 
-/** No route entry for refused requests. */
 export const NO_REFUSAL_TARGETS: Map<RefusalReason, Target> = new Map()
 
-/** The targets for requests that an upstream refuses because of their content, by reason. */
+/** The targets for requests that an upstream refuses because of their content. */
 export function refusalTargets({ on }: Pick<Route, 'on'>): Map<RefusalReason, Target> {
   if (on.contextLength === null && on.contentFilter === null) return NO_REFUSAL_TARGETS
   const targets = new Map<RefusalReason, Target>()

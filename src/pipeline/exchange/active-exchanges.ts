@@ -2,12 +2,11 @@ import type { GatewayError } from '../../base/errors.ts'
 import { Slots } from '../../base/slots.ts'
 import type { Exchange } from './exchange.ts'
 
-/** Counts the running exchanges. */
 class ExchangeCounter {
   size = 0
   readonly #waiting: (() => void)[] = []
 
-  /** Calls back once when no exchange is running; at once if none is now. */
+  /** Calls back once, when no exchange is running. */
   whenIdle(callback: () => void): void {
     if (this.size === 0) callback()
     else this.#waiting.push(callback)
@@ -34,12 +33,10 @@ export class ActiveExchanges extends ExchangeCounter {
     this.decrement()
   }
 
-  /** Iterates the running exchanges in no particular order. */
   [Symbol.iterator](): Iterator<Exchange> {
     return this.#exchanges[Symbol.iterator]()
   }
 
-  /** Ends all running exchanges from outside. */
   stopAll(reason: GatewayError): void {
     for (const exchange of this.#exchanges) exchange.stop(reason)
   }

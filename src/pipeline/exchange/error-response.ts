@@ -11,18 +11,17 @@ export function clientReceivedError(exchange: Exchange): boolean {
   return exchange.delivery.status >= 400 || isErrorContent(exchange)
 }
 
-/** Does the content of the response so far report an error of the upstream? */
+/** Does the content so far report an error of the upstream? */
 export function isErrorContent({ response, servedBy }: Exchange): boolean {
   if (response?.kind === 'stream') return response.meter.sawError && !servedBy?.completedByGateway
   const isPlain = (servedBy?.response?.encoding ?? null) === null
   if (response?.kind !== 'body' || !isPlain || response.body.length > MAX_ERROR_BYTES) return false
   const { body } = response
-  // Few responses have one of these fields, and only those are parsed. Searching text takes a third of the time of
-  // searching bytes.
+  // Parse only the few responses that have such a field. Searching text is three times as fast as searching bytes.
   return ERROR_FIELDS.test(body.toString('latin1')) && isErrorBody(body)
 }
 
-/** The error in a response that had begun or has the status of a success; null = not readable. */
+/** The error in a response with the status of a success; null = not readable. */
 export function errorContent({ response, servedBy }: Exchange): Buffer | null {
   if (response?.kind === 'stream') return response.meter.errorEvent === null ? null : Buffer.from(response.meter.errorEvent)
   const isPlain = (servedBy?.response?.encoding ?? null) === null

@@ -1,11 +1,10 @@
-import { ANONYMOUS } from '../../auth/keyring.ts'
-import type { Identity } from '../../auth/keyring.ts'
+import { ANONYMOUS, type Identity } from '../../auth/keyring.ts'
 import type { GatewayError } from '../../base/errors.ts'
 import { MemoryBudget } from '../../base/memory-budget.ts'
 import type { Route, Target } from '../../config/types.ts'
 import type { LedgerEntry } from '../../ledger/entry.ts'
 import type { LimitReason, Reservation } from '../../limits/types.ts'
-import type { QuotedPrice } from '../../pricing/prices.ts'
+import type { PriceBook, QuotedPrice } from '../../pricing/prices.ts'
 import type { MeteredResponse } from '../../pricing/settle-usage.ts'
 import { classifyPath, isModelCallPath } from '../../protocols/classify-path.ts'
 import type { InspectedBody } from '../../protocols/request/inspect.ts'
@@ -18,13 +17,11 @@ import type { ResponseRecorder } from '../../transcripts/recording.ts'
 import { ExchangeMemory } from './exchange-memory.ts'
 import type { UpstreamAttempt } from './upstream-attempt.ts'
 
-/** What was sent to the client so far. */
 export interface ClientDelivery {
   /** HTTP status; 499 = the client disconnected before any status, 0 = none yet. */
   readonly status: number
-  /** The whole response was sent. */
   readonly delivered: boolean
-  /** Bytes of the body that were written to the client's connection. */
+  /** Bytes of the body written to the client's connection. */
   readonly bytes: number
   /** When the first byte of the body arrived, on the monotonic clock; 0 = not yet. */
   readonly firstByteAt: number
@@ -32,39 +29,35 @@ export interface ClientDelivery {
 
 const NOTHING_SENT: ClientDelivery = { status: 0, delivered: false, bytes: 0, firstByteAt: 0 }
 
-/** Something that can be ended from outside. */
 export interface Stoppable {
   stop(reason: GatewayError): void
 }
 
-/** What the client requests, by the body and the path. */
 export interface RequestContent {
-  /** As the client wrote it. */
+  /** The name as the client wrote it. */
   readonly model: string | null
   readonly stream: boolean
   readonly body: InspectedBody | null
 }
 
-/** Where the request may go, and at which prices. */
 export interface Plan {
   readonly route: Route
   /** The targets in the order of the attempts; at least one. */
   readonly order: readonly Target[]
   /** All targets that the request can reach, the first of `order` first. */
   readonly reachable: readonly Target[]
-  /** Their prices; null = unpriced. */
+  /** The prices of `reachable`; null = unpriced. */
   readonly quotes: readonly (QuotedPrice | null)[]
-  /** Milliseconds without a response after which another target is asked too; null = none is. */
+  /** Milliseconds without a response after which another target is asked too; null = never. */
   readonly hedgeAfter: number | null
 }
 
-/** The reservation of a request. */
 export interface Reserved {
   /** null = the key has no limits. */
   readonly reservation: Reservation | null
-  /** Tokens of the request as the client sent it; null = unknown. */
+  /** Tokens of the client's own body; null = unknown. */
   readonly estimatedInput: number | null
-  /** The most tokens that the request can use, input and output. */
+  /** Tokens of input and output, at most. */
   readonly tokens: number
 }
 
@@ -75,10 +68,7 @@ const NO_CONTENT: RequestContent = { model: null, stream: false, body: null }
 const EMPTY_TARGET: RequestTarget = { path: '/', query: '', queryKey: null, isGoogles: false }
 const NO_ENDPOINT = classifyPath(EMPTY_TARGET.path)
 
-/**
- * A request from its first byte to its ledger row. Each phase of the pipeline writes its part, which later phases
- * read.
- */
+/** A request from its first byte to its ledger row. Each phase writes its part, and later phases read it. */
 class WritableExchange {
   readonly id: string
   readonly req: ClientRequest
@@ -87,7 +77,7 @@ class WritableExchange {
   readonly startedAt: number
   /** On the wall clock, ms since 1970. */
   readonly startedWall: number
-  /** The client's address: the peer's, or the one reported by a trusted proxy. */
+  /** The peer, or the address reported by a trusted proxy. */
   readonly clientAddress: string
   /** The peer's address if it is a trusted proxy. */
   readonly trustedPeer: string | null
@@ -95,87 +85,58 @@ class WritableExchange {
   readonly awaitsContinue: boolean
   /** null = not traced. */
   readonly trace: RequestTrace | null
-  /** What each of its log lines contains: its id, and its span. */
+  /** The ids that each log line contains. */
   readonly logIds: { readonly request: string, readonly trace_id?: string, readonly span_id?: string }
-  /** The request came over the management listener. */
   readonly isManagement: boolean
-  /** Identity of a request that the console has authenticated; null = `identify` reads the credential. */
+  /** The console has authenticated the request; null = `identify` reads the credential. */
   readonly preAuthenticated: Identity | null
-  /** The request comes from a user of the console who may see the upstreams. */
+  /** A user of the console who may see the upstreams. */
   get isOperator(): boolean {
     return this.preAuthenticated?.unlimited ?? false
   }
 
-  /** Its memory for bodies. */
   readonly memory: ExchangeMemory
 
   /** The request target without the keys that the client presented. Written by `accept`. */
   target: RequestTarget = EMPTY_TARGET
   /** Written by `accept`. */
   classified: Classified = NO_ENDPOINT
-  /** All keys that the client presented, valid or not: none is sent upstream. Written by `accept`. */
+  /** Keys that the client presented, valid or not: none is sent upstream. Written by `accept`. */
   presentedKeys: readonly string[] = []
-  /** Result of `identify`. Written by `pipeline.ts`. */
+  /** Written by `pipeline.ts`. */
   identity: Identity = ANONYMOUS
-  /** Result of `classify`. Written by `pipeline.ts`. */
+  /** Written by `pipeline.ts`. */
   request: RequestContent = NO_CONTENT
-  /**
-   * Bytes from the client: of its body, and of its WebSocket once that has ended. Written by `classify` and
-   * `pipeline.ts`.
-   */
+  /** Bytes of the body, and of a WebSocket that has ended. Written by `classify` and `pipeline.ts`. */
   bytesIn = 0
-  /** Milliseconds that the client took to send its body. Written by `classify`. */
+  /** Milliseconds until the client had sent its body. Written by `classify`. */
   bodyWaitMs = 0
-  /** Result of `plan`. Written by `pipeline.ts`. */
+  /** Written by `pipeline.ts`. */
   plan: Plan | null = null
   /** Written by `reserve`. */
   reserved: Reserved | null = null
-  /** The limit that refused the request; null = none. Written by `reserve` and by `priceable.ts`. */
+  /** The limit that refused the request. Written by `reserve` and by `priceable.ts`. */
   refusedBy: LimitReason | null = null
-  /** Written by `reserve`; null = there is no ledger. */
+  /** null = there is no ledger. Written by `reserve`. */
   ledgerEntry: LedgerEntry | null = null
-  /** Records what the client is sent; null = bodies are not kept. Written by `startRecording`. */
+  /** null = bodies are not kept. Written by `startRecording`. */
   recording: ResponseRecorder | null = null
-  /**
-   * How the exchange ended, and when on the monotonic clock, before its cost is counted; null = running. Written by
-   * `settle`.
-   */
+  /** `at`: on the monotonic clock, before the cost is counted. null = running. Written by `settle`. */
   ended: { readonly failure: GatewayError | null, readonly at: number } | null = null
 
-  /** In the order of their start, but the one that responds is last. Written by `begin` and `serveAsLast`. */
+  /** Attempts in the order of their start, but the responding attempt is last. Written by `begin` and `serveAsLast`. */
   attempts: readonly UpstreamAttempt[] = []
-  /**
-   * The attempt whose response the client gets, or the latest attempt as long as there is none; null = none. Written
-   * by `begin`, `serve` and `serveAsLast`.
-   */
+  /** The attempt whose response the client gets; until then the latest. Written by `begin`, `serve` and `serveAsLast`. */
   servedBy: UpstreamAttempt | null = null
-  /** What was sent to the client so far. Written by `deliverBy`. */
+  /** Written by `deliverBy`. */
   delivery: ClientDelivery = NOTHING_SENT
-  /**
-   * Milliseconds that the gateway itself added before the first byte; null = no first byte. Written by `setOverhead`.
-   */
+  /** Milliseconds that the gateway itself added before the first byte; null = no first byte. Written by `setOverhead`. */
   overheadMs: number | null = null
-  /**
-   * Why the exchange was stopped from outside: the client disconnected, or a deadline passed; null = not stopped.
-   * Written by `stop`.
-   */
+  /** Why the exchange was ended from outside: the client disconnected, or a deadline passed. Written by `stop`. */
   stopped: GatewayError | null = null
   #stoppable: Stoppable | null = null
 
-  constructor(init: {
-    id: string
-    req: ClientRequest
-    res: ClientResponse
-    startedAt: number
-    startedWall: number
-    clientAddress: string
-    trustedPeer: string | null
-    awaitsContinue: boolean
-    isManagement?: boolean
-    preAuthenticated?: Identity | null
-    trace?: RequestTrace | null
-    memory?: ExchangeMemory
-  }) {
+  constructor(init: ExchangeInit) {
     this.id = init.id
     this.req = init.req
     this.res = init.res
@@ -191,26 +152,23 @@ class WritableExchange {
     this.memory = init.memory ?? new ExchangeMemory(new MemoryBudget(), Infinity)
   }
 
-  /**
-   * Attempts that another one continued, or that were cancelled because another one responded: each is billed
-   * separately.
-   */
+  /** Attempts that another one continued or replaced: each is billed separately. */
   get interruptedAttempts(): readonly UpstreamAttempt[] {
     return this.attempts.filter(({ share }) => share !== null)
   }
 
-  /** What the response is settled by, without the parts of interrupted attempts; null = nothing. */
+  /** The response to settle, without the parts of interrupted attempts; null = nothing. */
   get response(): MeteredResponse | null {
     const { servedBy } = this
     return servedBy === null || servedBy.share !== null ? null : servedBy.metered
   }
 
-  /** The price of the model at the target of the current attempt; null = unpriced. */
+  /** The price at the target of the current attempt; null = unpriced. */
   get quoted(): QuotedPrice | null {
     return this.servedBy === null ? this.plan?.quotes[0] ?? null : this.servedBy.quoted
   }
 
-  /** Tokens of the request as it was sent upstream; null = unknown. */
+  /** Tokens of the request as sent upstream; null = unknown. */
   get estimatedInput(): number | null {
     return this.servedBy === null ? this.reserved?.estimatedInput ?? null : this.servedBy.estimatedInput
   }
@@ -220,15 +178,12 @@ class WritableExchange {
     return this.servedBy?.sentBody ?? this.request.body?.bytes ?? null
   }
 
-  /** The endpoint by which the response is metered: the upstream's if the request is translated. */
+  /** The upstream's endpoint if the request is translated. */
   get meteredEndpoint(): Endpoint {
     return this.servedBy?.endpoint ?? this.classified.endpoint
   }
 
-  /**
-   * Ends the exchange from outside, in any phase: `pipeline.ts` calls it when the client disconnects, `deadlines.ts` when
-   * time is up. The request to the upstream is aborted at once (`forward.ts`).
-   */
+  /** Ends the exchange from outside, in any phase. The request to the upstream is aborted at once. */
   stop(reason: GatewayError): void {
     if (this.stopped !== null) return
     this.stopped = reason
@@ -240,7 +195,6 @@ class WritableExchange {
     this.#stoppable = stoppable
   }
 
-  /** An attempt has begun. */
   begin(attempt: UpstreamAttempt): void {
     this.attempts = [...this.attempts, attempt]
     this.servedBy = attempt
@@ -251,7 +205,7 @@ class WritableExchange {
     this.servedBy = attempt
   }
 
-  /** Of attempts that ran at the same time, the client gets the response of this one: it becomes the last. */
+  /** Of attempts that ran at the same time, this one responds to the client: it becomes the last. */
   serveAsLast(attempt: UpstreamAttempt): void {
     const at = this.attempts.indexOf(attempt)
     if (at < this.attempts.length - 1) {
@@ -261,61 +215,66 @@ class WritableExchange {
     this.servedBy = attempt
   }
 
-  /** Sets what sends the response: the relay, the tunnel, or the gateway itself. */
   deliverBy(delivery: ClientDelivery): void {
     this.delivery = delivery
   }
 
-  /** @param ms that the gateway itself added before the first byte */
   setOverhead(ms: number): void {
     this.overheadMs = ms
   }
 
-  /** Releases the request's body. A due ledger checkpoint may refer to the exchange for longer. */
+  /** A due ledger checkpoint may refer to the exchange for longer. */
   releaseBody(): void {
     this.request = { ...this.request, body: null }
     for (const attempt of this.attempts) attempt.releaseBody()
   }
 
-  /**
-   * Call it after every await: the client may have disconnected meanwhile.
-   *
-   * @throws GatewayError the reason for which the exchange was stopped
-   */
+  /** Call it after every await: the client may have disconnected. @throws GatewayError `stopped` */
   throwIfStopped(): void {
     if (this.stopped !== null) throw this.stopped
   }
 }
 
-/** An exchange for reading. Its methods change only what may change at any time. */
+type ExchangeInit =
+  Pick<WritableExchange, 'id' | 'req' | 'res' | 'startedAt' | 'startedWall' | 'clientAddress' | 'trustedPeer' | 'awaitsContinue'> &
+  Partial<Pick<WritableExchange, 'isManagement' | 'preAuthenticated' | 'trace' | 'memory'>>
+
+/** An exchange for reading. The methods change only what may change at any time. */
 export type Exchange = Readonly<WritableExchange>
 export const Exchange = WritableExchange
 
-/** An exchange of which a phase writes these fields. */
+/** An exchange for a phase that writes these fields. */
 export type Writes<field extends keyof Exchange> = Omit<Exchange, field> & Pick<WritableExchange, field>
 
-/** Does the client expect the response as server-sent events? */
 export function wantsEventStream({ request: { stream }, classified, target }: Exchange): boolean {
   if (!classified.endpoint.streamsByPath) return stream
   return new URLSearchParams(target.query).get('alt') === 'sse'
 }
 
-/** Does it request a response that the upstream generates even if the client disconnects? */
+/** The upstream generates a background response even if the client disconnects. */
 export function isBackgroundRequest({ request: { body } }: Exchange): boolean {
   return body?.json?.fields.get('background')?.at(-1)?.type === 'true'
 }
 
-/** Does it fetch something that exists, rather than call a model? */
+/** Does the request fetch something that exists, rather than call a model? */
 export function isRead({ req, request: { model } }: Exchange): boolean {
   return model === null && (req.method === 'GET' || req.method === 'HEAD')
 }
 
-/** Does it call a model, judging by its body and path? */
+/** Does the request call a model, judging by its body and path? */
 export function callsModel({ req, request: { model }, target }: Exchange): boolean {
   return model !== null || (req.method === 'POST' && isModelCallPath(target.path))
 }
 
-/** A stream was requested, and the response does not show whether it is one. */
+/** A stream was requested, and the head does not show whether the response is a stream. */
 export function isFormatUnknown({ request: { stream } }: Exchange, { status, contentType }: ResponseHead): boolean {
   return stream && contentType === '' && status !== 204
+}
+
+/** The price of the target's model; null = unpriced, or there is no model. */
+export function quote(
+  prices: PriceBook, { request: { model: named }, startedWall }: Exchange, { model: own, upstream: { url } }: Target,
+): QuotedPrice | null {
+  const model = own ?? named
+  return model === null ? null : prices.priceOf(url, model, new Date(startedWall), named ?? model)
 }

@@ -13,19 +13,17 @@ import type { ResponseFactsReader } from '../../protocols/events/response-facts.
 import type { Endpoint } from '../../protocols/endpoint/protocol.ts'
 import { estimateTokens } from '../../protocols/request/request-estimate.ts'
 import type { TranslatedAttempt } from '../../protocols/translate.ts'
-import type { HealthReporter } from '../../routing/health-reporter.ts'
-import { Attempt } from '../../upstreams/attempt.ts'
-import type { CredentialUse } from '../../upstreams/attempt.ts'
+import type { HealthReporter } from '../../routing/candidate-record.ts'
+import { Attempt, type CredentialUse } from '../../upstreams/attempt.ts'
 import type { LiveUpstream } from '../../upstreams/live-upstreams.ts'
 
-/** The record of an attempt for the ledger and the log, while it is written. */
+/** The record of an attempt while it is written. */
 export type AttemptDraft = { -readonly [field in keyof AttemptRecord]: AttemptRecord[field] } & { readonly atMs: number }
 
-/** What differs between the requests that an exchange sends to its targets. */
 export interface AttemptRequest {
-  /** The body that was sent if it is not the client's own: it is translated, or asks for the rest of a response. */
+  /** A translated body, or one that asks for the rest of a response; null = the client's own. */
   readonly sentBody: Buffer | null
-  /** The gateway asked for usage in the stream, and the client did not: the client must not see that event. */
+  /** The gateway requested usage in the stream, and the client did not: the client must not see that event. */
   readonly hidesUsage: boolean
   /** Client fields that were not sent upstream. */
   readonly dropped: readonly string[]
@@ -33,43 +31,35 @@ export interface AttemptRequest {
   readonly translated: TranslatedAttempt | null
 }
 
-/** The parts of a response that settlement reads. */
 export interface ResponseContent {
-  /** null = nothing: the response is an error, or is not billed. */
+  /** null = an error, or not billed. */
   readonly metered: MeteredResponse | null
-  /** The content coding of a whole body that is still compressed; null = not compressed. */
+  /** The coding of a whole body that is still compressed. */
   readonly encoding: string | null
   /** The body of an error, decompressed; null = not an error. */
   readonly errorBody: Buffer | null
 }
 
-/** The cost of a session, with its price. */
 export interface SessionUsage extends SettledCost {
   readonly quoted: QuotedPrice | null
-  /** The model that the upstream named; null = none. */
+  /** The model that the upstream named. */
   readonly model: string | null
 }
 
-/** The messages of a WebSocket, and their cost. */
 export interface Session {
   /** The usage so far, without counting tokens; null = nothing was requested. */
   usageSoFar(): SessionUsage | null
-  /** The known part of the usage when another part is unknown: limits count it. */
+  /** The known part of the usage, which limits count if another part is unknown. */
   readonly knownUsage: { readonly tokens: number, readonly pico: bigint }
   receiveFromUpstream(chunk: Buffer): void
   receiveFromClient(chunk: Buffer): void
-  /**
-   * The connection has closed.
-   *
-   * @param endedBy the side that ended first
-   * @returns the error of an interrupted response; null = no response was running
-   */
+  /** @param endedBy the side that ended first @returns the error of an interrupted response; null = no response was running */
   connectionClosed(endedBy: 'client' | 'upstream' | null): Promise<GatewayError | null>
   /** The upstream closed the connection because of what the client sent. */
   readonly isClientFault: boolean
-  /** What the session used, without what its responses have settled with the limits. */
+  /** The usage of the session that its responses have not settled with the limits. */
   unsettled(used: ActualUsage): ActualUsage
-  /** Settles all responses. @param failure why the session ended; null = properly */
+  /** Settles all responses. @param failure null = the session ended properly */
   end(failure: GatewayError | null): Promise<SessionUsage>
 }
 
@@ -78,7 +68,6 @@ export const NOT_DELIVERED: MeteredResponse = { kind: 'none', delivered: false }
 /** A body arrived and is not kept. */
 export const DELIVERED: MeteredResponse = { kind: 'none', delivered: true }
 
-/** The options of an attempt. */
 export interface UpstreamAttemptOptions {
   readonly target: Target
   readonly upstream: LiveUpstream
@@ -91,42 +80,35 @@ export interface UpstreamAttemptOptions {
   /** The price of the target's model; null = unpriced. */
   readonly quoted: QuotedPrice | null
   readonly record: AttemptDraft
-  readonly health: HealthReporter
-  /** Reservation from the limits of the upstream; null = no limits. */
+  readonly health: Pick<HealthReporter, keyof HealthReporter>
+  /** null = the upstream has no limits. */
   readonly reservation: Reservation | null
   readonly clock: Clock
   /** On the monotonic clock, ms. */
   readonly startedAt: number
 }
 
-/**
- * One attempt of an exchange at one target: the request with its price, the response, and its outcome. Subclasses
- * carry it over HTTP or a WebSocket. `recorder.ts` records how it ends.
- */
+/** One attempt of an exchange at one target, over HTTP or a WebSocket. `recorder.ts` records how it ends. */
 export abstract class UpstreamAttempt extends Attempt {
   readonly target: Target
   readonly record: AttemptDraft
-  /** The price of the target's model; null = unpriced. */
   readonly quoted: QuotedPrice | null
-  /** Estimated tokens of the client's own body; null = unknown. */
   readonly #ownInput: number | null
-  /** Estimated tokens of `sentBody`; null = nothing has asked for them. */
+  /** Estimated tokens of `sentBody`; null = not estimated yet. */
   #sentInput: number | null = null
   readonly hidesUsage: boolean
-  /** Reports to the target's health how the attempt ends. */
-  readonly health: HealthReporter
+  readonly health: UpstreamAttemptOptions['health']
   readonly reservation: Reservation | null
-  /** The messages of an open WebSocket; null = none, or not read. */
+  /** null = not a WebSocket, not open, or not read. */
   session: Session | null = null
-  /** The usage of an attempt whose response another attempt continues or replaces; null = not the case. */
+  /** The usage if another attempt continues or replaces the response; null = not the case. */
   share: InterruptedUsage | null = null
-  /** Facts from the response; null = no trace needs them. */
+  /** null = no trace needs them. */
   facts: ResponseFactsReader | null = null
-  /** The client got an error of the upstream's own; null = it is not known yet. Written by `AttemptRecorder.ended`. */
+  /** The client got an error of the upstream; null = not known yet. Written by `AttemptRecorder.ended`. */
   receivedError: boolean | null = null
   /** Only the end of the protocol was missing, and the gateway sent it. */
   completedByGateway = false
-  /** On the monotonic clock, ms. */
   readonly startedAt: number
   readonly #clock: Clock
   /** The endpoint at the upstream; null = the client's. */
@@ -137,7 +119,7 @@ export abstract class UpstreamAttempt extends Attempt {
   translated: TranslatedAttempt | null
   /** The response that goes to the client; null = none, or not billed. Written by `deliver` and `fail`. */
   response: ResponseContent | null = null
-  /** What is billed although the client gets nothing of the response; null = nothing. */
+  /** What is billed although the client gets nothing; null = nothing. */
   #abandoned: MeteredResponse | null = null
 
   constructor(options: UpstreamAttemptOptions) {
@@ -156,13 +138,12 @@ export abstract class UpstreamAttempt extends Attempt {
     this.endpoint = this.translated?.endpoint ?? null
   }
 
-  /** Ends the attempt from outside, with what is held of its response. */
   abstract stop(reason: GatewayError): void
 
-  /** The upstream may have begun to work on the request, and has not refused it: the prompt may be billed. */
+  /** The upstream may have begun to work, and has not refused the request. */
   abstract readonly mayBeBilled: boolean
 
-  /** The settlement basis if the client no longer waits for the response of this attempt. */
+  /** The settlement basis if the client no longer waits for the response. */
   get abandonedResponse(): MeteredResponse {
     return NOT_DELIVERED
   }
@@ -172,38 +153,32 @@ export abstract class UpstreamAttempt extends Attempt {
     return null
   }
 
-  /** Tokens of the request as it was sent, estimated where the upstream does not report them; null = unknown. */
+  /** Tokens of the request as it was sent, where the upstream does not report them; null = unknown. */
   get estimatedInput(): number | null {
     if (this.sentBody !== null) this.#sentInput ??= estimateTokens(this.sentBody)
     return this.#sentInput ?? this.#ownInput
   }
 
-  /** Milliseconds since it started. */
   get elapsedMs(): number {
     return this.#clock.monotonic() - this.startedAt
   }
 
-  /** The settlement basis of the response; null = no successful response arrived. */
+  /** null = no successful response arrived. */
   get metered(): MeteredResponse | null {
     return this.response?.metered ?? this.#abandoned
   }
 
-  /** What is held of a response that has to be complete before the client gets it; null = nothing. */
+  /** What is held of a response that must be complete before the client gets it; null = nothing. */
   get held(): MeteredResponse | null {
     return null
   }
 
-  /** The response goes to the client. @param response null = not billed */
+  /** @param response null = not billed */
   deliver(response: ResponseContent | null): void {
     this.response = response
   }
 
-  /**
-   * The attempt failed before the client got any of its response.
-   *
-   * @param abandoned the settlement basis if nobody waits for the response any more and the client may be billed for
-   *   the prompt; null = not billed
-   */
+  /** @param abandoned the settlement basis if the client may be billed although nobody waits for the response; null = not billed */
   fail(abandoned: MeteredResponse | null): void {
     this.response = null
     this.#abandoned = abandoned
@@ -211,7 +186,6 @@ export abstract class UpstreamAttempt extends Attempt {
     else this.reservation?.release()
   }
 
-  /** Drops the body that this attempt sent. */
   releaseBody(): void {
     this.sentBody = null
     if (this.translated) this.translated = { ...this.translated, request: EMPTY_REQUEST }

@@ -13,35 +13,26 @@ import { openLedger } from '../../ledger/write/threaded-ledger.ts'
 import { effectiveLimits } from '../../limits/effective-limits.ts'
 import { createLimiter } from '../../limits/limiter.ts'
 import type { LimitedKey, Limiter, Spend } from '../../limits/types.ts'
-import { createPriceBook } from '../../pricing/prices.ts'
-import type { PriceBook } from '../../pricing/prices.ts'
-import { createTokenCounter } from '../../pricing/token-counter.ts'
-import type { TokenCounter } from '../../pricing/token-counter.ts'
-import { CheckpointTimer } from './checkpoint-timer.ts'
+import { createPriceBook, type PriceBook } from '../../pricing/prices.ts'
+import { createTokenCounter, type TokenCounter } from '../../pricing/token-counter.ts'
+import { CheckpointTimer } from './ledger-checkpoint.ts'
 import { clusterLimiter, openClusterLimits } from '../../cluster/limits/cluster-limits.ts'
 
-/** Prices, limits and the ledger. */
 export interface Accounts {
   readonly prices: PriceBook
   readonly counter: TokenCounter
   readonly limiter: Limiter
   /** null = the configuration has no ledger. */
   readonly ledger: Ledger | null
-  /** Sends the ledger's rows to PostgreSQL; null = they stay local. */
+  /** null = the ledger's rows are not sent to PostgreSQL. */
   readonly shipping: Shipping | null
-  /** Writes running streams to the ledger. */
   readonly checkpointTimer: CheckpointTimer
-  /**
-   * Restores budgets that were added at run time from the ledger.
-   *
-   * @param defaults limits of keys without their own
-   */
+  /** Restores the budgets of keys added at run time. @param defaults limits of keys without their own */
   restoreBudgets(keys: readonly LimitedKey[], defaults: Limits | null): void
-  /** Restores the budgets of groups that were added at run time. @param all every group of the configuration */
+  /** Restores the budgets of groups added at run time. @param all every group of the configuration */
   restoreGroupBudgets(groups: readonly LimitedKey[], all: Config['groups']): void
   /** Resolves when the ledger can be written, and the limits of all gateways are known or unavailable. */
   ready(): Promise<unknown>
-  /** Writes what is pending, then closes. */
   close(): Promise<void>
 }
 
@@ -51,7 +42,6 @@ export const ANONYMOUS_KEY: LimitedKey = Object.freeze({ name: '', limits: null 
 export interface AccountsOptions {
   readonly clock: Clock
   readonly log: Logger
-  /** Keys of the key store. */
   readonly stored?: readonly LimitedKey[] | undefined
   /** Makes a limiter that other workers share; absent = a limiter of this process. */
   readonly openLimiter?: ((defaults: Limits | null) => Limiter) | undefined
@@ -59,13 +49,12 @@ export interface AccountsOptions {
   readonly onInterrupted?: (rows: readonly LedgerRow[]) => void
 }
 
-/** Opens the accounts, and restores the budgets from the ledger. */
+/** Restores the budgets from the ledger. */
 export function openAccounts(config: Config, options: AccountsOptions): Accounts {
   const { clock, log, stored = [], openLimiter, onInterrupted } = options
   // Workers reach the limits of all gateways through their supervisor.
   const cluster = openLimiter === undefined ? openClusterLimits(config.cluster, log) : null
-  const limiter = openLimiter?.(config.limits)
-    ?? (cluster && clusterLimiter(cluster, config.limits))
+  const limiter = openLimiter?.(config.limits) ?? (cluster && clusterLimiter(cluster, config.limits))
     ?? createLimiter({ defaults: config.limits, compileGlob, clock })
   let ledger: Ledger | null = null
   const restoreFrom = (spendOf: (history: SpendHistory) => Iterable<Spend>): void => {
@@ -109,21 +98,19 @@ export function openAccounts(config: Config, options: AccountsOptions): Accounts
   }
 }
 
-/** The same accounts with the prices of another configuration. */
 export function reprice(accounts: Accounts, config: Config): Accounts {
   return { ...accounts, prices: createPriceBook(config) }
 }
 
-/** Maximum keys that are looked up one by one; for more keys the whole ledger is read. */
+/** If more keys are looked up, the whole ledger is read. */
 const MAX_SINGLE_LOOKUPS = 100
 
-/** The parts of a configuration that budgets depend on. */
 interface BudgetConfig {
   readonly keys: readonly LimitedKey[]
   readonly limits: Limits | null
 }
 
-/** Keys with a budget over a period for which they had none before: its spend was not counted yet. */
+/** Keys with a budget over a new period: its past spend was not counted yet. */
 export function newlyBudgeted(before: BudgetConfig, after: BudgetConfig): LimitedKey[] {
   const known = new Map(before.keys.map(key => [key.name, key]))
   return after.keys.filter(({ name, limits }) => {
@@ -135,13 +122,11 @@ export function newlyBudgeted(before: BudgetConfig, after: BudgetConfig): Limite
   })
 }
 
-/** The periods of a key's budgets and of its budgets for models: `month`, `day gpt-*`. */
+/** For example `month` and, of a budget for some models, `day gpt-*`. */
 function periodsOf(own: Limits | null, defaults: Limits | null): string[] {
   if (own === null && defaults === null) return []
   const { whole, models } = effectiveLimits(own, defaults)
-  return [['', whole] as const, ...models].flatMap(
-    ([glob, { budget }]) => (budget ? [`${budget.per} ${glob}`] : []),
-  )
+  return [['', whole] as const, ...models].flatMap(([glob, { budget }]) => (budget ? [`${budget.per} ${glob}`] : []))
 }
 
 function openShipping({ ledger, cluster }: Config, log: Logger): Shipping | null {
@@ -153,9 +138,7 @@ function openShipping({ ledger, cluster }: Config, log: Logger): Shipping | null
       { ledger: file, failure, stats }, 'ledger rows cannot be sent to PostgreSQL: they wait in the file',
     ),
     onRecovered: stats => log.warn({ ledger: file, stats }, 'ledger rows are sent to PostgreSQL again'),
-    onRefused: requests => log.error(
-      { ledger: file, requests }, 'PostgreSQL refuses these ledger rows: they stay in the file',
-    ),
+    onRefused: requests => log.error({ ledger: file, requests }, 'PostgreSQL refuses these ledger rows: they stay in the file'),
   })
 }
 
@@ -166,31 +149,23 @@ function openLoggedLedger(
     ...config,
     isShipped,
     ...onInterrupted && { onInterrupted },
-    onFailure: (trouble, stats) => log.error(
-      { ledger: config.file, trouble, stats }, 'the ledger cannot be written',
-    ),
+    onFailure: (trouble, stats) => log.error({ ledger: config.file, trouble, stats }, 'the ledger cannot be written'),
     onRecovered: stats => log.warn({ ledger: config.file, stats }, 'the ledger can be written again'),
   })
 }
 
-/** Past spend: the ledger's file, and rows that are not written to it yet. */
+/** `unwritten`: rows that are not in the file yet. */
 interface SpendHistory {
   readonly file: string
   readonly unwritten: readonly RowValues[]
   readonly clock: Clock
 }
 
-/**
- * Sums of the ledger that budgets still count.
- *
- * @param isFew look up only these keys, which takes long for many
- */
+/** @param isFew look up only these keys, which takes long for many */
 function* pastSpend(
   { file, unwritten, clock }: SpendHistory, keys: readonly LimitedKey[], defaults: Limits | null, isFew: boolean,
 ): Generator<Spend> {
-  const budgeted = new Map(
-    keys.filter(key => hasBudget(key.limits, defaults)).map(key => [ledgerKeyName(key), key]),
-  )
+  const budgeted = new Map(keys.filter(key => hasBudget(key.limits, defaults)).map(key => [ledgerKeyName(key), key]))
   if (budgeted.size === 0) return
   const since = earliestPeriodStart([defaults, ...[...budgeted.values()].map(key => key.limits)], clock)
   const names = [...budgeted.keys()].filter(name => name !== null)
@@ -204,13 +179,8 @@ function* pastSpend(
   }
 }
 
-/**
- * Sums of the ledger that the budgets of these groups still count: the spend of their own keys, and of the groups
- * below.
- */
-function* pastGroupSpend(
-  { file, unwritten, clock }: SpendHistory, groups: readonly LimitedKey[], all: Config['groups'],
-): Generator<Spend> {
+/** The spend of the groups' own keys, and of the groups below. */
+function* pastGroupSpend({ file, unwritten, clock }: SpendHistory, groups: readonly LimitedKey[], all: Config['groups']): Generator<Spend> {
   const budgeted = new Map(groups.filter(({ limits }) => hasBudget(limits)).map(group => [group.name, group]))
   if (budgeted.size === 0) return
   const since = earliestPeriodStart([...budgeted.values()].map(({ limits }) => limits), clock)
@@ -222,7 +192,6 @@ function* pastGroupSpend(
   }
 }
 
-/** The key's name in the ledger. */
 function ledgerKeyName(key: LimitedKey): string | null {
   return key === ANONYMOUS_KEY ? null : key.name
 }
@@ -232,12 +201,12 @@ function budgetsOf(limits: Limits | null): string[] {
   return [limits, ...limits.models.values()].flatMap(({ budget }) => budget?.per ?? [])
 }
 
-/** Does any of them have a budget, or a budget for some models? */
+/** Does one of the limits have a budget, or a budget for some models? */
 export function hasBudget(...limits: (Limits | null)[]): boolean {
   return limits.some(each => budgetsOf(each).length > 0)
 }
 
-/** Start of the longest period of all budgets, ms since 1970. */
+/** The start of the longest period, ms since 1970. */
 function earliestPeriodStart(limits: readonly (Limits | null)[], clock: Clock): number {
   const periods = new Set(limits.flatMap(budgetsOf))
   if (periods.has('total')) return 0

@@ -5,16 +5,14 @@ import { compileGlob } from '../../config/glob.ts'
 import type { BodyRule, Config } from '../../config/types.ts'
 import { Archive } from '../../transcripts/archive.ts'
 
-/** Opens the archive of bodies, even if no new bodies are kept: old ones still expire. null = there is no ledger. */
+/** Opens the archive even if no new bodies are kept: old bodies still expire. null = there is no ledger. */
 export function openArchive({ ledger }: Config, clock: Clock, log: Logger): Archive | null {
   if (ledger === null) return null
   const file = join(dirname(ledger.file), 'bodies.db')
-  return new Archive({
-    file, clock, onFailure: trouble => log.error({ file, ...trouble }, 'bodies cannot be kept'),
-  })
+  return new Archive({ file, clock, onFailure: trouble => log.error({ file, ...trouble }, 'bodies cannot be kept') })
 }
 
-/** Finds the rule for a key's bodies; null = not kept. */
+/** @returns null = the key's bodies are not kept */
 export type BodyRules = (key: string) => BodyRule | null
 
 export function bodyRules(rules: readonly BodyRule[]): BodyRules {

@@ -51,7 +51,6 @@ export interface Gateway {
   readonly checks: HealthChecks
   readonly bodyRules: BodyRules
   readonly sharedState: SharedState
-  /** Creates the id of a request that has none. */
   newId(): string
   /** May this peer set x-forwarded-* and the request id? */
   trusts(address: string): boolean
@@ -62,13 +61,13 @@ export interface Gateway {
 /** The largest share of a budget that was passed in a period. */
 export interface PassedShare {
   readonly share: number
-  /** When the period began, ms since 1970. */
+  /** The start of the period, ms since 1970. */
   readonly period: number
 }
 
-/** Keeps the passed shares of budgets for the process that replaces this one, by `idOf`. */
+/** Keeps passed shares, by `idOf`, for the process that replaces this one. */
 export interface PassedShares {
-  /** Shares that the previous process saved; null = no previous process, or it had checked no budget. */
+  /** null = no previous process, or it had checked no budget. */
   readonly initial: ReadonlyMap<string, PassedShare> | null
   save(passed: ReadonlyMap<string, PassedShare>): void
 }
@@ -77,7 +76,7 @@ export interface GatewayParts {
   readonly version: string
   readonly clock: Clock
   readonly log: Logger
-  /** The number of this process among the workers; absent = there is only one process. */
+  /** The number of this process; absent = there is only one worker. */
   readonly worker?: number
   /** Another worker reports alerts; absent = this process does. */
   readonly reportsAlerts?: boolean
@@ -85,19 +84,17 @@ export interface GatewayParts {
   readonly budgetSpend?: () => ReadonlyMap<string, bigint> | null
   /** Absent = no process replaces this one. */
   readonly passedShares?: PassedShares
-  /** The capsule key that all workers start with if no store has one; absent = there is only one process. */
+  /** The key that all workers start with if no store has a key; absent = there is only one process. */
   readonly capsuleKey?: CapsuleKey
-  /** Configuration keys that need a restart; absent = none. */
+  /** Configuration keys that need a restart. */
   readonly pending?: readonly string[]
-  /** Warnings of the first configuration; absent = none. */
+  /** Warnings of the first configuration. */
   readonly warnings?: readonly Problem[]
-  /** Metrics and traces; absent or null = none. */
   readonly telemetry?: Telemetry | null
   /** Makes a limiter that other workers share; absent = a limiter of this process. */
   readonly openLimiter?: (defaults: Limits | null) => Limiter
 }
 
-/** The current configuration, and the last reload. */
 export interface Reloads {
   /** Milliseconds since 1970. */
   loadedAt: number
@@ -113,7 +110,6 @@ export interface Reloads {
   readonly log: EventLog<ReloadEvent>
 }
 
-/** Requests that failed because of the operator's credential. */
 export interface CredentialFailure {
   /** `rejected by the upstream (401)`, or why the source of the credential failed. */
   readonly reason: string
@@ -125,20 +121,19 @@ export interface CredentialFailure {
 export interface SharedState extends GatewayParts {
   /** When this process started, ms since 1970. */
   readonly startedAt: number
-  /** What opened and closed circuits. */
   readonly circuits: CircuitLog
-  /** All running exchanges, of every configuration. */
+  /** Running exchanges of every configuration. */
   readonly activeExchanges: ActiveExchanges
   readonly keyStore: KeyStore | null
-  /** Keys with which the capsules that clients kept are opened. */
+  /** Keys that open the capsules of clients. */
   readonly capsuleKeys: CapsuleKeyStore
   readonly proxy: ProxyServer
   readonly health: Health
-  /** Memory for bodies: of requests, and of responses that are held or kept to be read. */
+  /** Memory for request bodies, and for responses that are held or kept to be read. */
   readonly bodyMemory: MemoryBudget
   /** Shares the event loop among the responses of upstreams. */
   readonly readTurns: ReadTurns
-  /** Stores the bodies that `log.bodies` keeps; null = there is no ledger. */
+  /** null = there is no ledger. */
   readonly archive: Archive | null
   /** The rules of the current configuration, also for exchanges that began with an older one. */
   bodyRules: BodyRules
@@ -147,7 +142,6 @@ export interface SharedState extends GatewayParts {
   readonly credentialFailures: Map<string, CredentialFailure>
   readonly stores: StoreStates
   readonly givenIds: ClientRequestIds
-  /** Slows down clients that guess keys. */
   readonly guessLimit: GuessLimit
   /** The certificate chain of the listener, its own certificate first; empty without TLS. */
   readonly shown: { chain: readonly X509Certificate[] }
@@ -155,8 +149,8 @@ export interface SharedState extends GatewayParts {
   /** Responses of the gateway itself that clients have not read yet. */
   unreadResponses: number
   /**
-   * null: not shutting down. `delay`: requests are served while load balancers learn of the shutdown. `refuse`: no
-   * new requests are accepted. `hand_over`: another process has the address; requests on open connections are served.
+   * `delay`: serve requests while load balancers learn of the shutdown. `refuse`: accept no new requests.
+   * `hand_over`: another process has the address; serve requests on open connections. null = not shutting down.
    */
   shutdown: null | 'delay' | 'refuse' | 'hand_over'
 }

@@ -4,16 +4,15 @@ import type { Gateway } from './gateway.ts'
 
 /** A part that the management listener serves in addition to the pipeline: the console. */
 export interface Mount {
-  /** Does this part handle the request? The pipeline handles all others. */
+  /** The pipeline handles all other requests. */
   accepts(req: ClientRequest): boolean
   handle(req: ClientRequest, res: ClientResponse): void
   /** The gateway is about to end: unread responses must not delay it. */
   drain(): void
-  /** Closes its connections. */
   close(): Promise<void>
 }
 
-/** The part of the gateway that a mounted part can use. */
+/** What a mounted part can use of the gateway. */
 export interface MountHost {
   /** The gateway of the current configuration. */
   current(): Gateway
@@ -24,9 +23,8 @@ export interface MountHost {
 
 export type OpenMount = (host: MountHost) => Mount
 
-/** The client of a connection. */
 export interface Client {
-  /** The peer's address, or the one reported by a trusted proxy. */
+  /** The peer, or the address reported by a trusted proxy. */
   readonly address: string
   /** The peer's address if it is a trusted proxy. */
   readonly trustedPeer: string | null
@@ -37,6 +35,6 @@ export interface PreAuthenticatedRequest {
   readonly url: string
   /** null = read the credential of the request. */
   readonly identity: Identity | null
-  /** Lower-case names of headers that are not forwarded. */
+  /** Lower-case names. */
   readonly strippedHeaders: ReadonlySet<string>
 }

@@ -2,28 +2,24 @@ import { MemoryReservation } from '../../base/memory-reservation.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
 import { LedgerCheckpoint } from '../parts/ledger-checkpoint.ts'
-import { DELIVERED, NOT_DELIVERED } from '../exchange/upstream-attempt.ts'
-import type { ResponseContent } from '../exchange/upstream-attempt.ts'
+import { DELIVERED, NOT_DELIVERED, type ResponseContent } from '../exchange/upstream-attempt.ts'
 import { reportsTokensAtEnd } from '../../pricing/metering.ts'
 import type { MeteredResponse } from '../../pricing/settle-usage.ts'
 import { decompressed, decompressedOrRaw } from '../../protocols/http/decompress.ts'
 import { readBodyUsage } from '../../protocols/usage/reported-usage.ts'
-import { ChunkReader } from '../../protocols/events/stream-event.ts'
-import type { EventSink, StreamEvent } from '../../protocols/events/stream-event.ts'
+import { ChunkReader, type EventSink, type StreamEvent } from '../../protocols/events/stream-event.ts'
 import { ChunkList } from '../../proxy/http/chunk-list.ts'
 import type { ResponseHead } from '../../proxy/upstream/response-head.ts'
-import type { ResponseBody } from './response-body.ts'
-import type { ResponseStages, Stage } from './response-stream.ts'
+import type { ResponseBody, ResponseStages, Stage } from './response-stream.ts'
 
 const NOTHING = Buffer.alloc(0)
-/** Bytes of a whole body that are kept to read its usage; a longer body passes unread. */
+/** A longer body is not read, and its usage is unknown. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024
-/** Maximum bytes of an error body that are read. */
 const MAX_ERROR_BYTES = 64 * 1024
-/** Bytes of a compressed body that is decompressed synchronously: no error with status 200 is longer. */
+/** Maximum bytes to decompress synchronously: no error with status 200 is longer. */
 const MAX_SYNC_DECOMPRESS_BYTES = 4 * 1024
 
-/** The stages of a whole body. @param content the settlement basis */
+/** @param content the settlement basis */
 export function bodyStages(content: ResponseContent, all: readonly Stage[]): ResponseStages {
   const reader = new ChunkReader(sinkOf(all))
   return {
@@ -32,7 +28,7 @@ export function bodyStages(content: ResponseContent, all: readonly Stage[]): Res
   }
 }
 
-/** Passes each event to the stages in order. @param stages may be completed before the first event */
+/** @param stages in order; may be completed before the first event */
 export function sinkOf(stages: readonly Stage[]): EventSink {
   return {
     event: event => {
@@ -41,7 +37,7 @@ export function sinkOf(stages: readonly Stage[]): EventSink {
   }
 }
 
-/** Reads a whole body, which the client gets unchanged. The end of the HTTP message is its end. */
+/** The client gets a whole body unchanged. It ends with the HTTP message. */
 export abstract class WholeBody implements Stage, ResponseBody, ResponseContent {
   metered: MeteredResponse | null = NOT_DELIVERED
   encoding: string | null = null
@@ -75,7 +71,7 @@ export class BodyCollector extends WholeBody {
   readonly #memory: MemoryReservation
   /** null = a partial body is not billed. */
   readonly #checkpoint: LedgerCheckpoint | null
-  /** null = the body has ended, or passes unread because there was no memory. */
+  /** null = the body has ended, or is not kept for lack of memory. */
   #chunks: ChunkList | null = new ChunkList()
   #size = 0
 
@@ -103,14 +99,14 @@ export class BodyCollector extends WholeBody {
   end(): void {
     if (this.#chunks === null) return
     const received = this.#chunks.concat()
-    // Free the pieces: after joining, the bytes are in memory twice.
+    // After joining, the bytes are in memory twice.
     this.#chunks = null
     const body = this.encoding === null ? null : this.#decompress(received, this.encoding)
     if (body !== null) this.encoding = null
     this.metered = { kind: 'body', body: body ?? received }
   }
 
-  /** @returns null = the body is too long to decompress here, has no memory, or cannot be decompressed */
+  /** @returns null = too long to decompress here, no memory, or malformed */
   #decompress(received: Buffer, encoding: string): Buffer | null {
     if (received.length > MAX_SYNC_DECOMPRESS_BYTES) return null
     const body = decompressed(received, encoding)
@@ -125,9 +121,8 @@ export class BodyCollector extends WholeBody {
 }
 
 /**
- * The request asks for only some parts of the response, without the usage. If the usage is in the response anyway,
- * the upstream ignored the mask, and the response is settled as without a mask. Otherwise it is unknown what is
- * missing.
+ * The request asks for parts of the response without the usage. If the usage arrives anyway, the upstream ignored the mask, and the
+ * response is settled as without a mask. Otherwise it is unknown what is missing.
  */
 export class MaskedUsage implements Stage, ResponseContent {
   readonly errorBody = null
@@ -149,9 +144,7 @@ export class MaskedUsage implements Stage, ResponseContent {
     this.metered = DELIVERED
   }
 
-  event(): void {
-    // The meter or collector before this stage reads the response.
-  }
+  event(): void {}
 
   end(): void {
     const { metered } = this.#content
@@ -166,7 +159,7 @@ export class MaskedUsage implements Stage, ResponseContent {
   }
 }
 
-/** Keeps the body of an upstream's error, which says why the request failed. */
+/** Keeps the body of an upstream's error. */
 export class ErrorReader extends WholeBody {
   override readonly metered = null
   readonly #coding: string | null
@@ -178,9 +171,7 @@ export class ErrorReader extends WholeBody {
     this.#coding = coding
   }
 
-  begin(): void {
-    // An error is not billed.
-  }
+  begin(): void {}
 
   event({ buf }: Pick<StreamEvent, 'buf'>): void {
     this.#size += buf.length
@@ -207,11 +198,7 @@ export class DeliveryRecorder extends WholeBody {
     this.metered = DELIVERED
   }
 
-  event(): void {
-    // The response passes unread.
-  }
+  event(): void {}
 
-  end(): void {
-    // Nothing was read.
-  }
+  end(): void {}
 }

@@ -1,24 +1,19 @@
 import { write } from '../../proxy/http/chunks.ts'
-import { end, writeFirst } from '../../proxy/client/client.ts'
-import type { ClientResponse } from '../../proxy/client/client.ts'
+import { end, writeFirst, type ClientResponse } from '../../proxy/client/client.ts'
 
 /** Bytes per write: a client that has read this much is reading. */
 const SLICE = 64 * 1024
 
-/**
- * Writes to a client in slices that its connection accepts. This distinguishes a client that reads a large response
- * slowly from one that does not read, however much of the response arrived at once.
- */
+/** Writes in slices that the connection accepts: so a slow client differs from one that does not read, even if all bytes arrive at once. */
 export class ClientWriter {
   readonly #res: ClientResponse
   readonly #onDrain: () => void
-  /** Bytes that are not written yet, from index `next` on. */
+  /** Bytes to write, from index `next` on. */
   #queue: Buffer[] = []
   #next = 0
-  /** No more should be written until the client has read. */
+  /** The client has to read before more is written. */
   blocked = false
   #hasWritten = false
-  /** Bytes that were not written when the writer was stopped. */
   #unsentAtStop = 0
   /** The response ends after the queue. */
   #ending = false
@@ -29,7 +24,7 @@ export class ClientWriter {
     this.#onDrain = onDrain
   }
 
-  /** Bytes that are not written to the connection: not yet or, after `stop`, never. */
+  /** Bytes that are not written yet or, after `stop`, never. */
   get unsent(): number {
     let bytes = this.#unsentAtStop
     for (let n = this.#next; n < this.#queue.length; n++) bytes += (this.#queue[n] as Buffer).length
@@ -45,7 +40,6 @@ export class ClientWriter {
     return !this.blocked && this.#send()
   }
 
-  /** Ends the response properly after everything that was written. */
   end(): void {
     if (this.#next === this.#queue.length) end(this.#res)
     else this.#ending = true
@@ -57,7 +51,6 @@ export class ClientWriter {
     this.#next = 0
   }
 
-  /** Sends nothing more. */
   stop(): void {
     this.#res.off('drain', this.#drained)
     this.#unsentAtStop = this.unsent

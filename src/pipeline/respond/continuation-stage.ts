@@ -1,6 +1,5 @@
 import { GatewayError } from '../../base/errors.ts'
-import { MemoryReservation } from '../../base/memory-reservation.ts'
-import type { ReserveMemory } from '../../base/memory-reservation.ts'
+import { MemoryReservation, type ReserveMemory } from '../../base/memory-reservation.ts'
 import { ownCopy } from '../../base/own-copy.ts'
 import type { UsageFilter } from '../../protocols/endpoint/protocol.ts'
 import type { EventTranslator, ResumableStream } from '../../protocols/events/resumable-stream.ts'
@@ -12,7 +11,7 @@ import { invalidEvent } from './classification.ts'
 
 const NOTHING = Buffer.alloc(0)
 
-/** Kinds of events that the client must not get, with the error for each. */
+/** Kinds of events that the client must not get. */
 const FAULTS = {
   error: ['upstream_cut', 'the upstream broke off the stream with an error'],
   too_long: ['upstream_invalid', 'the upstream sent an event that is too long to be translated'],
@@ -30,24 +29,20 @@ interface FaultLocation {
 export type OnStreamFault = (error: GatewayError) => void
 
 export interface ContinuationStageOptions {
-  /** Reports events to this stage. */
   readonly reader: EventReader
-  /** Hides events from the client; null = hides none. */
+  /** Hides events from the client. */
   readonly filter: UsageFilter | null
   /** Records what the client gets. */
   readonly resumable: ResumableStream
   /** Translates a response that continues another; null = the first response, which passes unchanged. */
   readonly translate: EventTranslator | null
-  /** Reserves memory for incomplete events; absent = no limit. */
+  /** Memory for incomplete events; absent = no limit. */
   readonly reserveMemory?: ReserveMemory | undefined
   /** Called soon after an event that the client must not get. */
   readonly onStreamFault: OnStreamFault
 }
 
-/**
- * Passes a stream on in whole events, so that another upstream can continue it wherever it breaks. It drops an error
- * event, a malformed event, and everything after them.
- */
+/** Passes on whole events, so that another upstream can continue the stream. Drops an error or malformed event and all that follows. */
 export class ContinuationStage implements EventSink {
   /** The event that the client must not get; null = none. */
   fault: { readonly kind: StreamFaultKind; readonly bytes: Buffer } | null = null
@@ -56,15 +51,14 @@ export class ContinuationStage implements EventSink {
   readonly #options: ContinuationStageOptions
   readonly #held = new ChunkList()
   readonly #memory: MemoryReservation
-  /** Offset in the stream of the held bytes, and location of the fault. */
+  /** Offset of the held bytes in the stream. */
   #heldFrom = 0
   #faultLocation: FaultLocation | null = null
   #isClosed = false
   /** The stream ended in the middle of an event. */
   #isHalf = false
-  /** The last event, which lacks only its blank line; null = none. */
+  /** The last event, which lacks only its blank line. */
   #last: (EventContent & { readonly isHidden: boolean }) | null = null
-  /** Translated events that were not taken yet. */
   #translated = ''
 
   constructor(options: ContinuationStageOptions) {
@@ -123,12 +117,7 @@ export class ContinuationStage implements EventSink {
     return this.#isHalf ? NOTHING : this.#passLast()
   }
 
-  /**
-   * Takes the last event of a stream that broke.
-   *
-   * @returns the event that lacks only its blank line, for the client, if no event can follow it; otherwise empty:
-   *   another upstream continues, and may repeat the event
-   */
+  /** @returns the last event of a stream that broke, if no event can follow; else empty: another upstream may repeat the event */
   takeLastEvent(): Buffer {
     const isWanted = this.#last !== null && this.#options.resumable.isLastEvent(this.#last)
     return isWanted ? this.#passLast() : NOTHING
@@ -149,7 +138,7 @@ export class ContinuationStage implements EventSink {
     const bytes = this.#join(chunk)
     this.fault = { kind, bytes: Buffer.from(bytes.subarray(start - heldFrom, end - heldFrom)) }
     this.#memory.resize(0)
-    // Report the fault later: the bytes before it have to reach the client first.
+    // The bytes before the fault have to reach the client first.
     queueMicrotask(() => this.#options.onStreamFault(error))
     return this.#passOn(bytes.subarray(0, start - heldFrom), heldFrom)
   }
@@ -183,7 +172,7 @@ export class ContinuationStage implements EventSink {
     return withLineEnds(bytes)
   }
 
-  /** Keeps a copy: a small part of a large buffer would keep all of it in memory. */
+  /** A small part of a large buffer would keep all of it in memory. */
   #hold(bytes: Buffer): void {
     if (bytes.length > 0) this.#held.push(ownCopy(bytes))
   }

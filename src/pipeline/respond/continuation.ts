@@ -1,24 +1,20 @@
 import type { GatewayError } from '../../base/errors.ts'
-import { reportedUsageSoFar } from '../exchange/earlier-responses.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
 import type { UpstreamAttempt } from '../exchange/upstream-attempt.ts'
 import { createInterruptedUsage } from '../../pricing/interrupted-usage.ts'
+import { addUsage } from '../../pricing/settled-cost.ts'
 import { createResumableStream } from '../../protocols/endpoint/create-resumable-stream.ts'
 import type { PriorUsage, ResumableStream, Recovery } from '../../protocols/events/resumable-stream.ts'
 import type { Edit } from '../../protocols/json/splice.ts'
-import { isEventStream } from '../../proxy/upstream/response-head.ts'
-import type { ResponseHead } from '../../proxy/upstream/response-head.ts'
-import { ContinuationStage } from './continuation-stage.ts'
-import type { ContinuationStageOptions, OnStreamFault } from './continuation-stage.ts'
+import { blankUsage } from '../../protocols/usage/usage.ts'
+import { isEventStream, type ResponseHead } from '../../proxy/upstream/response-head.ts'
+import { ContinuationStage, type ContinuationStageOptions, type OnStreamFault } from './continuation-stage.ts'
 
 /**
- * Follows the client's stream, so that another target can continue it if it breaks (`resume: continue`). For each
- * attempt, call in this order:
- *
- *   1. `begin` when the attempt starts, with `edits` in its request;
- *   2. `createStage` for the response, if `follows` is true;
- * 3. if the stream breaks: `recovery`, which returns what can be done, and `interrupted` before the next attempt.
+ * Follows the client's stream, so that another target can continue it (`resume: continue`). For each attempt, call `begin` when it
+ * starts, with `edits` in its request; `createStage` for the response if `follows` is true; and if the stream breaks,
+ * `recovery`, and `interrupted` before the next attempt.
  */
 export class Continuation {
   readonly #gateway: Gateway
@@ -27,7 +23,7 @@ export class Continuation {
   /** A string = why no target can continue the response. */
   readonly #resumable: ResumableStream | string
   #stage: ContinuationStage | null = null
-  /** The response is not a stream that can be followed: it is unknown what the client got. */
+  /** The response cannot be followed: it is unknown what the client got. */
   #isUnreadable = true
   #streamError: GatewayError | null = null
   /** The usage of the parts so far; null = this is the first part. */
@@ -39,12 +35,10 @@ export class Continuation {
     this.#gateway = gateway
     this.#exchange = exchange
     this.#onStreamFault = onStreamFault
-    this.#resumable = body?.json
-      ? createResumableStream(classified.endpoint, body.bytes)
-      : 'the request is not a JSON object'
+    this.#resumable = body?.json ? createResumableStream(classified.endpoint, body.bytes) : 'the request is not a JSON object'
   }
 
-  /** The latest error that broke the stream to be continued; null = none. */
+  /** The latest error that broke the stream. */
   get streamError(): GatewayError | null {
     return this.#streamError
   }
@@ -60,26 +54,25 @@ export class Continuation {
     return this.#streamError === null || typeof resumable === 'string' ? null : body => resumable.edits(body)
   }
 
-  /** An attempt begins. */
   begin(): void {
     this.#isUnreadable = true
   }
 
-  /** Can the gateway follow a response with this head, so that another response can continue it? */
+  /** Can another response continue a response with this head? */
   follows(head: ResponseHead): boolean {
     // Compressed events cannot be read.
     this.#isUnreadable = !isEventStream(head) || head.coding !== null || head.status !== 200
     return typeof this.#resumable !== 'string' && !this.#isUnreadable
   }
 
-  /** The stage for the first response, or for one that continues it. */
+  /** The stage for the first response, or for a response that continues it. */
   createStage(stream: Pick<ContinuationStageOptions, 'reader' | 'filter' | 'reserveMemory'>): ContinuationStage {
     const resumable = this.#resumable as ResumableStream
     const translate = this.#priorUsage && resumable.createTranslator(this.#priorUsage)
     return this.#stage = new ContinuationStage({ ...stream, resumable, translate, onStreamFault: this.#onStreamFault })
   }
 
-  /** The stream broke: returns what can be done for its client. Call it once. */
+  /** What can be done for the client of a stream that broke. Call it once. */
   recovery(): Recovery {
     const resumable = this.#resumable
     if (typeof resumable === 'string') return { can: 'nothing', reason: resumable }
@@ -90,25 +83,21 @@ export class Continuation {
     return last && recovery.can === 'finish' ? { ...recovery, rest: Buffer.concat([last, recovery.rest]) } : recovery
   }
 
-  /**
-   * The stream broke and another attempt continues it. The part so far is billed separately.
-   *
-   * @param attempt the attempt that broke
-   */
+  /** Another attempt continues the stream. The part so far is billed separately. @param attempt the attempt that broke */
   interrupted(error: GatewayError, attempt: UpstreamAttempt): void {
     this.#streamError = error
     recordPartialResponse(this.#gateway, this.#exchange, attempt)
-    this.#priorUsage = reportedUsageSoFar(this.#exchange)
+    const shares = this.#exchange.interruptedAttempts.flatMap(({ share }) => share ?? [])
+    this.#priorUsage = () => shares.map(({ reported }) => reported.usage).reduce(addUsage, blankUsage())
   }
 
-  /** The upstream's error event in the stream, unchanged; null = none. */
+  /** The upstream's error event in the stream, unchanged. */
   get upstreamErrorEvent(): string | null {
     const fault = this.#stage?.fault
     return fault?.kind === 'error' ? fault.bytes.toString('utf8') : null
   }
 }
 
-/** Bills an interrupted attempt for its part of the response. */
 function recordPartialResponse({ accounts: { counter } }: Gateway, exchange: Exchange, attempt: UpstreamAttempt): void {
   const { prompt, meteredEndpoint: endpoint } = exchange
   const { metered, estimatedInput } = attempt

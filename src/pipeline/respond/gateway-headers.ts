@@ -5,7 +5,7 @@ import { ANONYMOUS_KEY } from '../parts/accounts.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
 
-/** The gateway's own response headers. @param upstream that responded; null = the gateway itself */
+/** @param upstream null = the gateway itself responds */
 export function gatewayHeadersFor(gateway: Gateway, exchange: Exchange, upstream: Upstream | null): GatewayHeaders {
   const own = {
     version: gateway.version,
@@ -19,7 +19,7 @@ export function gatewayHeadersFor(gateway: Gateway, exchange: Exchange, upstream
   return { ...own, served: { upstream, attempts: isRevealed ? exchange.attempts.length : null }, translated: exchange.servedBy?.translated?.translator ?? null, dropped: exchange.servedBy?.record.dropped ?? [] }
 }
 
-/** The state of the key's limits, in the headers that the protocol's clients read; flat. */
+/** The state of the key's limits; flat. */
 function limitHeaders(gateway: Gateway, exchange: Exchange): string[] {
   const { limited: key = ANONYMOUS_KEY, unlimited } = exchange.identity
   if (unlimited || isUnlimited(key, gateway.config.limits)) return []

@@ -5,7 +5,7 @@ import type { Relay } from './relay.ts'
 /** Milliseconds before the first event and between events: a quick failure still gets its own status. */
 const KEEP_ALIVE_INTERVAL = 10_000
 
-/** Sends keep-alive events to a client that waits for a stream, or for the rest of one. */
+/** Keeps the connection of a client alive that waits for a stream, or for the rest of a stream. */
 export class KeepAliveTimer {
   readonly #clock: Clock
   readonly #relay: Relay
@@ -22,7 +22,6 @@ export class KeepAliveTimer {
     return this.#timer !== null
   }
 
-  /** Does nothing if already running. */
   start(): void {
     this.#timer ??= this.#clock.setTimeout(this.#send, KEEP_ALIVE_INTERVAL)
   }

@@ -2,14 +2,11 @@ import { GatewayError } from '../../base/errors.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
 import { LedgerCheckpoint } from '../parts/ledger-checkpoint.ts'
-import { NOT_DELIVERED } from '../exchange/upstream-attempt.ts'
-import type { Session, SessionUsage, UpstreamAttempt } from '../exchange/upstream-attempt.ts'
+import { NOT_DELIVERED, type Session, type SessionUsage, type UpstreamAttempt } from '../exchange/upstream-attempt.ts'
 import type { QuotedPrice } from '../../pricing/prices.ts'
 import type { ActualUsage } from '../../limits/types.ts'
-import { noCharge, settleUsage } from '../../pricing/settle-usage.ts'
-import type { MeteredResponse, SettleInput } from '../../pricing/settle-usage.ts'
-import { settleCost, mergeCosts, provisionalCost } from '../../pricing/settled-cost.ts'
-import type { SettledCost } from '../../pricing/settled-cost.ts'
+import { noCharge, settleUsage, type MeteredResponse, type SettleInput } from '../../pricing/settle-usage.ts'
+import { settleCost, mergeCosts, provisionalCost, type SettledCost } from '../../pricing/settled-cost.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
 import { CloseFrameDetector } from '../../protocols/events/close-frame-detector.ts'
 import { readMessageInfo } from '../../protocols/endpoint/message-info.ts'
@@ -19,36 +16,30 @@ import { requestsBackground } from '../../protocols/usage/response-body.ts'
 import { SocketMessages } from '../../protocols/events/socket-messages.ts'
 import { StreamEvent } from '../../protocols/events/stream-event.ts'
 import { blankUsage } from '../../protocols/usage/usage.ts'
-import { Lanes } from './session-lanes.ts'
-import type { PendingRequest } from './session-requests.ts'
+import { Lanes, type PendingRequest } from './session-lanes.ts'
 import type { SessionReservations } from './session-reservations.ts'
 
 const RESPONSE_PREFIX = 'response.'
 
 /**
- * Close codes of an upstream for a fault of the client: protocol error, unsupported type, malformed data, policy
- * violation, message too big. Source: RFC 6455 section 7.4.1.
+ * Close codes for a fault of the client: protocol error, unsupported type, malformed data, policy violation, message too big.
+ * Source: RFC 6455 section 7.4.1.
  */
 const CLIENT_FAULT_CODES = new Set<number | null>([1002, 1003, 1007, 1008, 1009])
 
-/** Unknown usage. */
-const UNKNOWN_COST: SettledCost = {
-  usage: blankUsage(), source: 'none', billed: true, suspect: false, unread: true, costPico: null,
-}
+const UNKNOWN_COST: SettledCost = { usage: blankUsage(), source: 'none', billed: true, suspect: false, unread: true, costPico: null }
 
-/** The input for the settlement of a response. */
 interface SettlementBasis {
   readonly response: MeteredResponse
   readonly request: PendingRequest | null
-  /** Estimate of the input; null = unknown. */
+  /** null = unknown. */
   readonly estimate: InputEstimate | null
   readonly quoted: QuotedPrice | null
 }
 
 /**
- * The usage of a WebSocket of the responses or the realtime protocol. Each response in it has stream events, is
- * metered and settled like a single response, and is priced by the model that it names. Responses that the client
- * requests at the same time have separate lanes, which their events name.
+ * The usage of a WebSocket of the responses or the realtime protocol. Each response is metered and settled like a single one, at the
+ * price of the model that it names. Responses that run at the same time have separate lanes, which their events name.
  */
 export class MeteredSession implements Session {
   knownUsage = { tokens: 0, pico: 0n }
@@ -63,13 +54,13 @@ export class MeteredSession implements Session {
   readonly #upstreamMessages: SocketMessages
   /** null = the upstream's events contain all client messages that are billed. */
   readonly #clientMessages: SocketMessages | null
-  /** Close frames are detected as they pass: earlier messages may still be being decompressed. */
+  /** Detect close frames at once: earlier messages may still be being decompressed. */
   readonly #upstreamFrames = new CloseFrameDetector()
   readonly #clientFrames = new CloseFrameDetector()
   readonly #lanes: Lanes
   /** Responses that have ended and are being counted. */
   readonly #settlingParts = new Set<SettlementBasis>()
-  /** The cost of the responses that have ended; null = none has. */
+  /** The cost of the responses that have ended; null = no response has ended. */
   #total: SettledCost | null = null
   /** The model in the URL as the client wrote it, and as the target names it. */
   readonly #urlModel: { readonly alias: string | null, readonly model: string | null }
@@ -83,10 +74,7 @@ export class MeteredSession implements Session {
   readonly #checkpoint: LedgerCheckpoint
   readonly #reservations: SessionReservations | null
 
-  /**
-   * @param extensions the WebSocket extensions of the handshake; null = none
-   * @param reservations what the responses reserve; null = nothing
-   */
+  /** @param extensions of the handshake @param reservations null = the responses reserve nothing */
   constructor(
     gateway: Gateway, exchange: Exchange, { target, quoted }: UpstreamAttempt, session: SocketSession, extensions: string | null,
     reservations: SessionReservations | null = null,
@@ -131,8 +119,7 @@ export class MeteredSession implements Session {
     // An unreadable message may have ended any response.
     if (this.#upstreamMessages.unreadable || this.#lanes.openLanes.size === 0) return null
     // The peer that responds to a close frame may close the connection first.
-    const isClientGone = this.#clientFrames.closed
-      || (endedBy === 'client' && !this.#upstreamFrames.closed)
+    const isClientGone = this.#clientFrames.closed || (endedBy === 'client' && !this.#upstreamFrames.closed)
     return isClientGone
       ? new GatewayError('client_gone', 'the client closed the connection')
       : new GatewayError('upstream_cut', 'the upstream closed the connection in the middle of a response')
@@ -164,11 +151,7 @@ export class MeteredSession implements Session {
     ))
     const bills = this.#total === null ? estimates : [this.#total, ...estimates]
     if (bills.length === 0) return null
-    return {
-      ...mergeSessionCosts(bills),
-      quoted: parts.at(-1)?.quoted ?? this.#quoted,
-      model: this.#modelSoFar,
-    }
+    return { ...mergeSessionCosts(bills), quoted: parts.at(-1)?.quoted ?? this.#quoted, model: this.#modelSoFar }
   }
 
   get #modelSoFar(): string | null {
@@ -203,7 +186,7 @@ export class MeteredSession implements Session {
     else this.#checkpoint.schedule()
   }
 
-  /** The lane of an event of the responses protocol. An error ends the running response. */
+  /** In the responses protocol, an error ends the running response. */
   #laneOf(type: string, named: string): string {
     if (type !== 'error') return this.#lanes.laneOfEvent(named)
     const lane = this.#lanes.laneOfError(named)
@@ -211,7 +194,7 @@ export class MeteredSession implements Session {
     return lane
   }
 
-  /** The client's speech was transcribed, at the price of the transcription model. */
+  /** Speech of the client was transcribed, at the price of the transcription model. */
   #addTranscript({ usage, suspect }: ReportedUsage): void {
     const model = this.#conversation?.transcriptionModel ?? null
     const quoted = model === null ? null : this.#priceOf(model, model)
@@ -222,15 +205,15 @@ export class MeteredSession implements Session {
     this.#checkpoint.writeNow()
   }
 
-  /** What the response in the lane would be settled by now. */
   #settlementBasisOf(lane: string): SettlementBasis {
     const underway = this.#lanes.activeResponse(lane)
     const request = this.#lanes.pendingRequest(lane)
     const model = underway ? underway.model ?? this.#reportedModel : request?.model ?? null
+    const requested = request && { inputTokens: request.estimatedInput, cachedInputTokens: null, inputAudioTokens: null }
     return {
       response: underway ? { kind: 'stream', meter: underway.meter } : NOT_DELIVERED,
       request,
-      estimate: request ? estimateOf(request) : underway ? this.#conversation?.inputEstimate ?? null : null,
+      estimate: requested ?? (underway ? this.#conversation?.inputEstimate ?? null : null),
       quoted: this.#quote(model),
     }
   }
@@ -267,12 +250,7 @@ export class MeteredSession implements Session {
     this.#settling = Promise.all([this.#settling, settling]).then(() => undefined)
   }
 
-  /**
-   * The price of a response. The model in the message decides, not the one in the URL; a realtime session has one
-   * model, that of its URL.
-   *
-   * @param reported the model that the upstream named
-   */
+  /** The model in the message decides; a realtime session has only the model of its URL. @param reported model that the upstream named */
   #quote(reported: string | null): QuotedPrice | null {
     const { alias, model } = this.#urlModel
     const isOne = this.#conversation !== null
@@ -301,7 +279,7 @@ export class MeteredSession implements Session {
   }
 }
 
-/** @returns the usage to settle with the limits; null values = unknown */
+/** @returns null values = unknown */
 function usedBy({ usage: { inputTokens, outputTokens }, billed, unread, costPico }: SettledCost): ActualUsage {
   if (!billed) return { tokens: 0, pico: 0n }
   const isCounted = !unread && (inputTokens !== null || outputTokens !== null)
@@ -310,8 +288,4 @@ function usedBy({ usage: { inputTokens, outputTokens }, billed, unread, costPico
 
 function mergeSessionCosts(bills: readonly SettledCost[]): SettledCost {
   return mergeCosts(bills.map(bill => ({ record: undefined, bill })))
-}
-
-function estimateOf({ estimatedInput: inputTokens }: PendingRequest): InputEstimate {
-  return { inputTokens, cachedInputTokens: null, inputAudioTokens: null }
 }

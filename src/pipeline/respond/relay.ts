@@ -3,25 +3,18 @@ import type { ClientDelivery, Exchange } from '../exchange/exchange.ts'
 import { gatewayHeadersFor } from './gateway-headers.ts'
 import type { Gateway } from '../parts/gateway.ts'
 import { frameChunks } from '../../proxy/http/chunks.ts'
-import { abort, destroyNow, flushHead, isHttp2, writeHead } from '../../proxy/client/client.ts'
-import type { ClientResponse } from '../../proxy/client/client.ts'
+import { abort, destroyNow, flushHead, isHttp2, writeHead, type ClientResponse } from '../../proxy/client/client.ts'
 import type { Deadlines } from '../../proxy/http/deadlines.ts'
-import { appendVia, clientHeaders, gatewayHeaders } from '../../proxy/upstream/headers.ts'
+import { appendVia, clientHeaders, gatewayHeaders, type GatewayHeaders } from '../../proxy/upstream/headers.ts'
 import { headerValue } from '../../proxy/http/raw-headers.ts'
-import type { GatewayHeaders } from '../../proxy/upstream/headers.ts'
-import { isEventStream, responseHead } from '../../proxy/upstream/response-head.ts'
-import type { ResponseHead } from '../../proxy/upstream/response-head.ts'
+import { isEventStream, responseHead, type ResponseHead } from '../../proxy/upstream/response-head.ts'
 import { ClientWriter } from './client-writer.ts'
-import { StreamBreak } from './response-body.ts'
-import type { OpenResponse, RelayEnd, ResponseBody } from './response-body.ts'
+import { StreamBreak, type OpenResponse, type RelayEnd, type ResponseBody } from './response-stream.ts'
 
 /** Milliseconds for the last bytes of a complete response after a deadline of the exchange. */
 const FLUSH_TIMEOUT = 5_000
 
-/**
- * Sends the response to the client as it arrives: each chunk at once, no faster than the client reads, and no proper
- * end unless the upstream sent one.
- */
+/** Sends the response as it arrives, no faster than the client reads, and without a proper end unless the upstream sent one. */
 export class Relay implements ClientDelivery {
   status = 0
   firstByteAt = 0
@@ -35,21 +28,17 @@ export class Relay implements ClientDelivery {
   /** Settles when nothing more will be sent, or when the stream broke and may be continued. */
   outcome: Promise<RelayEnd | StreamBreak>
   #resolve: (outcome: RelayEnd | StreamBreak) => void
-  /** null = no response was opened. */
   #response: OpenResponse | null = null
   /** null = the body passes unread. */
   #body: ResponseBody | null = null
-  /** Bytes of the body that were written to the client's stream, including bytes that are still buffered. */
+  /** Bytes on the client's stream, including bytes that are still buffered. */
   #written = 0
   #isEventStream = false
   /** The head contains the length of the body. */
   #hasContentLength = false
   /** The head was sent, and another response can continue the stream. */
   #awaitsResponse = false
-  /**
-   * The stream broke, and what follows is undecided: true = the bytes so far end with a whole event; null = not
-   * broken.
-   */
+  /** A broken stream whose future is undecided: true = the bytes so far end with a whole event; null = not broken. */
   #brokenAtBoundary: boolean | null = null
   #over = false
 
@@ -69,24 +58,19 @@ export class Relay implements ClientDelivery {
     return this.#written - this.#writer.unsent
   }
 
-  /** Written bytes that are still buffered: the client's connection has not accepted them yet. */
+  /** Written bytes that the client's connection has not accepted yet. */
   get unsent(): number {
     return this.#writer.unsent
   }
 
-  /**
-   * May a response with this head go to the client?
-   *
-   * @returns an error if not: the client's stream has begun, and only another event stream can continue it; null = it
-   *   may
-   */
+  /** May a response with this head go to the client? After the start of a stream only another stream may. @returns null = it may */
   accepts({ status, contentType, coding }: ResponseHead): GatewayError | null {
     // The client already has a head without a content coding: the continuation must not be compressed.
     if (!this.#awaitsResponse || (status === 200 && isEventStream({ contentType }) && coding === null)) return null
     return new GatewayError('upstream_invalid', 'the upstream did not respond with an event stream')
   }
 
-  /** Sends the client a response with this head, or continues its stream with it. */
+  /** Sends a response with this head, or continues the client's stream with it. */
   open(head: ResponseHead, response: OpenResponse): void {
     const { body } = response
     this.#response = response
@@ -112,10 +96,7 @@ export class Relay implements ClientDelivery {
     })
   }
 
-  /**
-   * Sends the head of an event stream before there are events, so that the client's connection does not look dead.
-   * Only an event stream can follow.
-   */
+  /** Sends a head before there are events, so that the connection does not look dead. Only an event stream can follow. */
   openEventStream(): void {
     const res = this.#res
     if (this.status !== 0 || this.#over) return
@@ -135,7 +116,7 @@ export class Relay implements ClientDelivery {
     return this.#awaitsResponse && !this.#over
   }
 
-  /** Sends the gateway's own events while a response is awaited. */
+  /** Sends events of the gateway itself while a response is awaited. */
   sendEvents(events: string): void {
     if (this.isWaiting && !this.#writer.blocked) this.#write(Buffer.from(events))
   }
@@ -177,7 +158,6 @@ export class Relay implements ClientDelivery {
     return false
   }
 
-  /** The client has read all or a part of what was written. */
   #onDrain(): void {
     if (this.#over || this.#writer.blocked) {
       if (!this.#awaitsResponse) this.#deadlines.clientBlocked()
@@ -219,8 +199,7 @@ export class Relay implements ClientDelivery {
       this.delivered = true
       this.#close(null)
     })
-    // The client has the whole body, whose length is in the head: the end can wait until other exchanges got their
-    // bytes in this turn.
+    // The client has the length of the body: the end can wait until other exchanges got their bytes in this turn.
     if (this.#hasContentLength && this.#written > 0 && !isHttp2(res)) setImmediate(() => this.#writer.end())
     else this.#writer.end()
   }
@@ -230,13 +209,12 @@ export class Relay implements ClientDelivery {
     if (!this.#over && this.#brokenAtBoundary === null) this.#break(error, this.#atBoundary)
   }
 
-  /** The stream broke, and another response will continue it. */
   continueLater(): void {
     this.#reopen()
     this.#awaitsResponse = true
   }
 
-  /** The stream broke: sends the missing bytes, which complete it. */
+  /** Completes a broken stream. */
   finish(missing: Buffer): void {
     this.#reopen()
     this.#write(missing)
@@ -251,10 +229,7 @@ export class Relay implements ClientDelivery {
     this.#resolve = resolve
   }
 
-  /**
-   * A stream that has begun ends without a further response. @param event reports the error to the client; null = use
-   * the protocol's own event
-   */
+  /** A stream that has begun ends without a further response. @param event null = use the protocol's own error event */
   fail(error: GatewayError, event: string | null): void {
     if (this.#over) return
     const atBoundary = this.#brokenAtBoundary ?? this.#atBoundary
@@ -323,11 +298,7 @@ export class Relay implements ClientDelivery {
     }
   }
 
-  /**
-   * The client closed its connection.
-   *
-   * @returns true = it had the whole response, which is complete although the upstream has not ended it yet
-   */
+  /** @returns true = the client had the whole response, although the upstream has not ended it yet */
   clientClosed(): boolean {
     if (this.#body?.isFinished !== true || this.isBroken || this.#awaitsResponse || this.#writer.blocked) return false
     this.#over = true
@@ -336,10 +307,7 @@ export class Relay implements ClientDelivery {
     return true
   }
 
-  /**
-   * Ends the relay from outside: the client disconnected, or a deadline passed. Before the head is sent there is
-   * nothing to end.
-   */
+  /** The client disconnected, or a deadline passed. Before the head is sent there is nothing to end. */
   stop(reason: GatewayError): void {
     if (this.status === 0) return
     if (this.isBroken) {

@@ -1,23 +1,19 @@
-import { isFormatUnknown } from '../exchange/exchange.ts'
-import type { Exchange } from '../exchange/exchange.ts'
+import { isFormatUnknown, type Exchange } from '../exchange/exchange.ts'
 import type { UpstreamAttempt } from '../exchange/upstream-attempt.ts'
 import { createStreamMeter } from '../../protocols/endpoint/create-stream-meter.ts'
 import { decompressedOrRaw } from '../../protocols/http/decompress.ts'
-import { denialReason, refusalReason } from '../../protocols/endpoint/refusal-reason.ts'
-import type { RefusalReason } from '../../protocols/endpoint/refusal-reason.ts'
-import { isEventStream } from '../../proxy/upstream/response-head.ts'
-import type { ResponseHead } from '../../proxy/upstream/response-head.ts'
+import { denialReason, refusalReason, type RefusalReason } from '../../protocols/endpoint/refusal-reason.ts'
+import { isEventStream, type ResponseHead } from '../../proxy/upstream/response-head.ts'
 import { isCredentialRefused, isRetryableStatus } from '../../routing/failure.ts'
 import { BodyClassifier, FirstElementClassifier, TranslatableBodyClassifier } from './body-classifier.ts'
 import type { ResponseClassifier, Classification } from './classification.ts'
 import { FirstContentClassifier, FirstEventClassifier, UnknownFormatClassifier } from './stream-classifier.ts'
 import { WholeResponseClassifier } from './whole-response-classifier.ts'
 
-/** Bytes of an error response that are kept for the client, and ms within which it has to arrive. */
+/** Maximum bytes of an error response for the client, and ms within which it has to arrive. */
 const MAX_ERROR_BYTES = 1024 * 1024
 const ERROR_BODY_TIMEOUT = 2_000
 
-/** Reasons of refusal for which the route names another target. */
 type RefusalReasons = Pick<ReadonlySet<RefusalReason>, 'has' | 'size'>
 
 /** Statuses with which a provider refuses a request because of its content. */
@@ -33,9 +29,7 @@ export interface ResponseRequirements {
 }
 
 /**
- * Chooses the classifier of a response that another attempt can still replace, or that may be a rejected credential.
- *
- * @param isContinuation the client's stream has begun: only another stream can continue it
+ * Chooses a classifier if another attempt can follow, or for a rejected credential. @param isContinuation of the client's stream
  * @returns null if the response may go to the client unchecked
  */
 export function classifierFor(
@@ -49,9 +43,7 @@ export function classifierFor(
   if (REQUEST_REFUSAL_STATUSES.has(status) && reasons.size > 0) return new ErrorResponseClassifier(false, head, reasons)
   const { respondsWithJson, streamsByPath } = endpoint
   const isEvents = isEventStream(head)
-  if (isContinuation && (status !== 200 || !isEvents || head.coding !== null)) {
-    return new ErrorResponseClassifier(true, head, reasons)
-  }
+  if (isContinuation && (status !== 200 || !isEvents || head.coding !== null)) return new ErrorResponseClassifier(true, head, reasons)
   if (status < 200 || status > 299) return null
   if (attempt.translated && !isEvents && !isFormatUnknown(exchange, head)) return new TranslatableBodyClassifier(head)
   // Only a complete stream can be converted to a body.
@@ -65,13 +57,12 @@ export function classifierFor(
     const body = isArray ? new FirstElementClassifier(head) : new BodyClassifier(head)
     return isFormatUnknown(exchange, head) && head.coding === null ? new UnknownFormatClassifier(body) : body
   }
-  // If a stream is compressed although the request forbids it, its events pass unread.
+  // A stream that is compressed although the request forbids it passes unread.
   if (head.coding !== null) return new AnyByteClassifier()
   if (!content) return new FirstEventClassifier()
   return new FirstContentClassifier(createStreamMeter(endpoint, { contentType: head.contentType, reserveMemory }))
 }
 
-/** Classifies a response with an error status. */
 class ErrorResponseClassifier implements ResponseClassifier {
   readonly maxBytes = MAX_ERROR_BYTES
   readonly timeoutMs = ERROR_BODY_TIMEOUT
@@ -107,7 +98,7 @@ class ErrorResponseClassifier implements ResponseClassifier {
   }
 }
 
-/** Classifies a response that cannot be read: the first byte of its body makes it good. */
+/** The first byte of a response that cannot be read makes it good. */
 export class AnyByteClassifier implements ResponseClassifier {
   readonly maxBytes = 0
   readonly timeoutMs = null

@@ -12,7 +12,6 @@ import type { ResponseHead } from '../../proxy/upstream/response-head.ts'
 import type { ResponseSink } from '../../proxy/upstream/upstream-call.ts'
 import type { FramedStream, ResponseClassifier } from './classification.ts'
 
-/** A complete response that was held. */
 export interface HeldResponse {
   readonly head: ResponseHead
   readonly body: Buffer
@@ -25,19 +24,18 @@ export interface RejectedResponse {
   readonly head: ResponseHead
   /** What the client can get if no other attempt succeeds; null = incomplete. */
   readonly response: HeldResponse | null
-  /** Why the upstream refused the request; null = it did not. */
+  /** Why the upstream refused the request; null = not refused. */
   readonly reason: RefusalReason | null
 }
 
-/** Gets a good response: the attempt that opens the client's response. */
+/** The attempt that opens the client's response. */
 export interface GateOutlet extends Omit<ResponseSink, 'head'> {
   /** A good response has begun. @returns false if another attempt is to respond */
   claim(status: number): boolean
-  /** Sends the response to the client. @returns an error if it cannot; null = sent */
+  /** @returns why the response cannot go to the client; null = sent */
   pass(head: ResponseHead): GatewayError | null
   /** Passed bytes that the client's connection has not accepted yet. */
   readonly unsent: number
-  /** Reads nothing more from the upstream. */
   abort(reason: GatewayError): void
 }
 
@@ -50,14 +48,11 @@ export interface ResponseGateOptions {
   keepAlive(): void
 }
 
-/**
- * Holds the beginning of an upstream's response while another attempt can still follow, until the response is known
- * to be good. Then the client gets all of it, unchanged, or nothing.
- */
+/** Holds the beginning of a response while another attempt can follow. The client gets all of a good response, and nothing of others. */
 export class ResponseGate implements ResponseSink {
   /** null = the response is good, and goes to the client. */
   readonly decision: Promise<RejectedResponse | null>
-  /** The end that the gateway added to a held response that broke; null = none was added. */
+  /** The end that the gateway added to a held response that broke; null = none. */
   missingEnd: Buffer | null = null
   readonly #exchange: Exchange
   readonly #options: ResponseGateOptions
@@ -92,38 +87,34 @@ export class ResponseGate implements ResponseSink {
     return this.#options.head.status
   }
 
-  /**
-   * What a response that is held until it is complete would be settled by if it ended now; null = not held for that.
-   */
+  /** The settlement basis of a response that is held until it is complete, if it ended now; null = not held for that. */
   get metered(): MeteredResponse | null {
     const { framed } = this.#classifier
     if (framed === undefined) return null
     return framed === null ? { kind: 'body', body: this.heldBody } : { kind: 'stream', meter: framed.meter }
   }
 
-  /** The stream, if the client gets all of it; null = its bytes were not split into events yet. */
+  /** null = the bytes were not split into events, or the client does not get all of them. */
   get framed(): FramedStream | null {
     // The client gets only the complete events of a stream that broke.
     return this.missingEnd === null ? this.#classifier.framed ?? null : null
   }
 
-  /** The settlement basis if the client no longer waits for the response. */
+  /** The settlement basis if the client no longer waits. */
   get abandoned(): MeteredResponse {
     const meter = this.#classifier.framed?.meter ?? this.#classifier.meter
     return meter ? { kind: 'stream', meter } : NOT_DELIVERED
   }
 
-  /** The held bytes of the response. */
   get heldBody(): Buffer {
     return this.#held.concat()
   }
 
-  /** Ignored: the attempt already has the head. */
+  /** The attempt already has the head. */
   head(): null {
     return null
   }
 
-  /** Passes the response without reading it. */
   passNow(): void {
     this.#pass()
   }
@@ -151,7 +142,6 @@ export class ResponseGate implements ResponseSink {
     return true
   }
 
-  /** Decides by the bytes so far. */
   #decideNow(): boolean {
     if (this.#classifier.decide(this.heldBody, false) === 'good') return this.#pass()
     this.#reject(this.#classifier.fault, null)
@@ -176,12 +166,11 @@ export class ResponseGate implements ResponseSink {
     this.#onBroken(error, null)
   }
 
-  /** Ends the gate from outside. */
   stop(reason: GatewayError): void {
     this.#onBroken(reason, null)
   }
 
-  /** The response broke. If only its end is missing, the client gets the rest before the error. */
+  /** If only the end is missing, the client gets the rest before the error. */
   #onBroken(error: GatewayError | null, response: HeldResponse | null): void {
     const isUpstream = !this.#decided && error?.source === 'upstream'
     const body = this.heldBody
@@ -216,7 +205,6 @@ export class ResponseGate implements ResponseSink {
     let more = true
     for (const chunk of chunks) more = outlet.data(chunk)
     this.#held.clear()
-    // Bytes that the client has not read stay reserved until the exchange ends.
     if (!more) this.#countUnread(size)
     this.#passed = true
     this.#resolve(null)

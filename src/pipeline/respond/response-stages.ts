@@ -1,5 +1,4 @@
-import { callsModel, isRead, isFormatUnknown } from '../exchange/exchange.ts'
-import type { Exchange } from '../exchange/exchange.ts'
+import { callsModel, isRead, isFormatUnknown, type Exchange } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
 import { LedgerCheckpoint } from '../parts/ledger-checkpoint.ts'
 import type { ResponseContent, UpstreamAttempt } from '../exchange/upstream-attempt.ts'
@@ -7,27 +6,18 @@ import { isMetered, respondsWithText } from '../../pricing/metering.ts'
 import { fieldMasks } from '../../protocols/vendors/field-masks.ts'
 import { createStreamMeter } from '../../protocols/endpoint/create-stream-meter.ts'
 import { ChunkReader } from '../../protocols/events/stream-event.ts'
-import { isEventStream } from '../../proxy/upstream/response-head.ts'
-import type { ResponseHead } from '../../proxy/upstream/response-head.ts'
+import { isEventStream, type ResponseHead } from '../../proxy/upstream/response-head.ts'
 import { BodyCollector, DeliveryRecorder, ErrorReader, MaskedUsage, WholeBody, bodyStages, sinkOf } from './body-stages.ts'
 import type { FramedStream } from './classification.ts'
 import type { Continuation } from './continuation.ts'
 import type { OnStreamFault } from './continuation-stage.ts'
-import type { ResponseBody } from './response-body.ts'
-import { ResponseFactsStage } from './response-facts-stage.ts'
-import { ResponseStream } from './response-stream.ts'
-import type { ResponseStages, Stage } from './response-stream.ts'
+import { ResponseFactsStage, ResponseStream, type ResponseBody, type ResponseStages, type Stage } from './response-stream.ts'
 import { createTranslatedStream } from './translated-stages.ts'
 
 /**
- * Chooses the stages of a response by its head: the meter of a stream, or the collector of a whole body whose usage
- * is read at the end.
- *
- * @param continuation lets another target continue the stream; null = none
- * @param onStreamFault called with the error of an event that the client must not get
- * @param held what was read of a response while it was held
- * @throws GatewayError if a whole body cannot be translated
- * @returns null if every byte passes and nothing is read
+ * Chooses the stages by the head: the meter of a stream, or the collector of a whole body.
+ * @param onStreamFault called with the error of an event that the client must not get @param held what a gate has read
+ * @throws GatewayError if a whole body cannot be translated @returns null if every byte passes unread
  */
 export function createResponseStream(
   gateway: Gateway, exchange: Exchange, attempt: UpstreamAttempt, head: ResponseHead, continuation: Continuation | null,
@@ -60,14 +50,13 @@ export function createResponseStream(
   return reader instanceof WholeBody ? reader : new ResponseStream(stagesOf(reader))
 }
 
-/** A response on its way to the client, with the parts that settlement reads. */
 export type ReadBody = ResponseBody & ResponseContent
 
 /** What a gate has read of a response that goes to the client. */
 export interface HeldContent {
-  /** The stream, if all its stages have read it; null = not read. */
+  /** null = not read by all stages. */
   readonly framed: FramedStream | null
-  /** The whole body; null = not a whole body, or not held. */
+  /** null = not a whole body, or not held. */
   readonly body: Buffer | null
 }
 
@@ -89,9 +78,7 @@ function masksUsage(masks: readonly string[]): boolean {
   return masks.some(mask => /usage|\*/i.test(mask))
 }
 
-function streamStages(
-  { gateway, exchange, attempt, head, continuation, masks, framed }: StageContext,
-): ResponseStages {
+function streamStages({ gateway, exchange, attempt, head, continuation, masks, framed }: StageContext): ResponseStages {
   // A response that is compressed although the request forbids it passes unread.
   const isUnread = head.coding !== null || masksUsage(masks)
   const { meteredEndpoint: endpoint } = exchange
@@ -138,7 +125,7 @@ function streamStages(
   }
 }
 
-/** What reads the usage of a whole body: one that keeps it, and where a field mask may leave usage out, a second one. */
+/** With a field mask that may leave usage out, a second stage reads the usage. */
 function bodyReader({ gateway, exchange, head, masks }: StageContext): WholeBody | [WholeBody, MaskedUsage] {
   if (masksUsage(masks)) return new DeliveryRecorder(gateway, exchange)
   const collector = new BodyCollector(gateway, exchange, head)

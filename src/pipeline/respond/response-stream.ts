@@ -1,16 +1,65 @@
+import type { GatewayError } from '../../base/errors.ts'
 import type { ResponseContent } from '../exchange/upstream-attempt.ts'
 import type { MeteredResponse } from '../../pricing/settle-usage.ts'
 import { beginsJson } from '../../protocols/json/json-text.ts'
 import type { UsageFilter } from '../../protocols/endpoint/protocol.ts'
-import type { EventReader, EventSink } from '../../protocols/events/stream-event.ts'
+import { ResponseFactsReader, mayHaveFinishReason } from '../../protocols/events/response-facts.ts'
+import type { EventReader, EventSink, StreamEvent } from '../../protocols/events/stream-event.ts'
 import type { StreamMeter } from '../../protocols/events/stream-meter.ts'
+import type { LedgerCheckpoint } from '../parts/ledger-checkpoint.ts'
 import type { ContinuationStage } from './continuation-stage.ts'
-import type { ResponseBody } from './response-body.ts'
 import type { RawHeaders } from '../../proxy/http/raw-headers.ts'
 
 const NOTHING = Buffer.alloc(0)
 
-/** A stage of a response: it gets each event after the stages before it. All steps are synchronous. */
+/** The body of a response on its way through the stages. All steps are synchronous and cheap. */
+export interface ResponseBody {
+  /** @param chunk from the upstream @returns the bytes for the client */
+  push(chunk: Buffer): Buffer
+  end(): void
+  /** The response is complete. @returns the held bytes for the client */
+  rest(): Buffer
+  /** The protocol's own end has passed; null = the HTTP message's end is the end. */
+  readonly terminated: boolean | null
+  /** What the client needs if the response ends properly without its protocol's end; null = more is missing. */
+  readonly missingEnd: Buffer | null
+  /** Some bytes could not be passed on: the response is incomplete. */
+  readonly hasFailed?: boolean
+  /** The client has the end of its protocol: nothing that follows is for it. */
+  readonly isFinished: boolean
+  /** Another event can follow the bytes so far. */
+  readonly atBoundary: boolean
+  /** Some bytes are changed or held. */
+  readonly edits: boolean
+  /** null = the client gets the upstream's headers. */
+  readonly translateHeaders: HeaderTranslation | null
+}
+
+/** null = the response ended properly. */
+export type RelayEnd = GatewayError | null
+
+/** The client's stream may be continued: `continueLater`, `finish` or `fail` follows. */
+export class StreamBreak {
+  readonly error: GatewayError
+
+  constructor(error: GatewayError) {
+    this.error = error
+  }
+}
+
+export interface RelaySource {
+  resume(): void
+}
+
+export interface OpenResponse {
+  /** null = the body passes unread. */
+  readonly body: ResponseBody | null
+  readonly source: RelaySource
+  /** If the stream breaks it may be continued: by another attempt, or because only its end is missing. */
+  readonly mayContinue: boolean
+}
+
+/** Gets each event after the stages before it. All steps are synchronous. */
 export interface Stage extends EventSink {
   /** The first bytes arrived. */
   begin?(): void
@@ -30,48 +79,34 @@ export interface Outlet {
   readonly hasFailed?: boolean
 }
 
-/** Converts the upstream's headers for the client if the response is translated. */
 export type HeaderTranslation = (headers: RawHeaders) => RawHeaders
 
-/** Writes what is known so far to the ledger, in case the process dies. */
-export interface Checkpoint {
-  /** No write is due, and there is a ledger to write to. */
-  readonly isIdle: boolean
-  schedule(): void
-  writeNow(): void
-}
-
-/** The stages of a response; null = not needed. */
+/** The stages of a response; null values = not needed. */
 export interface ResponseStages {
   /** The stages have read the response while it was held. */
   readonly isRead: boolean
-  /** All stages in order, and the reader that passes them its events. */
+  /** The stages in order. */
   readonly all: readonly Stage[]
   readonly reader: EventReader
-  /** The parts of the response that settlement reads. */
   readonly content: ResponseContent
   /** Knows whether the stream has reached its protocol's end; null = the HTTP message's end is the end. */
   readonly meter: StreamMeter | null
   readonly filter: UsageFilter | null
   readonly continuation: ContinuationStage | null
-  /** Decides which bytes the client gets; null = all. */
+  /** null = the client gets all bytes. */
   readonly outlet: Outlet | null
   /** null = the client speaks the upstream's protocol. */
   readonly translateHeaders: HeaderTranslation | null
-  readonly checkpoint: Checkpoint | null
+  readonly checkpoint: LedgerCheckpoint | null
 }
 
 /**
- * One response on its way to the client:
- *
- *   bytes -> reader -> events -> meter -> translation -> filter -> continuation -> bytes for the client
- *
- * Its bytes are split into events once, and an event is parsed at most once, by the first stage that reads its value.
- * Without a filter or a continuation each chunk passes unchanged, even if it ends inside an event.
+ * One response: bytes -> reader -> events -> meter -> translation -> filter -> continuation -> bytes for the client.
+ * The first stage that reads an event's value parses it. Without an outlet each chunk passes unchanged, even if it ends inside an event.
  */
 export class ResponseStream implements ResponseBody, ResponseContent {
   #stages: ResponseStages
-  /** Creates the stages for a whole body, if only its beginning shows whether it is one; null = not needed. */
+  /** Creates the stages if the beginning of the response shows that it is a whole body; null = not needed. */
   readonly #createForBody: (() => ResponseStages) | null
   #hasBegun = false
   #hasEnded = false
@@ -158,7 +193,18 @@ export class ResponseStream implements ResponseBody, ResponseContent {
   #begin(): void {
     this.#hasBegun = true
     for (const stage of this.#stages.all) stage.begin?.()
-    // Write the first checkpoint at once: it records the upstream and the status.
+    // The first checkpoint records the upstream and the status.
     this.#stages.checkpoint?.writeNow()
+  }
+}
+
+/** Reads facts of a stream for its trace. Most events contain only text and are not parsed. */
+export class ResponseFactsStage implements Stage {
+  readonly facts = new ResponseFactsReader()
+
+  event(event: StreamEvent): void {
+    const { facts } = this
+    const isBeginning = facts.id === null || facts.model === null
+    if (isBeginning || mayHaveFinishReason(event.buf.subarray(event.dataStart, event.dataEnd))) facts.read(event.value)
   }
 }

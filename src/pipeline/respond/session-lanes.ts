@@ -1,31 +1,26 @@
-import type { ReserveMemory } from '../../base/memory-reservation.ts'
+import { MemoryReservation, type ReserveMemory } from '../../base/memory-reservation.ts'
 import { createStreamMeter } from '../../protocols/endpoint/create-stream-meter.ts'
+import { readMessageInfo } from '../../protocols/endpoint/message-info.ts'
 import type { Endpoint, SocketSession } from '../../protocols/endpoint/protocol.ts'
 import type { StreamMeter } from '../../protocols/events/stream-meter.ts'
-import { PendingRequests } from './session-requests.ts'
-import type { PendingRequest } from './session-requests.ts'
+import { estimateTokens } from '../../protocols/request/request-estimate.ts'
 
-/** Maximum lanes; further responses share one. */
+/** Maximum lanes; further responses share one lane. */
 const MAX_LANES = 256
-/** Bytes of text that each lane keeps in case its response is interrupted; longer text is counted by that sample. */
+/** Bytes of text that a lane keeps in case its response is interrupted; longer text is counted by that sample. */
 const KEPT_TEXT_BYTES = 16 * 1024
 
-/** A running response. */
 export interface ActiveResponse {
   readonly meter: StreamMeter
-  /** The model that the upstream named; null = none. */
+  /** The model that the upstream named. */
   model: string | null
 }
 
-/**
- * The requests of a session's client and their responses, by lane. Lanes run in parallel. The lane without a name is
- * ''.
- */
+/** The requests and responses of a session by lane. Lanes run in parallel; the lane without a name is ''. */
 export class Lanes {
   readonly #endpoint: Endpoint
   readonly #pending: PendingRequests
   readonly #active = new Map<string, ActiveResponse>()
-  /** The upstream's events name their lanes. */
   #upstreamNamesLanes = false
 
   constructor(endpoint: Endpoint, session: SocketSession, reserveMemory: ReserveMemory) {
@@ -38,22 +33,20 @@ export class Lanes {
     return new Set([...this.#pending.lanes, ...this.#active.keys()])
   }
 
-  /** Reads a message of the client. @returns true if it requests a response */
+  /** @returns true if the message of the client requests a response */
   addRequest(message: Buffer): boolean {
     return this.#pending.add(message)
   }
 
-  /** The request in the lane whose response has not ended; null = none. */
+  /** The request in the lane whose response has not ended. */
   pendingRequest(lane: string): PendingRequest | null {
     return this.#pending.first(lane)
   }
 
-  /** The running response in the lane; null = none. */
   activeResponse(lane: string): ActiveResponse | null {
     return this.#active.get(lane) ?? null
   }
 
-  /** The running response in the lane; begins one if there is none. */
   begin(lane: string): ActiveResponse {
     const known = this.#active.get(lane)
     if (known !== undefined) return known
@@ -63,13 +56,13 @@ export class Lanes {
     return begun
   }
 
-  /** The response in the lane has ended. @returns true if it had begun */
+  /** @returns true if the response in the lane had begun */
   end(lane: string): boolean {
     this.#pending.take(lane)
     return this.#active.delete(lane)
   }
 
-  /** The lane of an event. @param named the name in the event; '' = none */
+  /** @param named the name in the event; '' = none */
   laneOfEvent(named: string): string {
     this.#upstreamNamesLanes ||= named !== ''
     // If the upstream names no lanes, the event belongs to the first request.
@@ -79,11 +72,7 @@ export class Lanes {
     return this.#pending.lanes[0] ?? ''
   }
 
-  /**
-   * The lane of an event in a session that has one lane per response.
-   *
-   * @param response the id of the response; '' = the event names none
-   */
+  /** The lane in a session that has one lane per response. @param response id; '' = the event names none */
   laneOfResponse(response: string): string {
     // An upstream that does not name the response in all events runs one response at a time.
     if (this.#active.has('')) return ''
@@ -91,10 +80,69 @@ export class Lanes {
     return this.#active.has(response) || this.#active.size < MAX_LANES ? response : ''
   }
 
-  /** The lane of an error: an unnamed error most likely belongs to a response that has not begun. */
+  /** An unnamed error most likely belongs to a response that has not begun. */
   laneOfError(named: string): string {
     this.#upstreamNamesLanes ||= named !== ''
     if (this.openLanes.has(named)) return named
     return this.#pending.lanes.find(lane => !this.#active.has(lane)) ?? this.laneOfEvent(named)
+  }
+}
+
+/** Maximum waiting requests; further requests are not kept. */
+const MAX_PENDING = 256
+
+export interface PendingRequest {
+  readonly body: Buffer
+  /** null = the request names none. */
+  readonly model: string | null
+  /** Tokens of the request, estimated as in the reserve phase. */
+  readonly estimatedInput: number
+}
+
+/** The requests of a client of the responses protocol, until each has its response. */
+class PendingRequests {
+  readonly #byLane = new Map<string, PendingRequest[]>()
+  readonly #session: SocketSession
+  readonly #memory: MemoryReservation
+  #count = 0
+  #bytes = 0
+
+  constructor(session: SocketSession, reserveMemory: ReserveMemory) {
+    this.#session = session
+    this.#memory = new MemoryReservation(reserveMemory)
+  }
+
+  get lanes(): readonly string[] {
+    return [...this.#byLane.keys()]
+  }
+
+  /** @returns false = the message is no request, or there is no memory for it */
+  add(message: Buffer): boolean {
+    const { type, model, lane } = readMessageInfo(message, this.#session)
+    if (type !== 'response.create' || this.#count === MAX_PENDING) return false
+    if (!this.#memory.resize(this.#bytes + message.length)) return false
+    this.#count++
+    this.#bytes += message.length
+    const waiting = this.#byLane.get(lane) ?? []
+    this.#byLane.set(lane, waiting)
+    waiting.push({ body: message, model, estimatedInput: estimateTokens(message) })
+    return true
+  }
+
+  /** The request that has waited longest. */
+  first(lane: string): PendingRequest | null {
+    return this.#byLane.get(lane)?.[0] ?? null
+  }
+
+  /** Removes the request that has waited longest. */
+  take(lane: string): PendingRequest | null {
+    const waiting = this.#byLane.get(lane)
+    const request = waiting?.shift()
+    if (request === undefined) return null
+    if (waiting?.length === 0) this.#byLane.delete(lane)
+    this.#count--
+    this.#bytes -= request.body.length
+    this.#memory.resize(this.#bytes)
+    return request
   }
 }

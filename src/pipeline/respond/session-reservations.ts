@@ -1,27 +1,26 @@
 import type { ActualUsage, Reservation } from '../../limits/types.ts'
 
-/** Throws if the upstream must not get the client's message. @returns a promise if the check is asynchronous */
+/** Throws if the upstream must not get the message. @returns a promise if the check is asynchronous */
 export type MessageCheck = (message: Buffer) => Promise<void> | null
 
 /** The rules for the messages of a WebSocket's client. */
 export interface SessionRules {
   /** null = no check is needed. */
   readonly check: MessageCheck | null
-  /** The reservations of the responses; null = responses reserve nothing. */
+  /** null = the responses reserve nothing. */
   readonly reservations: SessionReservations | null
 }
 
-/** Maximum number of responses that are reserved and have not ended. */
+/** Maximum responses that are reserved and have not ended. */
 const MAX_OPEN = 1000
 
-/** The reservation of one response of a session. */
 export interface HeldReservation {
   readonly reservation: Reservation
   /** The session's `sentTokens` when the response was requested. */
   readonly sentTokens: number
 }
 
-/** The reservations of the responses of a WebSocket session, until each response has ended. */
+/** The reservations of a WebSocket session, until each response has ended. */
 export class SessionReservations {
   /** Maximum number of tokens that the client has sent so far. */
   sentTokens = 0
@@ -35,7 +34,7 @@ export class SessionReservations {
   #open = 0
   #isClosed = false
 
-  /** Number of responses that are reserved or wait for their reservation. */
+  /** Responses that are reserved or wait for their reservation. */
   get open(): number {
     return this.#open
   }
@@ -54,7 +53,7 @@ export class SessionReservations {
     return this.sentTokens - this.#contextSentTokens
   }
 
-  /** A response is requested, and waits for its reservation: `add` or `refused` follows. */
+  /** The response waits for its reservation: `add` or `refused` follows. */
   request(): void {
     this.#open++
   }
@@ -73,7 +72,7 @@ export class SessionReservations {
     else waiting.push(held)
   }
 
-  /** A response has ended. @returns the reservation of its lane, or else the oldest one; null = none */
+  /** A response has ended. @returns the reservation of the lane, or else the oldest reservation */
   take(lane: string): HeldReservation | null {
     const [found] = this.#byLane.has(lane) ? [lane] : this.#byLane.keys()
     const waiting = found === undefined ? undefined : this.#byLane.get(found)
@@ -84,7 +83,6 @@ export class SessionReservations {
     return held
   }
 
-  /** Settles the reservation of a response by its usage. */
   settle({ reservation, sentTokens }: HeldReservation, used: ActualUsage): void {
     reservation.settle(used)
     this.#settledTokens += used.tokens ?? 0
@@ -94,7 +92,7 @@ export class SessionReservations {
     this.#contextSentTokens = sentTokens
   }
 
-  /** The session has ended. @param isUnknown the usage of open responses is unknown: their reservations count as used */
+  /** @param isUnknown the usage of open responses is unknown: their reservations count as used */
   close(isUnknown: boolean): void {
     this.#isClosed = true
     for (const { reservation } of [...this.#byLane.values()].flat()) {
@@ -104,7 +102,7 @@ export class SessionReservations {
     this.#byLane.clear()
   }
 
-  /** The usage of a session, less the usage that its responses have settled. */
+  /** The usage of the session that its responses have not settled. */
   unsettled({ tokens, pico }: ActualUsage): ActualUsage {
     return {
       tokens: tokens === null ? null : Math.max(0, tokens - this.#settledTokens),

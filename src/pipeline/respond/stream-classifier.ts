@@ -2,16 +2,15 @@ import { GatewayError } from '../../base/errors.ts'
 import { exceededBound } from '../../base/json-size.ts'
 import { beginsJson } from '../../protocols/json/json-text.ts'
 import { SseReader } from '../../protocols/events/sse.ts'
-import { kindOf } from '../../protocols/events/stream-event.ts'
-import type { EventReader, StreamEvent } from '../../protocols/events/stream-event.ts'
+import { kindOf, type EventReader, type StreamEvent } from '../../protocols/events/stream-event.ts'
 import type { StreamMeter } from '../../protocols/events/stream-meter.ts'
 import type { BodyClassifier } from './body-classifier.ts'
 import type { ResponseClassifier, Classification } from './classification.ts'
 
-/** Bytes within which the first event of a stream has to be complete. */
+/** The first event of a stream has to be complete within these bytes. */
 const MAX_EVENT_BYTES = 256 * 1024
 
-/** Classifies a stream: it must begin with a whole event that is not an error. Pings and comments do not count. */
+/** A stream must begin with a whole event that is not an error. Pings and comments do not count. */
 export class FirstEventClassifier implements ResponseClassifier {
   readonly maxBytes = MAX_EVENT_BYTES
   readonly timeoutMs = null
@@ -39,14 +38,10 @@ export class FirstEventClassifier implements ResponseClassifier {
 
   #classify(event: StreamEvent): Classification {
     switch (kindOf(event)) {
-      case 'ping':
-        return 'open'
-      case 'data':
-        return 'good'
-      case 'error':
-        return 'bad'
-      case 'done':
-        return this.#reject('upstream_cut', 'the upstream ended the stream without a response')
+      case 'ping': return 'open'
+      case 'data': return 'good'
+      case 'error': return 'bad'
+      case 'done': return this.#reject('upstream_cut', 'the upstream ended the stream without a response')
       case 'malformed':
         return event.terminated
           ? this.#reject('upstream_invalid', `the stream's first event ${exceededBound(event.text) ?? 'is not well-formed'}`)
@@ -60,10 +55,7 @@ export class FirstEventClassifier implements ResponseClassifier {
   }
 }
 
-/**
- * Classifies a stream that runs beside another one: its first content makes it good. Providers send the first event
- * before the model has begun.
- */
+/** A stream that runs beside another attempt is good at its first content: providers send an event before the model begins. */
 export class FirstContentClassifier implements ResponseClassifier {
   readonly maxBytes = MAX_EVENT_BYTES
   readonly timeoutMs = null
@@ -106,7 +98,7 @@ export class FirstContentClassifier implements ResponseClassifier {
   }
 }
 
-/** Classifies a stream or a whole body; its beginning shows which one it is. */
+/** The beginning shows whether the response is a stream or a whole body. */
 export class UnknownFormatClassifier extends FirstEventClassifier {
   override readonly anyByteCounts = true
   readonly #bodyClassifier: BodyClassifier

@@ -1,6 +1,5 @@
 import type { ReserveMemory } from '../../base/memory-reservation.ts'
-import { isFormatUnknown } from '../exchange/exchange.ts'
-import type { Exchange } from '../exchange/exchange.ts'
+import { isFormatUnknown, type Exchange } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
 import { LedgerCheckpoint } from '../parts/ledger-checkpoint.ts'
 import type { ResponseContent, UpstreamAttempt } from '../exchange/upstream-attempt.ts'
@@ -10,25 +9,22 @@ import type { EventReader } from '../../protocols/events/stream-event.ts'
 import { translateError, translateWhole, translatedResponseHeaders } from '../../protocols/translate.ts'
 import type { ResponseTranslation, TranslatedAttempt } from '../../protocols/translate.ts'
 import { headerValue } from '../../proxy/http/raw-headers.ts'
-import { isEventStream } from '../../proxy/upstream/response-head.ts'
-import type { ResponseHead } from '../../proxy/upstream/response-head.ts'
+import { isEventStream, type ResponseHead } from '../../proxy/upstream/response-head.ts'
 import { plainText } from './body-classifier.ts'
 import { BodyCollector, ErrorReader, bodyStages, sinkOf } from './body-stages.ts'
 import type { ContinuationStage, OnStreamFault } from './continuation-stage.ts'
 import type { Continuation } from './continuation.ts'
-import { ResponseFactsStage } from './response-facts-stage.ts'
-import { ResponseStream } from './response-stream.ts'
-import type { HeaderTranslation, ResponseStages, Stage } from './response-stream.ts'
-import { TranslatedBody, TranslationStage, translationOf } from './translation-stage.ts'
+import { ResponseFactsStage, ResponseStream, type HeaderTranslation, type ResponseStages, type Stage } from './response-stream.ts'
+import { TranslationStage, translationOf } from './translation-stage.ts'
 
 const NOTHING = Buffer.alloc(0)
+const takeNothing = (): Buffer => NOTHING
 
 export interface TranslatedStageContext {
   readonly gateway: Gateway
   readonly exchange: Exchange
   readonly attempt: UpstreamAttempt
   readonly head: ResponseHead
-  /** Lets another target continue the stream; null = none. */
   readonly continuation: Continuation | null
   /** Called with the error of an event that cannot be translated. */
   readonly onStreamFault: OnStreamFault
@@ -36,11 +32,7 @@ export interface TranslatedStageContext {
   readonly body: Buffer | null
 }
 
-/**
- * The stages of a translated response: an error, the events of a stream, or a whole body.
- *
- * @throws GatewayError if a whole body cannot be translated: nothing was sent to the client yet
- */
+/** @throws GatewayError if a whole body cannot be translated: nothing was sent to the client yet */
 export function createTranslatedStream(context: TranslatedStageContext, translated: TranslatedAttempt): ResponseStream {
   const { gateway, exchange, head } = context
   const translation = translationOf(exchange, translated)
@@ -50,9 +42,7 @@ export function createTranslatedStream(context: TranslatedStageContext, translat
     const body = (): Buffer => Buffer.from(translateError(translated, head.status, reader.errorBody ?? NOTHING, exchange.id))
     return new ResponseStream(translatedBodyStages(headers, reader, body))
   }
-  if (isEventStream(head) || isFormatUnknown(exchange, head)) {
-    return new ResponseStream(translatedEvents(context, translation, headers))
-  }
+  if (isEventStream(head) || isFormatUnknown(exchange, head)) return new ResponseStream(translatedEvents(context, translation, headers))
   const { body } = context
   const whole = body === null ? NOTHING : translateWhole(translation, plainText(body, head).toString('utf8'))
   return new ResponseStream(translatedBodyStages(headers, new BodyCollector(gateway, exchange, head), () => whole))
@@ -94,13 +84,10 @@ function continuedStage(
 }
 
 /** @param collector keeps the upstream's body @param body makes the client's body */
-function translatedBodyStages(
-  translateHeaders: HeaderTranslation, collector: Stage & ResponseContent, body: () => Buffer,
-): ResponseStages {
-  return { ...bodyStages(collector, [collector]), outlet: new TranslatedBody(body), translateHeaders }
+function translatedBodyStages(translateHeaders: HeaderTranslation, collector: Stage & ResponseContent, body: () => Buffer): ResponseStages {
+  return { ...bodyStages(collector, [collector]), outlet: { take: takeNothing, rest: body }, translateHeaders }
 }
 
-/** Headers that describe the upstream's bytes. */
 const BODY_HEADERS = new Set(['content-type', 'content-length', 'content-encoding', 'etag', 'content-md5', 'digest'])
 
 function headerTranslation(translation: ResponseTranslation, { status }: ResponseHead): HeaderTranslation {

@@ -1,11 +1,9 @@
 import { GatewayError, asGatewayError } from '../../base/errors.ts'
 import type { Clock } from '../../base/clock.ts'
-import { wantsEventStream } from '../exchange/exchange.ts'
-import type { Exchange } from '../exchange/exchange.ts'
+import { wantsEventStream, type Exchange } from '../exchange/exchange.ts'
 import type { ClientFormat } from '../../protocols/endpoint/protocol.ts'
 import type { EventReader, StreamEvent } from '../../protocols/events/stream-event.ts'
-import { createTranslator, responseTranslation } from '../../protocols/translate.ts'
-import type { ResponseTranslation, TranslatedAttempt } from '../../protocols/translate.ts'
+import { createTranslator, responseTranslation, type ResponseTranslation, type TranslatedAttempt } from '../../protocols/translate.ts'
 import type { StreamTranslator } from '../../protocols/neutral/translate/translate-response.ts'
 import { invalidEvent } from './classification.ts'
 import type { ContinuationStage, OnStreamFault } from './continuation-stage.ts'
@@ -16,7 +14,6 @@ const DONE = '[DONE]'
 /** Milliseconds without an event for the client after which a ping shows that the upstream is alive. */
 const PING_AFTER = 10_000
 
-/** Translates the responses of an attempt back. */
 export function translationOf(exchange: Exchange, translated: TranslatedAttempt): ResponseTranslation {
   const { id, request: { model }, startedWall } = exchange
   return responseTranslation(translated, { id, model, startedWall, isEventStream: wantsEventStream(exchange), reserveMemory: exchange.memory.reserveForResponse })
@@ -28,11 +25,10 @@ export interface TranslationStageOptions {
   readonly clock: Clock
   /** Called soon after an event that cannot be translated. */
   readonly onStreamFault: OnStreamFault
-  /** Splits the client's bytes into events for the continuation; null = none. */
+  /** Splits the client's bytes into events for the continuation. */
   readonly continued: { readonly reader: EventReader, readonly stage: ContinuationStage } | null
 }
 
-/** Translates a stream: reads the upstream's events, and writes the client's. */
 export class TranslationStage implements Stage, Outlet {
   hasFailed = false
   readonly #options: TranslationStageOptions
@@ -62,7 +58,7 @@ export class TranslationStage implements Stage, Outlet {
     this.#translate(() => this.#translator.event(event.buf.toString('latin1', event.nameStart, event.nameEnd), value))
   }
 
-  /** Takes the client's events; or a ping, if the upstream sends bytes that make no event for the client for a while. */
+  /** The client's events; or a ping, if the upstream's bytes make no event for the client for a while. */
   take(): Buffer {
     const { clock, format, translation } = this.#options
     const { isOver, hasText } = this.#translator
@@ -88,7 +84,7 @@ export class TranslationStage implements Stage, Outlet {
     return continued.stage.take(bytes)
   }
 
-  /** Runs a step of the translation. If the step throws, the response must not look complete. */
+  /** If a step throws, the response must not look complete. */
   #translate(step: () => void): void {
     try {
       step()
@@ -101,27 +97,5 @@ export class TranslationStage implements Stage, Outlet {
     this.#translator.stop()
     this.hasFailed = true
     queueMicrotask(() => this.#options.onStreamFault(error))
-  }
-}
-
-/** Replaces the upstream's body, once complete, by the client's body. */
-export class TranslatedBody implements Stage, Outlet {
-  readonly #body: () => Buffer
-
-  /** @param body makes the client's body */
-  constructor(body: () => Buffer) {
-    this.#body = body
-  }
-
-  event(): void {
-    // The stage that keeps the body reads the events.
-  }
-
-  take(): Buffer {
-    return NOTHING
-  }
-
-  rest(): Buffer {
-    return this.#body()
   }
 }

@@ -1,25 +1,21 @@
 import { GatewayError } from '../../base/errors.ts'
 import type { ReserveMemory } from '../../base/memory-reservation.ts'
-import { isFormatUnknown } from '../exchange/exchange.ts'
-import type { Exchange } from '../exchange/exchange.ts'
+import { isFormatUnknown, type Exchange } from '../exchange/exchange.ts'
 import type { UpstreamAttempt } from '../exchange/upstream-attempt.ts'
 import { createStreamMeter } from '../../protocols/endpoint/create-stream-meter.ts'
 import { beginsJson } from '../../protocols/json/json-text.ts'
-import { missingEndOf } from '../../protocols/endpoint/missing-end.ts'
-import type { MissingEnd } from '../../protocols/endpoint/missing-end.ts'
+import { missingEndOf, type MissingEnd } from '../../protocols/endpoint/missing-end.ts'
 import type { Endpoint, UsageFilter } from '../../protocols/endpoint/protocol.ts'
-import { kindOf } from '../../protocols/events/stream-event.ts'
-import type { EventReader, StreamEvent } from '../../protocols/events/stream-event.ts'
+import { kindOf, type EventReader, type StreamEvent } from '../../protocols/events/stream-event.ts'
 import type { StreamMeter } from '../../protocols/events/stream-meter.ts'
-import { isEventStream } from '../../proxy/upstream/response-head.ts'
-import type { ResponseHead } from '../../proxy/upstream/response-head.ts'
+import { isEventStream, type ResponseHead } from '../../proxy/upstream/response-head.ts'
 import { BodyClassifier } from './body-classifier.ts'
 import { MAX_RESPONSE_BYTES, invalidEvent, responseTooLarge } from './classification.ts'
 import type { ResponseClassifier, Classification, FramedStream } from './classification.ts'
 
 const NOTHING = Buffer.alloc(0)
 
-/** Classifies a response that is held to its end: it must end properly. */
+/** A response that is held to its end must end properly. */
 export class WholeResponseClassifier implements ResponseClassifier {
   readonly maxBytes = MAX_RESPONSE_BYTES
   readonly timeoutMs = null

@@ -1,18 +1,16 @@
 import type { GatewayError } from '../../base/errors.ts'
 import { clientReceivedError } from '../exchange/error-response.ts'
-import { callsModel, isBackgroundRequest } from '../exchange/exchange.ts'
-import type { Exchange } from '../exchange/exchange.ts'
+import { callsModel, isBackgroundRequest, type Exchange } from '../exchange/exchange.ts'
 import type { EndReason, LedgerRow } from '../../ledger/row.ts'
 import { isMetered, isUnmetered } from '../../pricing/metering.ts'
 import type { QuotedPrice } from '../../pricing/prices.ts'
 import { provisional } from '../../pricing/provisional.ts'
-import type { MeteredResponse } from '../../pricing/settle-usage.ts'
 import { addUsage, addCost, settleCost, provisionalSource } from '../../pricing/settled-cost.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
 import type { StreamMeter } from '../../protocols/events/stream-meter.ts'
 import type { Usage } from '../../protocols/usage/usage.ts'
 
-/** The ledger row of a running exchange, with known or estimated values, in case the process dies now. */
+/** The row of a running exchange, with known or estimated values, in case the process dies now. */
 export function checkpointRow(exchange: Exchange): LedgerRow {
   const session = exchange.servedBy?.session?.usageSoFar()
   if (session) return ledgerRow(exchange, session)
@@ -30,7 +28,7 @@ export function checkpointRow(exchange: Exchange): LedgerRow {
 /** Does the exchange request something free, such as a token count? */
 function isFree(exchange: Exchange): boolean {
   const { endpoint } = exchange.classified
-  // A WebSocket is not free: its messages decide what is billed.
+  // The messages of a WebSocket decide what is billed.
   return !isMetered(endpoint) && endpoint.session === null && !(callsModel(exchange) && isUnmetered(endpoint))
 }
 
@@ -41,19 +39,11 @@ interface ResponseSoFar {
   readonly costPico: bigint | null
 }
 
-interface ResponseInput {
-  readonly response: MeteredResponse | null
-  /** The coding of a compressed body; null = not compressed. */
-  readonly encoding: string | null
-  readonly quoted: QuotedPrice | null
-  readonly estimatedInput: number | null
-}
-
-/**
- * What is known of each part of the response: of the current attempt, and of earlier attempts that were interrupted.
- */
+/** The responses of the current attempt, and of earlier attempts that were interrupted. */
 function responsesSoFar(exchange: Exchange): [ResponseSoFar, ...ResponseSoFar[]] {
-  const part = ({ response, encoding, quoted: quotedPrice, estimatedInput }: ResponseInput): ResponseSoFar => {
+  const part = (
+    { response, quoted: quotedPrice, estimatedInput }: Pick<Exchange, 'response' | 'quoted' | 'estimatedInput'>, encoding: string | null,
+  ): ResponseSoFar => {
     const meter = response?.kind === 'stream' ? response.meter : null
     const { usage, unread } = provisional({
       endpoint: exchange.meteredEndpoint,
@@ -72,10 +62,9 @@ function responsesSoFar(exchange: Exchange): [ResponseSoFar, ...ResponseSoFar[]]
   // A held response was generated too, and is billed.
   const response = exchange.response ?? servedBy?.held ?? null
   const encoding = servedBy?.response?.encoding ?? null
-  const earlier = interruptedAttempts.map(attempt => ((
-    { response: attempt.metered, encoding: null, quoted: attempt.quoted, estimatedInput: attempt.estimatedInput }
-  )))
-  return [part({ response, encoding, quoted, estimatedInput }), ...earlier.map(part)]
+  return [part({ response, quoted, estimatedInput }, encoding), ...interruptedAttempts.map(attempt => (
+    part({ response: attempt.metered, quoted: attempt.quoted, estimatedInput: attempt.estimatedInput }, null)
+  ))]
 }
 
 interface RowUsage extends Pick<LedgerRow, 'usage' | 'source' | 'costPico'> {
@@ -84,10 +73,8 @@ interface RowUsage extends Pick<LedgerRow, 'usage' | 'source' | 'costPico'> {
   readonly model?: string | null
 }
 
-/** The ledger row of an exchange, with its usage so far, or its total usage if it has ended. */
-export function ledgerRow(
-  exchange: Exchange, { usage, source, costPico, quoted, model: reportedModel = null }: RowUsage,
-): LedgerRow {
+/** @param usage so far, or in total if the exchange has ended */
+export function ledgerRow(exchange: Exchange, { usage, source, costPico, quoted, model: reportedModel = null }: RowUsage): LedgerRow {
   const { classified, ended, servedBy, delivery: { status, firstByteAt, bytes } } = exchange
   const model = exchange.request.model ?? reportedModel
   const target = servedBy?.target ?? null
@@ -104,9 +91,7 @@ export function ledgerRow(
     upstream: target?.upstream.name ?? null,
     upstreamModel: target ? (target.model ?? model) : null,
     upstreamProtocol: servedBy ? (servedBy.translated?.translator.to ?? endpoint.protocol) : null,
-    attempts: exchange.attempts.map(({ record }) => (
-      { ...record, ms: round(record.ms), atMs: round(record.atMs) }
-    )),
+    attempts: exchange.attempts.map(({ record }) => ({ ...record, ms: round(record.ms), atMs: round(record.atMs) })),
     status: status === 0 ? null : status,
     end: ended === null ? 'interrupted' : endOf(exchange, ended.failure),
     error: ended?.failure?.code ?? null,
@@ -124,28 +109,20 @@ export function ledgerRow(
   }
 }
 
-/** How an exchange ended, in the ledger's terms. */
 function endOf(exchange: Exchange, failure: GatewayError | null): EndReason {
-  // The client got an error of the upstream.
   if (failure === null) return exchange.servedBy?.receivedError ?? clientReceivedError(exchange) ? 'error' : 'complete'
   switch (failure.code) {
-    case 'client_gone':
-      return 'client_gone'
-    case 'upstream_cut':
-      return 'upstream_cut'
+    case 'client_gone': return 'client_gone'
+    case 'upstream_cut': return 'upstream_cut'
     case 'connect_timeout':
     case 'first_byte_timeout':
     case 'idle_timeout':
     case 'total_timeout':
     case 'client_stalled':
-    case 'body_timeout':
-      return 'timeout'
-    case 'key_revoked':
-      return 'error'
-    case 'draining':
-      return exchange.attempts.length === 0 ? 'refused' : 'interrupted'
-    default:
-      return failure.source === 'client' ? 'refused' : 'error'
+    case 'body_timeout': return 'timeout'
+    case 'key_revoked': return 'error'
+    case 'draining': return exchange.attempts.length === 0 ? 'refused' : 'interrupted'
+    default: return failure.source === 'client' ? 'refused' : 'error'
   }
 }
 

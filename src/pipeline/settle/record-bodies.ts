@@ -2,7 +2,7 @@ import type { Exchange, Writes } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
 import { ResponseRecorder } from '../../transcripts/recording.ts'
 
-/** Bytes of each body in a trace, if bodies are traced. */
+/** Bytes of each body in a trace. */
 const MAX_TRACE_CONTENT = 64 * 1024
 
 /** Records what the client is sent from now on, if a rule or the telemetry configuration says so. */

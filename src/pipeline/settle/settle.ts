@@ -3,35 +3,27 @@ import { isErrorContent } from '../exchange/error-response.ts'
 import type { Exchange, Writes } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
 import type { Session, UpstreamAttempt } from '../exchange/upstream-attempt.ts'
-import type { LedgerRow } from '../../ledger/row.ts'
 import type { ActualUsage } from '../../limits/types.ts'
 import { cost } from '../../pricing/cost.ts'
 import type { QuotedPrice } from '../../pricing/prices.ts'
-import { settleUsage } from '../../pricing/settle-usage.ts'
-import type { MeteredResponse, SettledUsage } from '../../pricing/settle-usage.ts'
-import { settleCost, settleCostByModel, mergeCosts, noteCost } from '../../pricing/settled-cost.ts'
-import type { AttemptCost, SettledCost } from '../../pricing/settled-cost.ts'
+import { settleUsage, type MeteredResponse, type SettledUsage } from '../../pricing/settle-usage.ts'
+import { settleCost, settleCostByModel, mergeCosts, noteCost, type AttemptCost, type SettledCost } from '../../pricing/settled-cost.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
 import { ledgerRow } from './ledger-row.ts'
-import { logExchange } from './log-exchange.ts'
 import { archiveRecording } from './record-bodies.ts'
-import { settleUpstreamLimits } from './settle-upstream-limits.ts'
-import { requestFacts, settlementOf } from './telemetry-facts.ts'
+import { logExchange, sendToTelemetry } from './report-exchange.ts'
 import { withDecompressed } from './with-decompressed.ts'
 
-/** The cost of an exchange, and its price. */
 interface Bill extends SettledCost {
   readonly quoted: QuotedPrice | null
-  /** The model that the upstream of a session named; null = none. */
+  /** The model that the upstream of a session named. */
   readonly model?: string | null
 }
 
 /**
- * The last phase, from usage to price to ledger: the reservation is settled at its real cost, and one line is logged.
- * Rejected exchanges are settled too. It never throws: if an exchange cannot be settled, the ledger keeps its last
- * checkpoint, and the limits keep its reservation.
- *
- * @returns null = done; a promise if tokens have to be counted or bodies decompressed
+ * The last phase: settles the reservation at the real cost and logs one line, for rejected exchanges too. It never throws: if settling
+ * fails, the ledger keeps its last checkpoint, and the limits keep the reservation.
+ * @returns a promise if tokens have to be counted or bodies decompressed
  */
 export function settle(gateway: Gateway, exchange: Writes<'ended'>, failure: GatewayError | null): Promise<void> | null {
   const { endpoint } = exchange.classified
@@ -57,7 +49,6 @@ export function settle(gateway: Gateway, exchange: Writes<'ended'>, failure: Gat
   }
 }
 
-/** Writes the cost to the ledger, the limits and the log. */
 function enter(gateway: Gateway, exchange: Exchange, failure: GatewayError | null, bill: Bill): void {
   const session = exchange.servedBy?.session ?? null
   const reservation = exchange.reserved?.reservation ?? null
@@ -68,19 +59,9 @@ function enter(gateway: Gateway, exchange: Exchange, failure: GatewayError | nul
   if (bill.billed) reservation?.settle(session?.unsettled(used) ?? used)
   else reservation?.release()
   if (exchange.attempts.some(({ reservation: limited }) => limited !== null)) settleUpstreamLimits(exchange, used.tokens, bill.billed)
-  report(gateway, exchange, failure, row)
+  sendToTelemetry(gateway, exchange, failure, row)
   if (exchange.recording !== null) archiveRecording(gateway, exchange, exchange.recording)
   logExchange(gateway, exchange, failure, row, bill.suspect)
-}
-
-/** Reports the row to metrics and traces. */
-function report(gateway: Gateway, exchange: Exchange, failure: GatewayError | null, row: LedgerRow): void {
-  const { telemetry } = gateway.sharedState
-  if (!telemetry) return
-  const settlement = settlementOf(exchange, failure, row)
-  telemetry.settled(settlement)
-  if (!exchange.trace?.isSampled || exchange.ended === null) return
-  exchange.trace.end(settlement, requestFacts(exchange, telemetry.sendsContent), exchange.ended.at)
 }
 
 /** @returns a promise if something has to be counted or decompressed first */
@@ -111,10 +92,8 @@ function costOfExchange(gateway: Gateway, exchange: Exchange, failure: GatewayEr
   return interruptedAttempts.length === 0 ? settling : withInterrupted(exchange, interruptedAttempts, settling)
 }
 
-/** The cost of a response, at the price of the model and tier that served it. */
-function priced(
-  { accounts: { prices } }: Gateway, exchange: Exchange, response: MeteredResponse | null, counted: SettledUsage,
-): Bill {
+/** The cost at the price of the model and tier that served the response. */
+function priced({ accounts: { prices } }: Gateway, exchange: Exchange, response: MeteredResponse | null, counted: SettledUsage): Bill {
   const { servedBy, startedWall } = exchange
   const settled = withoutRepetition(exchange, counted)
   const url = servedBy?.target.upstream.url ?? null
@@ -136,14 +115,14 @@ function withoutRepetition({ servedBy }: Exchange, settled: SettledUsage): Settl
   return { ...settled, usage: { ...usage, inputTokens: Math.min(usage.inputTokens, embeddings.estimatedTokens) } }
 }
 
-/** If the cost is the sum of several prices that the row's price does not explain, it is stored with the attempt. */
+/** A cost that the row's price does not explain, because it is a sum of several prices, is stored with the attempt. */
 function noteMixedPrices({ attempts }: Exchange, bill: SettledCost, quoted: QuotedPrice | null): void {
   const last = attempts.at(-1)
   const { billed, costPico, usage } = bill
   if (last && billed && costPico !== null && cost(usage, quoted?.price ?? null) !== costPico) noteCost(last.record, bill)
 }
 
-/** The actual usage for limits and budgets; null = unknown, and the reservation stays. */
+/** Usage for the limits; null values = unknown, and the reservation stays. */
 function actualUsage(session: Session | null, { usage, unread }: SettledCost, pico: bigint | null): ActualUsage {
   const { inputTokens, outputTokens } = usage
   const isCounted = !unread && (inputTokens !== null || outputTokens !== null)
@@ -161,4 +140,26 @@ async function withInterrupted(
     if (share !== null) parts.push({ record, bill: settleCost(await share.settled, priceFor(quoted, metered)) })
   }
   return { ...mergeCosts([...parts, { record: attempts.at(-1)?.record, bill: last }]), quoted: last.quoted }
+}
+
+/** @param tokens of the whole exchange; null = unknown, and the reservations stay @param isBilled something was used */
+function settleUpstreamLimits({ attempts, servedBy }: Exchange, tokens: number | null, isBilled: boolean): void {
+  let rest = tokens
+  for (const attempt of attempts) {
+    const { share, reservation } = attempt
+    // Unbilled usage is not part of the tokens.
+    if (share === null || !share.reported.billed) continue
+    const used = tokensOf(share.reported)
+    reservation?.settle({ tokens: used, pico: 0n })
+    rest = rest === null || used === null ? null : Math.max(0, rest - used)
+  }
+  // A reservation that is already settled does not change.
+  for (const attempt of attempts) {
+    if (attempt === servedBy && isBilled) attempt.reservation?.settle({ tokens: rest, pico: 0n })
+    else attempt.reservation?.release()
+  }
+}
+
+function tokensOf({ usage: { inputTokens, outputTokens } }: Pick<SettledCost, 'usage'>): number | null {
+  return inputTokens === null && outputTokens === null ? null : (inputTokens ?? 0) + (outputTokens ?? 0)
 }

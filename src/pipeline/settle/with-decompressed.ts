@@ -5,11 +5,8 @@ import { decodeBody } from '../../proxy/client/read-body.ts'
 const MAX_DECODED_BYTES = 64 * 1024 * 1024
 
 /**
- * Decompresses a response to read its usage. As long as there is memory, many are decompressed at once; otherwise one
- * after the other, so that each is read and they never exhaust the memory together.
- *
- * @param memoryLimit bytes that may be held in total, including this body
- * @param read gets the decompressed body, up to 64 MB; null = longer, interrupted or malformed
+ * Decompresses a response to read its usage: many at once as long as there is memory, otherwise one after the other.
+ * @param memoryLimit bytes that may be held in total, including this body @param read null = longer than 64 MB, interrupted or malformed
  */
 export async function withDecompressed<T>(
   held: MemoryBudget, memoryLimit: number, body: Buffer, encoding: string,
@@ -29,9 +26,7 @@ export async function withDecompressed<T>(
   return held.runExclusive(async () => read(await decompress(body, encoding) as Buffer | null))
 }
 
-async function decompress(
-  body: Buffer, encoding: string, reserve?: (chunk: Buffer) => void,
-): Promise<Buffer | 'no_memory' | null> {
+async function decompress(body: Buffer, encoding: string, reserve?: (chunk: Buffer) => void): Promise<Buffer | 'no_memory' | null> {
   try {
     return await decodeBody(body, encoding, MAX_DECODED_BYTES, reserve)
   } catch (error) {

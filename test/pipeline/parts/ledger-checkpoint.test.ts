@@ -1,5 +1,5 @@
 import t from 'tap'
-import { CheckpointTimer } from '../../../src/pipeline/parts/checkpoint-timer.ts'
+import { CheckpointTimer } from '../../../src/pipeline/parts/ledger-checkpoint.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
 function setUp() {
