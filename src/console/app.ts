@@ -4,12 +4,9 @@ import cookie from '@fastify/cookie'
 import limit from '@fastify/rate-limit'
 import Fastify from 'fastify'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { destroyNow } from '../proxy/client/client.ts'
-import type { ClientRequest, ClientResponse } from '../proxy/client/client.ts'
-import { API, BEGINNERS } from './api/api.ts'
-import type { Operation, OperationName } from './api/api.ts'
-import { guard, authenticate } from './authentication.ts'
-import type { Authentication } from './authentication.ts'
+import { destroyNow, type ClientRequest, type ClientResponse } from '../proxy/client/client.ts'
+import { API, BEGINNERS, type Operation, type OperationName } from './api/api.ts'
+import { guard, authenticate, type Authentication } from './authentication.ts'
 import { cached } from './http/cached.ts'
 import { callerOf, isSafeMethod } from './http/caller.ts'
 import { ConsoleProblem } from './http/console-problem.ts'
@@ -29,20 +26,16 @@ export interface App {
   close(): Promise<void>
 }
 
-/** Bytes: operations have small bodies. */
+/** Bytes; operations have small bodies. */
 const BODY_LIMIT = 64 * 1024
-/** Requests from one address per minute; a page sends about twenty, and repeats some every few seconds. */
+/** Requests from one address. A page sends about twenty, and repeats some of them every few seconds. */
 const MAX_REQUESTS_PER_MINUTE = 3_000
-/** Bytes from which a response is compressed. */
+/** Bytes; smaller responses are not compressed. */
 const MIN_COMPRESSED = 1_024
-/** Leaves out the rate limit headers: the pages stay far below the limit. */
+/** No headers about the limit: the pages stay far below it. */
 const NO_RATE_LIMIT_HEADERS = { 'x-ratelimit-limit': false, 'x-ratelimit-remaining': false, 'x-ratelimit-reset': false }
 
-/**
- * Creates the console: its API and its pages. It does not listen; the gateway passes requests to its `handle`.
- *
- * @param bodyTimeout ms within which a body must arrive
- */
+/** The API and the pages of the console. The gateway passes requests to `handle`. @param bodyTimeout ms within which a body must arrive */
 export async function createApp(context: Context, operations: Operations, bodyTimeout: number): Promise<App> {
   let route: http.RequestListener = () => {}
   const app = Fastify({
@@ -52,7 +45,7 @@ export async function createApp(context: Context, operations: Operations, bodyTi
     },
     bodyLimit: BODY_LIMIT,
     routerOptions: { maxParamLength: 1024 },
-    // A path that cannot be parsed matches no route. Outside the API, redirect to the first page.
+    // The path cannot be parsed. Outside the API, redirect to the first page.
     frameworkErrors: (error, request, reply) => (
       isSafeMethod(request.method) && !request.url.startsWith(`${PREFIX}/`)
         ? reply.redirect('/console/')
@@ -69,10 +62,8 @@ export async function createApp(context: Context, operations: Operations, bodyTi
     addHeaders: NO_RATE_LIMIT_HEADERS,
     addHeadersOnExceeding: NO_RATE_LIMIT_HEADERS,
     keyGenerator: request => callerOf(context.host, request.raw).address,
-    errorResponseBuilder: (_, { ttl }) => {
-      const retryAfter = Math.ceil(ttl / 1_000)
-      return new ConsoleProblem('too_many', 'Too many requests. Try again in a moment.', { retryAfter })
-    },
+    errorResponseBuilder: (_, { ttl }) =>
+      new ConsoleProblem('too_many', 'Too many requests. Try again in a moment.', { retryAfter: Math.ceil(ttl / 1_000) }),
   })
   await secureHeaders(app, request => callerOf(context.host, (request as FastifyRequest).raw).secure)
   await app.register(async api => {
@@ -97,39 +88,36 @@ export async function createApp(context: Context, operations: Operations, bodyTi
   await app.register(servePages, { prefix: '/console' })
   await app.ready()
   return {
-    // Fastify accepts the requests of HTTP/2 too.
+    // Fastify also accepts requests of HTTP/2.
     handle: (req, res) => route(req as http.IncomingMessage, res as http.ServerResponse),
     close: () => app.close(),
   }
 }
 
-/** The listener waits for a body without a limit, because the pipeline has its own deadlines. */
+/** Needed because the listener sets no deadline for bodies: the pipeline has deadlines of its own. */
 function enforceBodyTimeout(req: http.IncomingMessage, res: http.ServerResponse, bodyTimeout: number): void {
   const timer = setTimeout(() => destroyNow(res), bodyTimeout).unref()
   const whole = (): void => clearTimeout(timer)
   req.once('end', whole).once('close', whole)
 }
 
-/** Tells the client if the figures are of this gateway only although they should be of all gateways. */
+/** Tells the client that figures cover only this gateway, because PostgreSQL cannot be read. */
 function nameScope({ reports }: Context, reply: FastifyReply): void {
   if (reports.clusterFailure !== null) void reply.header('x-gateway-scope', 'this-gateway')
 }
 
-function addOperation<N extends OperationName>(
-  api: FastifyInstance, name: N, context: Context, operations: Operations,
-): void {
+function addOperation<N extends OperationName>(api: FastifyInstance, name: N, context: Context, operations: Operations): void {
   const { roles, status, response }: Operation = API[name]
   const route = routeOf(name)
   api.route({
     ...route,
-    // A response to HEAD has no body: do not create a whole table for it.
+    // Not for CSV: a response to HEAD would create the whole table.
     exposeHeadRoute: response !== null,
     onRequest: guard({ roles, opens: BEGINNERS.has(name) }),
     handler: async (request, reply) => {
       const { caller, token, session } = request.standing as Authentication
       const asked = {
-        session, caller, token,
-        query: request.query, params: request.params, body: request.body,
+        session, caller, token, query: request.query, params: request.params, body: request.body,
         setToken: (token: string | null) => setToken(reply, caller, token),
         setPendingLogin: (pending: string) => setPendingLogin(reply, caller, pending),
       } as unknown as OperationRequest<N>

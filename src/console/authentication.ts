@@ -1,13 +1,10 @@
 import type { FastifyRequest } from 'fastify'
-import { callerOf, checkSite, isSafeMethod } from './http/caller.ts'
-import type { Caller } from './http/caller.ts'
+import { callerOf, checkSite, isSafeMethod, type Caller } from './http/caller.ts'
 import { ConsoleProblem } from './http/console-problem.ts'
 import type { Context } from './context.ts'
 import { tokenOf } from './http/cookies.ts'
-import { digestOf, isCsrf, sessionOf } from './login/sessions.ts'
-import type { Session } from './login/sessions.ts'
+import { digestOf, isCsrf, sessionOf, type Session } from './login/sessions.ts'
 
-/** Who sends a request, as far as known. */
 export interface Authentication {
   readonly caller: Caller
   readonly token: string | null
@@ -33,12 +30,7 @@ export async function authenticate({ host, store, clock }: Context, request: Fas
   return { caller, token, session }
 }
 
-/**
- * Checks that the caller may use an operation.
- *
- * @param roles null = anybody; empty = anybody who is logged in
- * @param opens the operation begins a session and needs none
- */
+/** @param roles null = everybody; empty = every logged-in user @param opens the operation begins a session */
 export function guard({ roles, opens = false }: { roles: readonly string[] | null; opens?: boolean }) {
   return async (request: FastifyRequest): Promise<void> => {
     const session = request.standing?.session ?? null
@@ -54,4 +46,3 @@ export function guard({ roles, opens = false }: { roles: readonly string[] | nul
     }
   }
 }
-

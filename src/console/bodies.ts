@@ -3,13 +3,10 @@ import { isoTime } from '../base/clock.ts'
 import type { CapturedBody, Transcript } from '../transcripts/transcript.ts'
 import type { Body, Bodies } from './api/bodies.ts'
 import { ConsoleProblem } from './http/console-problem.ts'
-import { ownKey, requireSession } from './context.ts'
-import type { Context, Operations } from './context.ts'
+import { ownKey, requireSession, type Context, type Operations } from './context.ts'
 
-/** Only users who may read bodies learn whether there are any; reading the bodies of another key is an audit event. */
-export function bodyOperations(
-  { host, reports, store, clock }: Context,
-): Pick<Operations, 'GET /logs/:id' | 'GET /logs/:id/bodies'> {
+/** Only users who may read bodies learn whether there are any. Reading the bodies of another key is an audit event. */
+export function bodyOperations({ host, reports, store, clock }: Context): Pick<Operations, 'GET /logs/:id' | 'GET /logs/:id/bodies'> {
   const kept = async (id: string, own: string | null): Promise<readonly Transcript[]> => {
     const found = await host.current().sharedState.archive?.find(id) ?? []
     return found.filter(({ key }) => own === null || key === own)
@@ -20,28 +17,20 @@ export function bodyOperations(
       const { id } = asked.params
       const stories = await reports.requestDetails(id, own)
       const mayLook = requireSession(asked).role !== 'viewer'
-      // The details are useful even if the bodies cannot be read.
+      // If the bodies cannot be read, show the details only.
       const transcripts = mayLook ? await kept(id, own).catch(() => []) : []
-      return {
-        ...stories,
-        has_bodies: transcripts.length > 0,
-        trace_url: own === null ? host.current().config.telemetry.traceUrl : null,
-      }
+      return { ...stories, has_bodies: transcripts.length > 0, trace_url: own === null ? host.current().config.telemetry.traceUrl : null }
     },
 
     'GET /logs/:id/bodies': async asked => {
       const own = ownKey(asked)
       const { id } = asked.params
       const transcripts = await kept(id, own)
-      if (transcripts.length === 0) {
-        throw new ConsoleProblem('not_found', 'No bodies of this request are stored.')
-      }
+      if (transcripts.length === 0) throw new ConsoleProblem('not_found', 'No bodies of this request are stored.')
       if (own === null) {
         const { name } = requireSession(asked)
         for (const subject of new Set(transcripts.map(({ key }) => key))) {
-          const entry = {
-            at: clock.wall(), actor: `console: ${name}`, address: asked.caller.address, subject,
-          }
+          const entry = { at: clock.wall(), actor: `console: ${name}`, address: asked.caller.address, subject }
           await store.call('note', { ...entry, action: 'bodies.read', detail: id })
         }
       }
@@ -50,16 +39,10 @@ export function bodyOperations(
   }
 }
 
-function toTranscript(
-  { requestId, startedAt, key, expiresAt, request, response }: Transcript,
-): Bodies['transcripts'][number] {
+function toTranscript({ requestId, startedAt, key, expiresAt, request, response }: Transcript): Bodies['transcripts'][number] {
   return {
-    request_id: requestId,
-    started_at: isoTime(startedAt),
-    key,
-    expires_at: isoTime(expiresAt),
-    request: toBody(request),
-    answer: toBody(response),
+    request_id: requestId, started_at: isoTime(startedAt), key, expires_at: isoTime(expiresAt),
+    request: toBody(request), answer: toBody(response),
   }
 }
 

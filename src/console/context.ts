@@ -9,7 +9,6 @@ import type { Session } from './login/sessions.ts'
 import type { SingleSignOn } from './login/single-sign-on.ts'
 import type { ConsoleStoreClient } from './store/console-store-client.ts'
 
-/** What the console's operations use. */
 export interface Context {
   readonly host: MountHost
   readonly clock: Pick<Clock, 'monotonic' | 'wall'>
@@ -19,38 +18,33 @@ export interface Context {
   readonly reports: Reports
 }
 
-/** A permitted request to an operation. */
 export interface OperationRequest<N extends OperationName> {
-  /** null = nobody is logged in, and the operation is for everybody. */
+  /** null = nobody is logged in */
   readonly session: Session | null
   readonly caller: Caller
   readonly query: QueryOf<N>
   readonly params: ParamsOf<N>
   readonly body: BodyOf<N>
-  /** Sets the session's token in the browser; null = removes it. */
+  /** Sets or, with null, removes the cookie with the token. */
   setToken(token: string | null): void
-  /** Begins a login at the identity provider: sets the pending login in the browser. */
+  /** Sets the cookie of a login that begins at the identity provider. */
   setPendingLogin(pending: string): void
-  /** The token that came with the request. */
+  /** From the cookie of the request; null = no token. */
   readonly token: string | null
 }
 
-type OperationResult<N extends OperationName> = ResponseOf<N> extends undefined
-  ? CsvFile
-  : Promise<ResponseOf<N>>
+type OperationResult<N extends OperationName> = ResponseOf<N> extends undefined ? CsvFile : Promise<ResponseOf<N>>
 
-/** The implementation of each operation. They throw ConsoleProblem or ReportError. */
+/** Operations throw ConsoleProblem or ReportError. */
 export type Operations = { readonly [N in OperationName]: (asked: OperationRequest<N>) => OperationResult<N> }
 
-/** The only key whose requests the user may see; null = the user may see all. */
+/** The only key whose requests the user may see; null = all keys. */
 export function ownKey({ session }: { readonly session: Session | null }): string | null {
   return session?.role === 'key' ? session.name : null
 }
 
-/** The session of an operation that requires one. */
+/** For operations that only logged-in users can call. */
 export function requireSession({ session }: { readonly session: Session | null }): Session {
-  if (session === null) {
-    throw new Error('an operation for those who are logged in was reached by somebody else')
-  }
-  return session
+  if (session !== null) return session
+  throw new Error('an operation for those who are logged in was reached by somebody else')
 }

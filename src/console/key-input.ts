@@ -4,9 +4,6 @@ import type { Limits } from '../config/key-types.ts'
 import type { Limits as PlainLimits } from './api/keys.ts'
 import { ConsoleProblem } from './http/console-problem.ts'
 
-type PlainLimitValues = Omit<PlainLimits, 'models'>
-type LimitValues = Omit<Limits, 'models'>
-
 /** As in the schema of gateway.yaml. */
 const MAX_COUNT = 1_000_000_000_000
 const MAX_USD = 1_000_000_000
@@ -22,17 +19,13 @@ export function checkName(name: string): string {
 /** @throws ConsoleProblem bad_request for an owner or a note that is not a line of text */
 export function checkDescription<T extends { readonly owner?: string | null | undefined, readonly note?: string | null | undefined }>(described: T): T {
   for (const name of ['owner', 'note'] as const) {
-    // oxlint-disable-next-line no-control-regex -- those are the ones to refuse
+    // oxlint-disable-next-line no-control-regex -- control characters are refused
     if (/[\x00-\x1f\x7f]|^\s*$/.test(described[name] ?? '-')) throw invalidField(name, 'must be a line of text')
   }
   return described
 }
 
-/**
- * @param now ms since 1970
- * @returns ms since 1970
- * @throws ConsoleProblem bad_request for a time in the past
- */
+/** @param now ms since 1970 @returns ms since 1970 @throws ConsoleProblem bad_request for a time in the past */
 export function expiryOf(timestamp: string, now: number): number {
   const at = Date.parse(timestamp)
   if (at > now) return at
@@ -45,11 +38,7 @@ export function checkModels(globs: readonly string[]): string[] {
   return [...new Set(globs)]
 }
 
-/**
- * Converts limits from the API's form to the gateway's.
- *
- * @throws ConsoleProblem bad_request
- */
+/** @throws ConsoleProblem bad_request */
 export function limitsOf({ models = {}, ...own }: PlainLimits): Limits {
   return {
     ...limitValuesOf(own, 'limits'),
@@ -60,14 +49,13 @@ export function limitsOf({ models = {}, ...own }: PlainLimits): Limits {
   }
 }
 
-/** Converts limits from the gateway's form to the API's. */
 export function toPlainLimits(limits: Limits | null): PlainLimits | null {
   return limits === null ? null : limitsToJson(limits)
 }
 
 function limitValuesOf(
-  { requests_per_minute, tokens_per_minute, concurrent, budget }: PlainLimitValues, at: string,
-): LimitValues {
+  { requests_per_minute, tokens_per_minute, concurrent, budget }: Omit<PlainLimits, 'models'>, at: string,
+): Omit<Limits, 'models'> {
   const count = (value: number | undefined, name: string): number | null => {
     if (value === undefined) return null
     if (value >= 1 && value <= MAX_COUNT) return value

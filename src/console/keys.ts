@@ -8,11 +8,10 @@ import type { Key, Limits } from '../config/key-types.ts'
 import { ANONYMOUS_KEY } from '../pipeline/parts/accounts.ts'
 import { effectiveLimits } from '../limits/effective-limits.ts'
 import type { KeyState, Limits as PlainLimits } from './api/keys.ts'
-import { requireSession } from './context.ts'
-import type { OperationRequest, Context, Operations } from './context.ts'
+import { requireSession, type OperationRequest, type Context, type Operations } from './context.ts'
 import { checkDescription, checkModels, checkName, expiryOf, limitsOf, toPlainLimits } from './key-input.ts'
-import { NO_FIGURES } from './no-figures.ts'
 import { ConsoleProblem } from './http/console-problem.ts'
+import { NO_FIGURES } from './reports/sums.ts'
 import type { KeyUse } from './reports/used-names.ts'
 import { ConsoleStoreError } from './store/console-store-client.ts'
 import type { ChangeResult } from './store/console-store.ts'
@@ -28,20 +27,26 @@ const NO_LEDGER = 'No ledger is configured, and keys are stored beside it'
 const AUDIT_PAGE = 100
 const DEFAULT_GRACE_SECONDS = 86_400
 
-/** Operations on keys: keys of gateway.yaml, which can be blocked here, and keys that are created here. */
+/** Keys of gateway.yaml can only be blocked here. Keys that are created here are in the key store. */
 export function keyOperations({ host, clock, store, reports }: Context): KeyOperations {
-  const configured = (name: string): Key | undefined => host.current().config.keys.find(
-    key => key.name === name,
-  )
+  const configured = (name: string): Key | undefined => host.current().config.keys.find(key => key.name === name)
   const writable = (): void => {
-    if (host.current().keyStore === null) {
-      throw new ConsoleProblem('conflict', `${NO_LEDGER}. Set ledger.file in gateway.yaml.`)
-    }
+    if (host.current().keyStore === null) throw new ConsoleProblem('conflict', `${NO_LEDGER}. Set ledger.file in gateway.yaml.`)
   }
 
   const knownGroup = (name: string): string => {
     if (host.current().config.groups.has(name)) return name
     throw new ConsoleProblem('bad_request', 'gateway.yaml has no group with this name.', { field: 'group' })
+  }
+
+  const setBlocked = async (
+    asked: Pick<OperationRequest<'DELETE /keys/:name'>, 'params' | 'session' | 'caller'>, blocked: boolean,
+  ): Promise<null> => {
+    const { name } = asked.params
+    const key = configured(name)
+    if (key === undefined) throw unknownKeyError(name)
+    checkChangeResult(await store.call('setBlocked', name, key.digest, blocked, clock.wall(), actorOf(asked)), name)
+    return null
   }
 
   return {
@@ -51,14 +56,11 @@ export function keyOperations({ host, clock, store, reports }: Context): KeyOper
       const key = identity?.limited ?? ANONYMOUS_KEY
       const figures = accounts.limiter.rateLimitStates(key, null)
       const rate = (rate: typeof figures.requests) =>
-        rate
-          && { limit: rate.limit, remaining: Math.max(0, Math.floor(rate.remaining)), reset_ms: rate.resetMs }
+        rate && { limit: rate.limit, remaining: Math.max(0, Math.floor(rate.remaining)), reset_ms: rate.resetMs }
       return {
-        name,
-        models: identity?.key?.models ? [...identity.key.models] : null,
+        name, models: identity?.key?.models ? [...identity.key.models] : null,
         limits: effectivePlainLimits(identity?.key?.limits ?? null, config.limits),
-        requests: rate(figures.requests),
-        tokens: rate(figures.tokens),
+        requests: rate(figures.requests), tokens: rate(figures.tokens),
       }
     },
 
@@ -66,34 +68,25 @@ export function keyOperations({ host, clock, store, reports }: Context): KeyOper
       const { config, keyStore } = host.current()
       const hasLedger = keyStore !== null
       const [{ keys, blocks }, use] = await Promise.all([
-        store.call('storedKeys'),
-        hasLedger ? reports.keyUse() : new Map<string, KeyUse>(),
+        store.call('storedKeys'), hasLedger ? reports.keyUse() : new Map<string, KeyUse>(),
       ])
       const blocked = new Set(blocks.map(({ digest }) => Buffer.from(digest).toString('hex')))
-      const stateOf = (
-        key: Key, origin: KeyState['origin'], createdAt: number | null, revokedAt: number | null,
-      ) => {
+      const stateOf = (key: Key, origin: KeyState['origin'], createdAt: number | null, revokedAt: number | null) => {
         const used = use.get(key.name)
         const isBlocked = blocked.has(Buffer.from(key.digest).toString('hex'))
         return {
-          name: key.name,
-          origin,
+          name: key.name, origin,
           place: key.line === undefined ? null : `${config.file}:${key.line}`,
           state: revokedAt !== null ? 'revoked' : isBlocked ? 'blocked' : 'live',
           models: key.models && [...key.models],
           limits: toPlainLimits(key.limits),
-          group: key.group ?? null,
-          owner: key.owner ?? null,
-          note: key.note ?? null,
+          group: key.group ?? null, owner: key.owner ?? null, note: key.note ?? null,
           expires_at: isoTimeOrNull(key.expiresAt ?? null),
           prefix: key.prefix ?? null,
           old_secrets: (key.oldSecrets ?? []).filter(({ validUntil }) => validUntil > clock.wall()).map(
-            ({ digest, validUntil }) =>
-              ({ sha256_prefix: Buffer.from(digest).toString('hex', 0, 4), valid_until: isoTime(validUntil) }),
+            ({ digest, validUntil }) => ({ sha256_prefix: Buffer.from(digest).toString('hex', 0, 4), valid_until: isoTime(validUntil) }),
           ),
-          created_at: isoTimeOrNull(createdAt),
-          revoked_at: isoTimeOrNull(revokedAt),
-          last_used_at: used?.last_used_at ?? null,
+          created_at: isoTimeOrNull(createdAt), revoked_at: isoTimeOrNull(revokedAt), last_used_at: used?.last_used_at ?? null,
           figures: used?.figures ?? NO_FIGURES,
         } satisfies KeyState
       }
@@ -143,9 +136,7 @@ export function keyOperations({ host, clock, store, reports }: Context): KeyOper
         digest.equals(other.digest) || (other.oldSecrets ?? []).some(old => digest.equals(old.digest))
       const written = host.current().config.keys.find(isIt)
       if (written) {
-        return {
-          owner: { name: written.name, origin: 'config', state: blocks.some(isIt) ? 'blocked' : 'live' },
-        }
+        return { owner: { name: written.name, origin: 'config', state: blocks.some(isIt) ? 'blocked' : 'live' } }
       }
       const stored = keys.find(({ key }) => isIt(key))
       const state = stored?.revokedAt === null ? 'live' : 'revoked'
@@ -187,7 +178,7 @@ export function keyOperations({ host, clock, store, reports }: Context): KeyOper
         digest: hash('sha256', made, 'buffer'), prefix: made.slice(0, PREFIX_LENGTH), oldValidUntil: now + grace * 1_000,
       }, now, actorOf(asked))
       if (rotated === 'unknown' && configured(name)) throw configuredKeyError(name)
-      // The caller must get the secret, even if a gateway has not confirmed it yet.
+      // Even if a gateway has not confirmed the rotation: the caller must get the secret.
       if (rotated === 'unknown') throw unknownKeyError(name)
       return { name, key: made }
     },
@@ -196,23 +187,14 @@ export function keyOperations({ host, clock, store, reports }: Context): KeyOper
       writable()
       const { name } = asked.params
       const revoked = await store.call('revokeKey', name, clock.wall(), actorOf(asked))
-      if (revoked !== 'unknown') {
-        checkChangeResult(revoked, name)
-        return null
-      }
-      const key = configured(name)
-      if (key === undefined) throw unknownKeyError(name)
-      checkChangeResult(await store.call('setBlocked', name, key.digest, true, clock.wall(), actorOf(asked)), name)
+      if (revoked === 'unknown') return setBlocked(asked, true)
+      checkChangeResult(revoked, name)
       return null
     },
 
     'POST /keys/:name/unblock': async asked => {
       writable()
-      const { name } = asked.params
-      const key = configured(name)
-      if (key === undefined) throw unknownKeyError(name)
-      checkChangeResult(await store.call('setBlocked', name, key.digest, false, clock.wall(), actorOf(asked)), name)
-      return null
+      return setBlocked(asked, false)
     },
 
     'GET /audit': async ({ query }) => {
@@ -226,7 +208,7 @@ export function keyOperations({ host, clock, store, reports }: Context): KeyOper
   }
 }
 
-/** The default limits, overridden by the key's own; null = none. */
+/** The default limits, overridden by the limits of the key; null = no limits. */
 function effectivePlainLimits(own: Limits | null, defaults: Limits | null): PlainLimits | null {
   if (own === null && defaults === null) return null
   const { whole, models } = effectiveLimits(own, defaults)

@@ -4,31 +4,28 @@ import type { Gateway } from '../pipeline/parts/gateway.ts'
 import { sortAlerts, clusterAlerts, gatewayAlerts, budgetAlerts, unpricedAlerts, withLine } from './alerts/alerts.ts'
 import type { Live } from './api/panel.ts'
 import { cached } from './http/cached.ts'
-import { ownKey } from './context.ts'
-import type { Context, Operations } from './context.ts'
+import { ownKey, type Context, type Operations } from './context.ts'
 import type { Workers } from './state/workers.ts'
 
-/** Running requests and alerts beyond this number are not listed. */
+/** At most this many requests, and this many alerts, are listed. */
 const MAX_ITEMS = 100
-/** ms for which the ledger's alerts are cached; the pages ask every few seconds. */
+/** ms; the pages ask every few seconds */
 const CACHE_MS = 30_000
 
-/** The current state of the gateway, of all its workers together. */
+/** Covers all workers of the gateway. */
 export function liveOperations({ host, clock, reports, store }: Context, workers: Workers): Pick<Operations, 'GET /live'> {
   const ofLedger = cached(async () => {
     const gateway = host.current()
     if (gateway.accounts.ledger === null) return { unpriced: [], budgets: [] }
-    const [models, budgets] = await Promise.all([
-      unpricedAlerts(gateway, reports, clock.wall()), budgetAlerts(gateway, reports),
-    ])
+    const [models, budgets] = await Promise.all([unpricedAlerts(gateway, reports, clock.wall()), budgetAlerts(gateway, reports)])
     return { unpriced: models, budgets }
   }, CACHE_MS, () => clock.monotonic())
 
   let known: { readonly text: string, readonly lines: Promise<ConfigLines> } | null = null
-  /** The lines of the active configuration, read once. */
+  /** Reads the lines once for each configuration. */
   const activeLines = ({ config: { text } }: Gateway): Promise<ConfigLines> => {
     if (known?.text === text) return known.lines
-    // If the lines cannot be read, the alerts are shown without them.
+    // Without readable lines, show the alerts without them.
     const lines = store.call('lines', text).catch(() => new Map<string, number>())
     known = { text, lines }
     return lines
@@ -40,10 +37,9 @@ export function liveOperations({ host, clock, reports, store }: Context, workers
       const gateway = host.current()
       const now = clock.wall()
       const all = await workers.all(own)
-      const exchanges = all.flatMap(({ exchanges }) => exchanges)
-        .map(one => (own === null ? one : { ...one, upstream: null }))
+      const exchanges = all.flatMap(({ exchanges }) => exchanges).map(one => (own === null ? one : { ...one, upstream: null }))
         .sort((a, b) => (a.started_at < b.started_at ? -1 : 1))
-      // If the ledger fails, it has an alert of its own, and the other alerts are shown.
+      // If the ledger fails, show the other alerts: `ledgerAlerts` reports the failure.
       const { unpriced, budgets } = await ofLedger().catch(() => ({ unpriced: [], budgets: [] }))
       const concerns = own === null
         ? [...gatewayAlerts(gateway, all, now), ...clusterAlerts(reports), ...budgets.map(({ alert }) => alert), ...unpriced]

@@ -1,5 +1,4 @@
-import { createApp } from './app.ts'
-import type { App } from './app.ts'
+import { createApp, type App } from './app.ts'
 import type { Context } from './context.ts'
 import { LoginVerifier } from './login/login.ts'
 import { createOperations } from './operations.ts'
@@ -10,15 +9,14 @@ import type { Workers } from './state/workers.ts'
 
 export interface LoadOptions extends Pick<Context, 'host' | 'clock' | 'store'> {
   readonly workers: Workers
-  /** The ledger at the start of the process; null = none. */
+  /** Path at the start of the process; null = no ledger. */
   readonly ledgerFile: string | null
-  /** Where the shared ledger is; null = this gateway's is the only one. */
+  /** null = no other gateway shares the ledger */
   readonly cluster: ClusterSource | null
-  /** ms within which a body must arrive. */
+  /** ms within which a body must arrive */
   readonly bodyTimeout: number
 }
 
-/** Creates the console from its parts. */
 export async function loadApp({ workers, ledgerFile, cluster, bodyTimeout, ...parts }: LoadOptions): Promise<App> {
   const secret = await parts.store.call('secret')
   const reports = openReports({ file: ledgerFile, cluster, now: () => parts.clock.wall(), secret })

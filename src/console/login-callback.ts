@@ -1,22 +1,19 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { OidcConfig } from '../config/types.ts'
-import { callerOf } from './http/caller.ts'
-import type { Caller } from './http/caller.ts'
+import { callerOf, type Caller } from './http/caller.ts'
 import type { Context } from './context.ts'
 import { pendingLoginOf, setPendingLogin, setToken, tokenOf } from './http/cookies.ts'
-import { IdentityProviderError } from './login/identity-provider.ts'
-import type { LoginFailure } from './login/identity-provider.ts'
+import { IdentityProviderError, type LoginFailure } from './login/identity-provider.ts'
 import { entriesFor } from './login/roles.ts'
 import { openSession } from './session-operations.ts'
 import { CALLBACK_PATH, requireOidc } from './login/single-sign-on.ts'
 
-/** Failures for which the login page has a text. */
+/** The login page has a text for each. */
 type FailurePage = LoginFailure | 'no_role' | 'too_many'
 
 /**
- * Ends a login by single sign-on: the provider sends the browser here. The request comes from a page of another site,
- * so the browser does not send the session cookie. The cookie of the pending login proves that this browser began the
- * login.
+ * The provider sends the browser here to end a login. Another site causes the request, so it has no session cookie; the cookie of
+ * the pending login proves that this browser began the login.
  */
 export async function serveLoginCallback(app: FastifyInstance, context: Context): Promise<void> {
   app.addHook('onRequest', app.rateLimit())
@@ -36,14 +33,14 @@ interface Callback {
   readonly pending: string | null
 }
 
-/** @returns the page to which the browser is redirected */
+/** @returns where to redirect the browser */
 async function finishLogin(context: Context, callback: Callback): Promise<string> {
   const { host, clock, store } = context
   const gateway = host.current()
   const { address } = callback.caller
   const refuse = async (page: FailurePage, actor: string, reason: string) => {
     gateway.log.warn({ client: address, actor, reason }, 'a login to the console by single sign-on was refused')
-    // What anybody can cause without a login at the provider is only logged.
+    // Anybody can cause the other failures without a login at the provider: only log them.
     if (page === 'denied' || page === 'no_role') {
       await store.call('note', {
         at: clock.wall(), actor, address, action: 'login.refused', subject: null, detail: `single sign-on: ${reason}`,
@@ -66,7 +63,7 @@ async function logIn(
   const { clock, store, singleSignOn } = context
   const { search } = new URL(request.raw.url ?? '', 'http://console')
   const login = singleSignOn.resume(oidc, search, pending)
-  // Each attempt sends requests to the provider.
+  // Limit attempts: each attempt makes the gateway send requests to the provider.
   const attempt = { name: null, address: caller.address }
   if (await store.call('beginAttempt', attempt, clock.wall()) > 0) {
     return refuse('too_many', 'console: unknown', 'too many attempts from this address')

@@ -4,8 +4,7 @@ import { keyFileOf } from '../auth/key-file.ts'
 import { systemClock } from '../base/clock.ts'
 import { placeOf } from '../config/problem.ts'
 import type { MountHost, Mount, OpenMount } from '../pipeline/parts/mount.ts'
-import { localAddressOf, writeHead } from '../proxy/client/client.ts'
-import type { ClientRequest, ClientResponse } from '../proxy/client/client.ts'
+import { localAddressOf, writeHead, type ClientRequest, type ClientResponse } from '../proxy/client/client.ts'
 import type { App } from './app.ts'
 import type { Context } from './context.ts'
 import { hasToken } from './http/cookies.ts'
@@ -14,29 +13,24 @@ import { ConsoleStoreClient } from './store/console-store-client.ts'
 import { Workers } from './state/workers.ts'
 
 export interface ConsoleOptions {
-  /** For sessions; default: the system clock. */
+  /** For sessions. Default: the system clock. */
   readonly clock?: Context['clock']
-  /** ms that open responses have to finish when the gateway stops; default 5,000. */
+  /** ms for open responses to end when the gateway stops. Default: 5,000. */
   readonly drainTimeout?: number
-  /** ms in which the body of a request to the console's API has to arrive; default 30,000. */
+  /** ms within which the body of an API request must arrive. Default: 30,000. */
   readonly bodyTimeout?: number
 }
 
 const DRAIN_TIMEOUT = 5_000
 const BODY_TIMEOUT = 30_000
-/** Requests below this path become exchanges, which the gateway itself drains. */
+/** These requests become exchanges, which the gateway drains. */
 const PLAYGROUND_PREFIX = '/console/api/playground/'
-/** The gateway's own status path; users of the console get more of it. */
+/** A path of the gateway; users of the console get more details. */
 const STATUS_PATH = '/api/status'
 
-/**
- * Creates the console for its listener. Its modules are loaded with the first request, so that an unused console
- * takes no memory.
- */
-export function openConsole(
-  { clock = systemClock, drainTimeout: leave = DRAIN_TIMEOUT, bodyTimeout: bodyTime = BODY_TIMEOUT }: ConsoleOptions = {},
-): OpenMount {
-  return host => new Console(host, { clock, drainTimeout: leave, bodyTimeout: bodyTime })
+/** Loads the modules of the console with the first request: an unused console takes no memory. */
+export function openConsole(options: ConsoleOptions = {}): OpenMount {
+  return host => new Console(host, { clock: systemClock, drainTimeout: DRAIN_TIMEOUT, bodyTimeout: BODY_TIMEOUT, ...options })
 }
 
 class Console implements Mount {
@@ -52,7 +46,7 @@ class Console implements Mount {
 
   constructor(host: MountHost, options: Required<ConsoleOptions>) {
     const { config: { ledger, cluster }, sharedState: { circuits, reloads, worker } } = host.current()
-    const file = ledger && consoleFileOf(ledger.file)
+    const file = ledger && join(dirname(ledger.file), 'console.db')
     this.#host = host
     this.#ledgerFile = ledger?.file ?? null
     this.#cluster = cluster === null || cluster.postgres === null ? null : { url: cluster.postgres, instance: cluster.instance }
@@ -72,9 +66,7 @@ class Console implements Mount {
       this.#store.call('addReload', { ...reload, problems })
         .catch((error: unknown) => host.current().log.error({ err: error }, 'a reload cannot be stored in the audit log'))
     })
-    this.#workers = new Workers({
-      current: () => host.current(), worker: worker ?? null, file, store: this.#store,
-    })
+    this.#workers = new Workers({ current: () => host.current(), worker: worker ?? null, file, store: this.#store })
   }
 
   accepts({ url = '', method, headers }: ClientRequest): boolean {
@@ -91,8 +83,7 @@ class Console implements Mount {
     const publicUrl = console?.publicUrl ?? null
     const isPublic = publicUrl !== null && !namesForeignHost(named, [new URL(publicUrl).hostname])
     if (!isPublic && namesForeignHost(named, hosts)) {
-      sendText(res, 403, 'The console is not served by this host name. Add the name to server.hosts.\n')
-      return
+      return sendText(res, 403, 'The console is not served by this host name. Add the name to server.hosts.\n')
     }
     if (!req.url?.startsWith('/console/') && !req.url?.startsWith(STATUS_PATH)) {
       writeHead(res, 302, ['location', '/console/', 'content-length', '0'])
@@ -122,10 +113,10 @@ class Console implements Mount {
 
   async #loadApp(): Promise<App> {
     const { loadApp } = await import('./load-app.ts')
-    const { clock, bodyTimeout: bodyTime } = this.#options
+    const { clock, bodyTimeout } = this.#options
     return loadApp({
-      host: this.#host, clock, store: this.#store, workers: this.#workers, ledgerFile: this.#ledgerFile,
-      cluster: this.#cluster, bodyTimeout: bodyTime,
+      host: this.#host, clock, store: this.#store, workers: this.#workers,
+      ledgerFile: this.#ledgerFile, cluster: this.#cluster, bodyTimeout,
     })
   }
 
@@ -139,8 +130,4 @@ class Console implements Mount {
 function sendText(res: ClientResponse, status: number, text: string, headers: readonly string[] = []): void {
   writeHead(res, status, ['content-type', 'text/plain; charset=utf-8', ...headers])
   res.end(text)
-}
-
-function consoleFileOf(ledgerFile: string): string {
-  return join(dirname(ledgerFile), 'console.db')
 }

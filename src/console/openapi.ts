@@ -1,19 +1,10 @@
 import swagger from '@fastify/swagger'
 import Fastify from 'fastify'
-import { API, BEGINNERS } from './api/api.ts'
-import type { Operation, OperationName } from './api/api.ts'
-import { Problem } from './api/shapes.ts'
-import type { Role } from './api/shapes.ts'
+import { API, BEGINNERS, type Operation, type OperationName } from './api/api.ts'
+import { Problem, type Role } from './api/shapes.ts'
 import { isSafeMethod } from './http/caller.ts'
 
 export const PREFIX = '/console/api'
-
-/** An operation in the form of Fastify. */
-export interface Route {
-  readonly method: string
-  readonly url: string
-  readonly schema: object
-}
 
 const INFO = {
   title: 'Model Gateway: console',
@@ -23,16 +14,13 @@ const INFO = {
 }
 
 const SECURITY = {
-  session: {
-    type: 'apiKey', in: 'cookie', name: 'gateway_console', description: 'With TLS: __Host-gateway_console',
-  },
+  session: { type: 'apiKey', in: 'cookie', name: 'gateway_console', description: 'With TLS: __Host-gateway_console' },
   csrf: { type: 'apiKey', in: 'header', name: 'x-csrf-token', description: 'From POST /session or GET /session' },
 } as const
 
 const ROLES: Readonly<Record<Role, string>> = { admin: 'admins', viewer: 'viewers', key: 'key holders' }
 
-/** @param name of the operation: its method and its path */
-export function routeOf(name: OperationName): Route {
+export function routeOf(name: OperationName): { readonly method: string, readonly url: string, readonly schema: object } {
   const { summary, tag, roles, params, query, body, status, response }: Operation = API[name]
   const [method = '', url = ''] = name.split(' ')
   const changes = !isSafeMethod(method) && !BEGINNERS.has(name)
@@ -42,9 +30,7 @@ export function routeOf(name: OperationName): Route {
     schema: {
       summary,
       description: roles === null ? 'For everybody.' : `For ${roles.map(role => ROLES[role]).join(', ')}.`,
-      operationId: method.toLowerCase() + url.replace(
-        /[^a-z]+([a-z])/g, (_, letter: string) => letter.toUpperCase(),
-      ),
+      operationId: method.toLowerCase() + url.replace(/[^a-z]+([a-z])/g, (_, letter: string) => letter.toUpperCase()),
       tags: [tag],
       security: roles === null && !changes ? [] : [{ session: [], ...changes && { csrf: [] } }],
       ...params && { params },
@@ -60,25 +46,17 @@ export function routeOf(name: OperationName): Route {
 }
 
 function responseSchema(response: Operation['response']): object {
-  const content = response === null
-    ? { 'text/csv': { schema: { type: 'string' } } }
-    : { 'application/json': { schema: response } }
+  const content = response === null ? { 'text/csv': { schema: { type: 'string' } } } : { 'application/json': { schema: response } }
   return { description: 'Done', content }
 }
 
-/**
- * The console's API as an OpenAPI 3.1 document.
- *
- * @param version of the gateway
- */
+/** As an OpenAPI 3.1 document. @param version of the gateway */
 export async function consoleOpenApi(version: string): Promise<object> {
   const app = Fastify()
-  // A server only for the description: it never gets a request.
+  // This server only makes the description: it never gets a request.
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => JSON.stringify)
-  await app.register(swagger, {
-    openapi: { openapi: '3.1.0', info: { ...INFO, version }, components: { securitySchemes: SECURITY } },
-  })
+  await app.register(swagger, { openapi: { openapi: '3.1.0', info: { ...INFO, version }, components: { securitySchemes: SECURITY } } })
   await app.register(async api => {
     for (const name of Object.keys(API) as OperationName[]) {
       api.route({ ...routeOf(name), handler: () => null })

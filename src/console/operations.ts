@@ -1,9 +1,7 @@
-import { ownersOf } from '../auth/key-owners.ts'
-import type { KeyOwners } from '../auth/key-owners.ts'
+import { ownersOf, type KeyOwners } from '../auth/key-owners.ts'
 import { budgetsOf } from './alerts/alerts.ts'
 import { bodyOperations } from './bodies.ts'
-import { ownKey } from './context.ts'
-import type { Context, Operations } from './context.ts'
+import { ownKey, type Context, type Operations } from './context.ts'
 import { keyOperations } from './keys.ts'
 import { liveOperations } from './live.ts'
 import { periodName, periodOf, wholeDays } from './reports/period.ts'
@@ -12,10 +10,9 @@ import { sessionOperations } from './session-operations.ts'
 import { upstreamOperations } from './upstreams.ts'
 import type { Workers } from './state/workers.ts'
 
-/** Creates the implementation of each operation of the API. */
 export function createOperations(context: Context, workers: Workers): Operations {
   const { host, reports } = context
-  /** Most reports need no owners. */
+  /** Most reports need no owners: an empty map. */
   const ownersFor = async ({ by, owner }: { readonly by?: string, readonly owner?: string }): Promise<KeyOwners> =>
     (owner !== undefined || by?.split(',').includes('owner') === true ? keyOwners(context) : new Map())
   return {
@@ -46,7 +43,6 @@ export function createOperations(context: Context, workers: Workers): Operations
   }
 }
 
-/** The owners of all keys. */
 async function keyOwners({ host, store }: Pick<Context, 'host' | 'store'>): Promise<KeyOwners> {
   const { config, keyStore } = host.current()
   return ownersOf(config.keys, keyStore === null ? [] : (await store.call('storedKeys')).keys)

@@ -8,11 +8,11 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 const ROOT = fileURLToPath(new URL('../../dist/console/web', import.meta.url))
 const INDEX = join(ROOT, 'index.html')
 
-/** A year: names below assets/ change with their content. */
+/** For a year: file names below assets/ change with the content. */
 const IMMUTABLE = 'public, max-age=31536000, immutable'
 const NOT_BUILT = 'The pages of the console are not built. Build them with: npm run build:console\n'
 
-/** Serves the pages: files, and for every other path the one page, which reads the path. */
+/** Every path that is no file gets the one page, which reads the path. */
 export async function servePages(app: FastifyInstance): Promise<void> {
   await app.register(files, {
     root: ROOT,
@@ -32,7 +32,7 @@ export async function servePages(app: FastifyInstance): Promise<void> {
   })
 }
 
-/** Checks each time whether the page exists: it may be built while the gateway runs. */
+/** Checks for the page at each request: it can be built while the gateway runs. */
 function sendPage(reply: FastifyReply): FastifyReply {
   void reply.header('cache-control', 'no-cache')
   if (!existsSync(INDEX)) return reply.code(503).type('text/plain; charset=utf-8').send(NOT_BUILT)

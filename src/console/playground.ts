@@ -1,25 +1,19 @@
 import type { FastifyInstance } from 'fastify'
-import { UNRESTRICTED } from '../auth/keyring.ts'
-import type { Identity } from '../auth/keyring.ts'
+import { UNRESTRICTED, type Identity } from '../auth/keyring.ts'
 import { consoleKeyName } from '../config/sections/keys.ts'
 import { CREDENTIAL_HEADERS } from '../protocols/http/vendor-headers.ts'
-import { guard, authenticate } from './authentication.ts'
-import type { Authentication } from './authentication.ts'
+import { guard, authenticate, type Authentication } from './authentication.ts'
 import { ConsoleProblem } from './http/console-problem.ts'
 import type { Context } from './context.ts'
 import type { Session } from './login/sessions.ts'
 
-/** The browser's headers for the console: upstreams do not get them. The console has handled `Expect`. */
+/** Headers for the console, which upstreams do not get. The console has handled `Expect`. */
 const WITHHELD_HEADERS = new Set<string>([
-  'cookie', 'x-csrf-token', 'x-live', 'origin', 'referer',
-  'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest',
-  'sec-fetch-user', 'expect', ...CREDENTIAL_HEADERS,
+  'cookie', 'x-csrf-token', 'x-live', 'origin', 'referer', 'expect',
+  'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest', 'sec-fetch-user', ...CREDENTIAL_HEADERS,
 ])
 
-/**
- * Serves requests of the playground. They go through the pipeline with the user's key, or under the user's name and
- * without limits.
- */
+/** The pipeline handles the requests with the user's key, or under the name of the user and without limits. */
 export async function servePlayground(app: FastifyInstance, context: Context): Promise<void> {
   // The pipeline reads the body.
   app.removeAllContentTypeParsers()
@@ -32,9 +26,7 @@ export async function servePlayground(app: FastifyInstance, context: Context): P
     const { session } = request.standing as Authentication
     const url = (request.raw.url ?? '').slice(app.prefix.length)
     if (session === null || !url.startsWith('/v1')) {
-      throw new ConsoleProblem(
-        'not_found', 'Use a path of the gateway API, such as /v1/chat/completions.',
-      )
+      throw new ConsoleProblem('not_found', 'Use a path of the gateway API, such as /v1/chat/completions.')
     }
     const identity = identityOf(session)
     void reply.hijack()
@@ -42,7 +34,7 @@ export async function servePlayground(app: FastifyInstance, context: Context): P
   })
 }
 
-/** The gateway's status, with the upstreams for users of the console. */
+/** Users of the console also get the upstreams. */
 export async function serveStatus(app: FastifyInstance, context: Context): Promise<void> {
   app.addHook('onRequest', app.rateLimit())
   app.route({

@@ -1,43 +1,37 @@
 import { isoTime } from '../base/clock.ts'
 import { GatewayError } from '../base/errors.ts'
 import type { Key } from '../config/key-types.ts'
-import { placeOf } from '../config/problem.ts'
-import type { Problem } from '../config/problem.ts'
+import { placeOf, type Problem } from '../config/problem.ts'
 import type { Affinity, Config, Route, Target } from '../config/types.ts'
 import type { Gateway } from '../pipeline/parts/gateway.ts'
 import { MISMATCH_TEXT, explain } from '../pipeline/explain.ts'
 import { listedModels } from '../pipeline/gateway-endpoints.ts'
 import type { RouteRow } from './api/routes.ts'
 import { cached } from './http/cached.ts'
-import { candidateStates, circuitOf } from './state/candidates.ts'
-import type { CandidateState } from './state/candidates.ts'
+import { candidateStates, circuitOf, type CandidateState } from './state/candidates.ts'
 import { ConsoleProblem } from './http/console-problem.ts'
-import { requireSession } from './context.ts'
-import type { Context, Operations } from './context.ts'
+import { requireSession, type Context, type Operations } from './context.ts'
 import { modelRow, withoutTargets } from './state/model-rows.ts'
 import { servedModels } from './state/served-models.ts'
 import { urlOf } from './state/texts.ts'
 import type { Workers } from './state/workers.ts'
 
-type RouteOperations =
-  Pick<Operations, 'GET /routes' | 'GET /models' | 'POST /explain' | 'GET /configuration'>
+type RouteOperations = Pick<Operations, 'GET /routes' | 'GET /models' | 'POST /explain' | 'GET /configuration'>
 
-/** ms for which the names of used models are cached. */
 const NAMES_MS = 60_000
 const NO_NAMES: readonly string[] = []
 
-/** Operations on routes, models, prices and the active configuration. */
 export function routeOperations({ host, clock, store, reports }: Context, workers: Workers): RouteOperations {
   const usedModels = cached(() => reports.filters(null).then(({ models }) => models), NAMES_MS, () => clock.monotonic())
   let served: { readonly gateway: Gateway, readonly used: readonly string[], readonly models: ReadonlyMap<number, readonly string[]> } | null = null
   return {
     'GET /routes': async () => {
-      // Without a readable ledger, use the models of the configuration.
+      // Without a readable ledger, only models of the configuration.
       const [activity, used] = await Promise.all([workers.all(), usedModels().catch(() => NO_NAMES)])
       const gateway = host.current()
       const { file, routes } = gateway.config
       const states = candidateStates(activity)
-      // The page asks every few seconds.
+      // Computed once: the page asks every few seconds.
       if (served?.gateway !== gateway || served.used !== used) served = { gateway, used, models: servedModels(gateway, used) }
       const { models } = served
       return { file, routes: routes.map(route => routeRow(route, states, models.get(route.index) ?? [])) }
@@ -52,10 +46,8 @@ export function routeOperations({ host, clock, store, reports }: Context, worker
       const names = [...new Set([...listed, ...models.keys()])]
       return {
         base_url: urlOf(server.listen, server.tls !== null),
-        models: names
-          .filter(name => identity?.allows(name) ?? true)
-          .map(name => modelRow(gateway, name, listed.has(name), now))
-          // A name that no route matches is an upstream's name for a model, with its price.
+        models: names.filter(name => identity?.allows(name) ?? true).map(name => modelRow(gateway, name, listed.has(name), now))
+          // A name without a route is a name at an upstream, which has a price; key holders do not see it.
           .filter(({ listed, protocols }) => role !== 'key' || listed || protocols.length > 0)
           .map(model => (role === 'key' ? withoutTargets(model) : model)),
       }
@@ -102,27 +94,20 @@ function configurationProblem(problem: Problem) {
 function keyNamed({ config, keyStore }: Gateway, name: string): Key {
   const key = [...config.keys, ...keyStore?.keys() ?? []].find(key => key.name === name)
   if (key) return key
-  throw new ConsoleProblem(
-    'not_found', `No active key is named ${JSON.stringify(name)}.`, { field: 'key' },
-  )
+  throw new ConsoleProblem('not_found', `No active key is named ${JSON.stringify(name)}.`, { field: 'key' })
 }
 
 function explanation(config: Config, path: string, model: string | null, key: Key | null) {
   const { classified, own, refusal, steps, candidates, ...found } = explain(config, { path, model, key })
   const { name, protocol } = classified.endpoint
   return {
-    endpoint: name,
-    protocol,
-    model: found.model,
-    own,
+    endpoint: name, protocol, model: found.model, own,
     refusal: refusal && { code: refusal.code, status: refusal.status, message: refusal.message },
     steps: steps.map(({ route: { index, line }, miss }) => ({
       index, line, takes: miss === null, why: miss === null ? 'matches' : MISMATCH_TEXT[miss],
     })),
     candidates: candidates.map(({ target, url, model, headers, translation, isCountedHere }) => ({
-      upstream: target.upstream.name,
-      model,
-      url,
+      upstream: target.upstream.name, model, url,
       headers: Array.from({ length: headers.length / 2 }, (_, at) => ({
         name: headers[at * 2] as string,
         value: maskedHeaderValue(headers[at * 2] as string, headers[at * 2 + 1] as string, target),
@@ -136,7 +121,7 @@ function explanation(config: Config, path: string, model: string | null, key: Ke
   }
 }
 
-/** Headers of the operator may contain credentials too. */
+/** Configured headers can contain credentials too. */
 function maskedHeaderValue(name: string, value: string, { upstream }: Target): string {
   const isCredential = upstream.auth?.headers.some(header => header === name)
   return isCredential || Object.hasOwn(upstream.headers, name) ? '***' : value
@@ -145,31 +130,17 @@ function maskedHeaderValue(name: string, value: string, { upstream }: Target): s
 function routeRow(route: Route, states: ReadonlyMap<string, readonly CandidateState[]>, served: readonly string[]): RouteRow {
   const { index, line, path, models, targets, strategy, affinity, retries, on, resume, hedgeAfter, timeouts } = route
   return {
-    index,
-    line,
-    path,
+    index, line, path,
     models: models && [...models],
     served: [...served],
     targets: targets.map(({ upstream: { name }, model, weight, prefill }) => ({
-      upstream: name,
-      model,
-      weight,
-      prefill,
+      upstream: name, model, weight, prefill,
       circuit: model === null ? 'unknown' : circuitOf(model, states.get(name) ?? []),
     })),
-    strategy,
-    affinity: affinity && affinityText(affinity),
-    retries,
-    resume,
-    hedge_after_ms: hedgeAfter,
+    strategy, affinity: affinity && affinityText(affinity), retries, resume, hedge_after_ms: hedgeAfter,
     on_context_length: on.contextLength && targetText(on.contextLength),
     on_content_filter: on.contentFilter && targetText(on.contentFilter),
-    timeouts: {
-      connect_ms: timeouts.connect,
-      first_byte_ms: timeouts.firstByte,
-      idle_ms: timeouts.idle,
-      total_ms: timeouts.total,
-    },
+    timeouts: { connect_ms: timeouts.connect, first_byte_ms: timeouts.firstByte, idle_ms: timeouts.idle, total_ms: timeouts.total },
   }
 }
 

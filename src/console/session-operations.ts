@@ -4,15 +4,13 @@ import type { Login, Session as SessionResponse } from './api/session.ts'
 import type { Caller } from './http/caller.ts'
 import { ConsoleProblem } from './http/console-problem.ts'
 import type { OperationRequest, Context, Operations } from './context.ts'
-import { digestOf, newToken, recordOf, sessionOf } from './login/sessions.ts'
-import type { Session, VerifiedLogin } from './login/sessions.ts'
+import { digestOf, newToken, recordOf, sessionOf, type Session, type VerifiedLogin } from './login/sessions.ts'
 import type { SessionRecord } from './store/session-table.ts'
 import { urlOf } from './state/texts.ts'
 
 type SessionOperations = Pick<Operations,
   'GET /session' | 'POST /session' | 'DELETE /session' | 'POST /session/single-sign-on' | 'POST /session/logout'>
 
-/** Login, logout, and the current session. */
 export function sessionOperations(context: Context): SessionOperations {
   const { host, clock, store, loginVerifier, singleSignOn } = context
   const responseOf = (session: Session | null): SessionResponse => {
@@ -35,9 +33,7 @@ export function sessionOperations(context: Context): SessionOperations {
     if (proof === null) {
       const actor = refusedActor(gateway, body)
       gateway.log.warn({ client: address, actor }, 'a login to the console was refused')
-      await store.call('note', {
-        actor, at: now, address, action: 'login.refused', subject: null, detail: null,
-      })
+      await store.call('note', { actor, at: now, address, action: 'login.refused', subject: null, detail: null })
       const what = 'key' in body ? 'The gateway does not know this API key.' : 'The name or the password is wrong.'
       throw new ConsoleProblem('not_logged_in', what)
     }
@@ -76,12 +72,7 @@ export function sessionOperations(context: Context): SessionOperations {
   }
 }
 
-/**
- * Opens a session.
- *
- * @param before the token that came with the request, which becomes invalid; null = none
- * @returns the session with the token for the browser
- */
+/** @param before token of the request, which becomes invalid; null = none @returns the session with the token for the browser */
 export async function openSession(
   { host, clock, store }: Context, { address }: Caller, before: string | null, login: VerifiedLogin,
 ): Promise<{ readonly token: string, readonly session: Session | null }> {
@@ -95,7 +86,7 @@ export async function openSession(
   return { token, session: sessionOf(host.current(), token, { ...record, createdAt: now, seenAt: now }) }
 }
 
-/** @returns null = not served, its port is unknown, or its address changes with the next start */
+/** @returns null = the documentation is not served, its port is unknown, or its address changes with the next start */
 function docsUrl({ config: { docs }, sharedState: { reloads } }: Gateway): string | null {
   return docs === null || reloads.pending.includes('docs.listen') ? null : urlOf(docs.listen, false)
 }
@@ -104,7 +95,7 @@ function actorOf({ kind, name }: Pick<SessionRecord, 'kind' | 'name'>): string {
   return `${kind === 'key' ? 'key' : 'console'}: ${name}`
 }
 
-/** The actor of a refused login. A wrong field may contain a password, so only known user names are recorded. */
+/** Only known user names are recorded: a wrong name may be a password in the wrong field. */
 function refusedActor({ config }: Gateway, body: Login): string {
   if ('key' in body) return 'key: unknown'
   const isKnown = config.console?.users.some(({ name }) => name === body.name)

@@ -1,5 +1,4 @@
 import { isoTime } from '../base/clock.ts'
-import type { Auth } from '../config/auth-types.ts'
 import type { Upstream } from '../config/types.ts'
 import type { CredentialState } from '../upstreams/credentials/credential-state.ts'
 import type { RateLimitState } from '../limits/types.ts'
@@ -9,12 +8,7 @@ import type { WorkerUpstream } from './state/workers.ts'
 type Credential = UpstreamDetails['credentials'][number]
 type Limits = NonNullable<UpstreamDetails['limits']>
 
-/**
- * What remains of an upstream's limits.
- *
- * @param all the upstream's state in each worker
- * @param running number of running requests
- */
+/** @param all state of the upstream in each worker @param running number of running requests */
 export function limitsOf({ limits: own }: Upstream, all: readonly WorkerUpstream[], running: number): Limits | null {
   if (own === null) return null
   const { requestsPerMinute, tokensPerMinute, concurrent } = own.limits
@@ -25,32 +19,23 @@ export function limitsOf({ limits: own }: Upstream, all: readonly WorkerUpstream
   }
 }
 
-/** A worker knows only what remained at its own last request, so the lowest figure of all workers is the best one. */
+/** Each worker knows what remained at its last request: the lowest number is the best estimate. */
 function rateLimitOf(limit: number | null, all: readonly (RateLimitState | null)[]): Limits['requests'] {
   if (limit === null) return null
   const [least] = all.filter(state => state !== null).sort((a, b) => a.remaining - b.remaining)
   return { limit, remaining: least?.remaining ?? null, reset_ms: least?.resetMs ?? null }
 }
 
-/**
- * The credentials of an upstream.
- *
- * @param all the upstream's state in each worker
- * @param now ms since 1970
- */
+/** @param all state of the upstream in each worker @param now ms since 1970 */
 export function credentialsOf({ auth }: Upstream, all: readonly WorkerUpstream[], now: number): Credential[] {
-  return membersOf(auth).flatMap(({ kind }, at) => {
+  const members = auth?.kind === 'pool' ? auth.pool : auth === null ? [] : [auth]
+  return members.flatMap(({ kind }, at) => {
     const states = all.flatMap(({ credentials }) => credentials[at] ?? [])
     return states.length === 0 ? [] : { kind, ...worstOf(states, now) }
   })
 }
 
-function membersOf(auth: Auth | null) {
-  if (auth === null) return []
-  return auth.kind === 'pool' ? auth.pool : [auth]
-}
-
-/** The worst state of a credential in any worker: the other workers will soon have the same state. */
+/** The worst state in any worker: the other workers will soon have that state. */
 function worstOf(states: readonly CredentialState[], now: number): Omit<Credential, 'kind'> {
   const faulty = states.filter(({ fault }) => fault !== null)
   const failing = faulty.every(({ fetchedAt, expiresAt }) => fetchedAt !== null && (expiresAt === null || expiresAt > now))

@@ -6,8 +6,8 @@ import type { UpstreamDetails } from './api/upstream.ts'
 import { addressOf, candidateStates, healthOf } from './state/candidates.ts'
 import { ConsoleProblem } from './http/console-problem.ts'
 import type { Context, Operations } from './context.ts'
-import { NO_FIGURES } from './no-figures.ts'
 import { periodOf } from './reports/period.ts'
+import { NO_FIGURES } from './reports/sums.ts'
 import type { StoredCircuitChange } from './store/circuit-history.ts'
 import { credentialsOf, limitsOf } from './upstream-resources.ts'
 import type { WorkerActivity, Workers } from './state/workers.ts'
@@ -16,7 +16,6 @@ type UpstreamOperations = Pick<Operations, 'GET /upstreams' | 'GET /upstreams/:n
 
 const NO_TRAFFIC = { figures: NO_FIGURES, first_byte: { p50_ms: null, p95_ms: null }, share: 0 }
 
-/** Operations on upstreams: the list, and for one of them its circuits, their changes, and how its requests ended. */
 export function upstreamOperations({ host, clock, reports, store }: Context, workers: Workers): UpstreamOperations {
   const states = async (all: readonly WorkerActivity[], query: QueryOf<'GET /upstreams'>): Promise<UpstreamState[]> => {
     const gateway = host.current()
@@ -69,10 +68,9 @@ export function upstreamOperations({ host, clock, reports, store }: Context, wor
   }
 }
 
-/** The open circuit of each model. Each worker has its own circuits: the one that opened first counts. */
+/** One circuit for each model: each worker has its own, and the circuit that opened first counts. */
 function openCircuits(all: readonly WorkerActivity[], name: string): UpstreamDetails['circuits'] {
-  const open = all.flatMap(({ candidates }) => candidates)
-    .filter(({ upstream, circuit }) => upstream === name && circuit !== 'closed')
+  const open = all.flatMap(({ candidates }) => candidates).filter(({ upstream, circuit }) => upstream === name && circuit !== 'closed')
     .sort((a, b) => (a.open_since ?? '').localeCompare(b.open_since ?? ''))
   const byModel = new Map(open.toReversed().map(candidate => [candidate.model, candidate]))
   return [...byModel.values()].toReversed().map(({ model, circuit, open_since: since, consecutive_failures: failures, cause }) => ({
@@ -80,9 +78,7 @@ function openCircuits(all: readonly WorkerActivity[], name: string): UpstreamDet
   }))
 }
 
-/**
- * Adds a change for each circuit that was open when the process ended: the restart closed it. @param startedAt ms since 1970
- */
+/** The restart closed the circuits that were open when the process ended. @param startedAt ms since 1970 */
 function withRestart(changes: readonly StoredCircuitChange[], startedAt: number): StoredCircuitChange[] {
   const circuit = ({ worker, model }: StoredCircuitChange) => `${worker} ${model}`
   const last = new Map(changes.filter(({ at }) => at < startedAt).map(change => [circuit(change), change]))

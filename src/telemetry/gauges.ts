@@ -1,19 +1,16 @@
-import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client'
-import type { Metric } from 'prom-client'
+import { Counter, Gauge, Registry, collectDefaultMetrics, type Metric } from 'prom-client'
 
 /** The state of the gateway that gauges show, read at each scrape. */
 export interface GaugeSource {
-  /** Requests in progress, by protocol. */
   inFlight(): ReadonlyMap<string, number>
   circuits(): readonly CircuitGauge[]
   budgets(): readonly BudgetGauge[]
-  /** null = there is no ledger. */
   ledger(): { readonly pendingRows: number, readonly writeFailures: number } | null
-  /** Rows that wait to be sent to PostgreSQL; null = there is none. */
+  /** Rows to send to PostgreSQL; null = no PostgreSQL. */
   shipping(): { readonly outboxRows: number, readonly shippedRows: number, readonly failures: number } | null
-  /** The stores that several gateways share, and whether each accepts writes. */
+  /** The stores that several gateways share. */
   stores(): readonly { readonly name: string, readonly isWritable: boolean }[]
-  /** When the listener's certificate ends, ms since 1970; null = there is no TLS. */
+  /** End of the listener's certificate, ms since 1970; null = no TLS. */
   certificateEnd(): number | null
   reloads(): { readonly applied: number, readonly rejected: number, /** ms since 1970 */ readonly loadedAt: number }
 }
@@ -32,28 +29,27 @@ export interface BudgetGauge {
   readonly spent: number
 }
 
-/** The holder of a budget; also the name of its label. */
+/** Also the label of the budget metrics. */
 export type BudgetHolder = 'key' | 'group'
 
-/** Metrics by holder. They must not be added up: the spend of a key also counts for its groups. */
+/** By holder. Do not add the two metrics up: the spend of a key also counts for its groups. */
 export const BUDGET_SPENT = { key: 'gateway_budget_spent_usd', group: 'gateway_group_budget_spent_usd' } as const
 const BUDGET_LIMIT = { key: 'gateway_budget_limit_usd', group: 'gateway_group_budget_limit_usd' } as const
 
 const CIRCUIT_STATES = { closed: 0, 'half-open': 1, open: 2 } as const
 
-/** Milliseconds between two measurements of the event loop delay. */
-const EVENT_LOOP_RESOLUTION = 50
+const EVENT_LOOP_RESOLUTION_MS = 50
 
-/** Gauges of prom-client that are named like counters, which Prometheus' linter rejects; other gauges have the same data by type. */
+/** Gauges that prom-client names like counters, which Prometheus' linter rejects; other gauges have the same data by type. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
-/** Not registered yet: `createGauges` does that. */
+/** Keeps prom-client from registering a metric globally; `createGauges` registers it. */
 const UNREGISTERED = { registers: [] }
 
-/** The metrics of this process as it is now; those of several processes are merged by their aggregator. */
+/** The current state of this process; `aggregator` says how prom-client merges the state of several processes. */
 export function createGauges(source: GaugeSource, version: string): Registry {
   const registry = new Registry()
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: EVENT_LOOP_RESOLUTION })
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: EVENT_LOOP_RESOLUTION_MS })
   for (const name of MISNAMED) registry.removeSingleMetric(name)
   const metrics = [
     buildInfo(version), ...trafficGauges(source), ...budgetGauges(source, 'key'), ...budgetGauges(source, 'group'), ...ledgerMetrics(source), ...reloadMetrics(source),
@@ -70,6 +66,25 @@ function buildInfo(version: string): Gauge<'version' | 'node'> {
   })
   gauge.set({ version, node: process.version }, 1)
   return gauge
+}
+
+function plainGauge(name: string, help: string, value: () => number): Gauge {
+  return new Gauge({
+    ...UNREGISTERED, name, help,
+    collect() {
+      this.set(value())
+    },
+  })
+}
+
+function plainCounter(name: string, help: string, value: () => number): Counter {
+  return new Counter({
+    ...UNREGISTERED, name, help,
+    collect() {
+      this.reset()
+      this.inc(value())
+    },
+  })
 }
 
 function trafficGauges(source: GaugeSource): unknown[] {
@@ -112,9 +127,8 @@ function storeGauge(source: GaugeSource): unknown {
 
 function budgetGauges(source: GaugeSource, holder: BudgetHolder): unknown[] {
   const options = { ...UNREGISTERED, labelNames: [holder], aggregator: 'max' as const }
-  const spent = new Gauge({
-    ...options, name: BUDGET_SPENT[holder], help: `What a ${holder} has spent of its budget in the current period, in USD.`,
-  })
+  const help = `What a ${holder} has spent of its budget in the current period, in USD.`
+  const spent = new Gauge({ ...options, name: BUDGET_SPENT[holder], help })
   const limit = new Gauge({
     ...options, name: BUDGET_LIMIT[holder], help: `The budget of a ${holder} for its current period, in USD.`,
     collect() {
@@ -127,45 +141,24 @@ function budgetGauges(source: GaugeSource, holder: BudgetHolder): unknown[] {
       }
     },
   })
-  // Keep this order: the collector of the first gauge sets both.
+  // In this order: the collector of the first gauge sets both.
   return [limit, spent]
 }
 
-function ledgerMetrics(source: GaugeSource): unknown[] {
+function ledgerMetrics({ ledger }: GaugeSource): unknown[] {
   return [
-    new Gauge({
-      ...UNREGISTERED, name: 'gateway_ledger_pending_rows', help: 'Rows of the ledger that are not written yet.',
-      collect() {
-        this.set(source.ledger()?.pendingRows ?? 0)
-      },
-    }),
-    new Counter({
-      ...UNREGISTERED, name: 'gateway_ledger_write_failures_total', help: 'Failed attempts to write to the ledger.',
-      collect() {
-        this.reset()
-        this.inc(source.ledger()?.writeFailures ?? 0)
-      },
-    }),
+    plainGauge('gateway_ledger_pending_rows', 'Rows of the ledger that are not written yet.', () => ledger()?.pendingRows ?? 0),
+    plainCounter('gateway_ledger_write_failures_total', 'Failed attempts to write to the ledger.', () => ledger()?.writeFailures ?? 0),
   ]
 }
 
-function shippingMetrics(source: GaugeSource): unknown[] {
-  const counter = (name: string, help: string, value: 'shippedRows' | 'failures') => new Counter({
-    ...UNREGISTERED, name, help,
-    collect() {
-      this.reset()
-      this.inc(source.shipping()?.[value] ?? 0)
-    },
-  })
+function shippingMetrics({ shipping }: GaugeSource): unknown[] {
+  const sent = 'Rows of the ledger that were sent to PostgreSQL.'
+  const failed = 'Failed attempts to send ledger rows to PostgreSQL.'
   return [
-    new Gauge({
-      ...UNREGISTERED, name: 'gateway_ledger_outbox_rows', help: 'Rows of the ledger that are not in PostgreSQL yet.',
-      collect() {
-        this.set(source.shipping()?.outboxRows ?? 0)
-      },
-    }),
-    counter('gateway_ledger_shipped_rows_total', 'Rows of the ledger that were sent to PostgreSQL.', 'shippedRows'),
-    counter('gateway_ledger_ship_failures_total', 'Failed attempts to send ledger rows to PostgreSQL.', 'failures'),
+    plainGauge('gateway_ledger_outbox_rows', 'Rows of the ledger that are not in PostgreSQL yet.', () => shipping()?.outboxRows ?? 0),
+    plainCounter('gateway_ledger_shipped_rows_total', sent, () => shipping()?.shippedRows ?? 0),
+    plainCounter('gateway_ledger_ship_failures_total', failed, () => shipping()?.failures ?? 0),
   ]
 }
 
@@ -173,8 +166,8 @@ function reloadMetrics(source: GaugeSource): unknown[] {
   return [
     // Every worker reloads the same configuration, which counts as one reload.
     new Counter({
-      ...UNREGISTERED, name: 'gateway_config_reloads_total', help: 'Reloads of the configuration.', labelNames: ['result'],
-      aggregator: 'max',
+      ...UNREGISTERED, name: 'gateway_config_reloads_total', help: 'Reloads of the configuration.',
+      labelNames: ['result'], aggregator: 'max',
       collect() {
         const { applied, rejected } = source.reloads()
         this.reset()

@@ -3,16 +3,14 @@ import type { Usage } from '../protocols/usage/usage.ts'
 import { CounterFamily, HistogramFamily } from './series.ts'
 import type { Settlement } from './settlement.ts'
 
-/** `v1.41` has the names that today's dashboards read, `latest` those of the conventions' own repository. */
+/** The names of the metrics: `v1.41` = as in current dashboards, `latest` = as in the GenAI conventions' own repository. */
 export type Conventions = 'v1.41' | 'latest'
 
-/** Metrics under the names of OpenTelemetry's GenAI conventions. */
 export interface GenAiMetrics {
-  /** @param model its label @param errorType null = the call succeeded */
+  /** @param model label of the model @param errorType null = the call succeeded */
   series(call: Call, model: string, errorType: string | null): GenAiSeries
 }
 
-/** The series of all calls with the same labels. */
 export interface GenAiSeries {
   record(settlement: Settlement): void
 }
@@ -27,10 +25,10 @@ const FIRST_TOKEN_BUCKETS = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.
 const PER_TOKEN_BUCKETS = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5]
 
 export function genAiMetrics(conventions: Conventions, registry: Registry): GenAiMetrics {
-  return conventions === 'latest' ? new LatestMetrics(registry) : new CommonMetrics(registry)
+  return conventions === 'latest' ? latestMetrics(registry) : commonMetrics(registry)
 }
 
-/** Seconds of the last attempt, which responded: earlier attempts count as separate, failed calls. */
+/** Seconds of the last attempt: earlier attempts count as separate, failed calls. */
 function durationOf({ row: { attempts } }: Settlement): number | null {
   const last = attempts.at(-1)
   return last === undefined ? null : last.ms / 1000
@@ -51,48 +49,42 @@ function perTokenOf({ row: { firstByteMs, durationMs, usage: { outputTokens } },
 
 function callLabels({ operation, provider, serverAddress }: Call, model: string): Labels {
   return {
-    gen_ai_operation_name: operation,
-    gen_ai_provider_name: provider,
-    gen_ai_request_model: model,
-    server_address: serverAddress ?? '',
+    gen_ai_operation_name: operation, gen_ai_provider_name: provider, gen_ai_request_model: model, server_address: serverAddress ?? '',
   }
 }
 
-class CommonMetrics implements GenAiMetrics {
-  readonly #duration: HistogramFamily
-  readonly #tokens: HistogramFamily
-  readonly #firstToken: HistogramFamily
-  readonly #perToken: HistogramFamily
-
-  constructor(registry: Registry) {
-    this.#duration = new HistogramFamily('gen_ai_client_operation_duration_seconds', 'GenAI operation duration.', registry, DURATION_BUCKETS)
-    this.#tokens = new HistogramFamily('gen_ai_client_token_usage', 'Number of input and output tokens used.', registry, TOKEN_BUCKETS)
-    this.#firstToken = new HistogramFamily('gen_ai_server_time_to_first_token_seconds', 'Time to generate the first token of a successful response.', registry, FIRST_TOKEN_BUCKETS)
-    this.#perToken = new HistogramFamily('gen_ai_server_time_per_output_token_seconds', 'Time per output token after the first token of a successful response.', registry, PER_TOKEN_BUCKETS)
-  }
-
-  series(call: Call, model: string, errorType: string | null): GenAiSeries {
-    const labels = callLabels(call, model)
-    const duration = this.#duration.series({ ...labels, error_type: errorType ?? '' })
-    const input = this.#tokens.series({ ...labels, gen_ai_token_type: 'input' })
-    const output = this.#tokens.series({ ...labels, gen_ai_token_type: 'output' })
-    const firstToken = this.#firstToken.series(labels)
-    const perToken = this.#perToken.series(labels)
-    return {
-      record(settlement) {
-        const { usage: { inputTokens, outputTokens }, end } = settlement.row
-        duration.observe(durationOf(settlement))
-        input.observe(inputTokens)
-        output.observe(outputTokens)
-        if (end !== 'complete') return
-        firstToken.observe(firstTokenOf(settlement))
-        perToken.observe(perTokenOf(settlement))
-      },
-    }
+function commonMetrics(registry: Registry): GenAiMetrics {
+  const histogram = (name: string, help: string, bounds: readonly number[]) => new HistogramFamily(name, help, registry, bounds)
+  const durations = histogram('gen_ai_client_operation_duration_seconds', 'GenAI operation duration.', DURATION_BUCKETS)
+  const tokens = histogram('gen_ai_client_token_usage', 'Number of input and output tokens used.', TOKEN_BUCKETS)
+  const firstTokenHelp = 'Time to generate the first token of a successful response.'
+  const firstTokens = histogram('gen_ai_server_time_to_first_token_seconds', firstTokenHelp, FIRST_TOKEN_BUCKETS)
+  const perTokenHelp = 'Time per output token after the first token of a successful response.'
+  const perTokens = histogram('gen_ai_server_time_per_output_token_seconds', perTokenHelp, PER_TOKEN_BUCKETS)
+  return {
+    series(call, model, errorType) {
+      const labels = callLabels(call, model)
+      const duration = durations.series({ ...labels, error_type: errorType ?? '' })
+      const input = tokens.series({ ...labels, gen_ai_token_type: 'input' })
+      const output = tokens.series({ ...labels, gen_ai_token_type: 'output' })
+      const firstToken = firstTokens.series(labels)
+      const perToken = perTokens.series(labels)
+      return {
+        record(settlement) {
+          const { usage: { inputTokens, outputTokens }, end } = settlement.row
+          duration.observe(durationOf(settlement))
+          input.observe(inputTokens)
+          output.observe(outputTokens)
+          if (end !== 'complete') return
+          firstToken.observe(firstTokenOf(settlement))
+          perToken.observe(perTokenOf(settlement))
+        },
+      }
+    },
   }
 }
 
-/** The counters of `latest`, and which tokens each counts. */
+/** Counters of `latest`: the end of the name, the help, and the tokens that the counter adds up. */
 const USAGE_COUNTERS: readonly (readonly [part: string, help: string, tokens: (usage: Usage) => number | null])[] = [
   ['input_tokens', 'Input tokens, cached ones included.', usage => usage.inputTokens],
   ['output_tokens', 'Output tokens, reasoning included.', usage => usage.outputTokens],
@@ -101,37 +93,32 @@ const USAGE_COUNTERS: readonly (readonly [part: string, help: string, tokens: (u
   ['reasoning_output_tokens', 'Output tokens used for reasoning.', usage => usage.reasoningTokens],
 ]
 
-class LatestMetrics implements GenAiMetrics {
-  readonly #duration: HistogramFamily
-  readonly #firstChunk: HistogramFamily
-  readonly #inputTokens: HistogramFamily
-  readonly #outputTokens: HistogramFamily
-  readonly #usage: readonly CounterFamily[]
-
-  constructor(registry: Registry) {
-    this.#duration = new HistogramFamily('gen_ai_client_inference_duration_seconds', 'Duration of an inference call.', registry, DURATION_BUCKETS)
-    this.#firstChunk = new HistogramFamily('gen_ai_client_inference_time_to_first_chunk_seconds', 'Time to the first chunk of a stream.', registry, DURATION_BUCKETS)
-    this.#inputTokens = new HistogramFamily('gen_ai_client_inference_operation_input_tokens', 'Input tokens of each call.', registry, TOKEN_BUCKETS)
-    this.#outputTokens = new HistogramFamily('gen_ai_client_inference_operation_output_tokens', 'Output tokens of each call.', registry, TOKEN_BUCKETS)
-    this.#usage = USAGE_COUNTERS.map(([part, help]) => new CounterFamily(`gen_ai_client_inference_usage_${part}_total`, help, registry))
-  }
-
-  series(call: Call, model: string, errorType: string | null): GenAiSeries {
-    const labels = callLabels(call, model)
-    const duration = this.#duration.series({ ...labels, error_type: errorType ?? '' })
-    const input = this.#inputTokens.series(labels)
-    const output = this.#outputTokens.series(labels)
-    const firstChunk = this.#firstChunk.series(labels)
-    const counters = this.#usage.map(counter => counter.series(labels))
-    return {
-      record(settlement) {
-        const { usage, end } = settlement.row
-        duration.observe(durationOf(settlement))
-        input.observe(usage.inputTokens)
-        output.observe(usage.outputTokens)
-        for (const [at, counter] of counters.entries()) counter.value += USAGE_COUNTERS[at]?.[2](usage) ?? 0
-        if (end === 'complete') firstChunk.observe(firstTokenOf(settlement))
-      },
-    }
+function latestMetrics(registry: Registry): GenAiMetrics {
+  const histogram = (part: string, help: string, bounds: readonly number[]) =>
+    new HistogramFamily(`gen_ai_client_inference_${part}`, help, registry, bounds)
+  const durations = histogram('duration_seconds', 'Duration of an inference call.', DURATION_BUCKETS)
+  const firstChunks = histogram('time_to_first_chunk_seconds', 'Time to the first chunk of a stream.', DURATION_BUCKETS)
+  const inputTokens = histogram('operation_input_tokens', 'Input tokens of each call.', TOKEN_BUCKETS)
+  const outputTokens = histogram('operation_output_tokens', 'Output tokens of each call.', TOKEN_BUCKETS)
+  const usageTokens = USAGE_COUNTERS.map(([part, help]) => new CounterFamily(`gen_ai_client_inference_usage_${part}_total`, help, registry))
+  return {
+    series(call, model, errorType) {
+      const labels = callLabels(call, model)
+      const duration = durations.series({ ...labels, error_type: errorType ?? '' })
+      const input = inputTokens.series(labels)
+      const output = outputTokens.series(labels)
+      const firstChunk = firstChunks.series(labels)
+      const counters = usageTokens.map(counter => counter.series(labels))
+      return {
+        record(settlement) {
+          const { usage, end } = settlement.row
+          duration.observe(durationOf(settlement))
+          input.observe(usage.inputTokens)
+          output.observe(usage.outputTokens)
+          for (const [at, counter] of counters.entries()) counter.value += USAGE_COUNTERS[at]?.[2](usage) ?? 0
+          if (end === 'complete') firstChunk.observe(firstTokenOf(settlement))
+        },
+      }
+    },
   }
 }

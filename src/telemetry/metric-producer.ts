@@ -1,5 +1,4 @@
-import { ValueType } from '@opentelemetry/api'
-import type { Attributes, HrTime } from '@opentelemetry/api'
+import { ValueType, type Attributes, type HrTime } from '@opentelemetry/api'
 import { millisToHrTime } from '@opentelemetry/core'
 import { emptyResource } from '@opentelemetry/resources'
 import { AggregationTemporality, DataPointType } from '@opentelemetry/sdk-metrics'
@@ -7,6 +6,7 @@ import type { CollectionResult, DataPoint, Histogram, MetricData, MetricProducer
 import type { MetricObject } from './worker-metrics.ts'
 
 type Values = MetricObject['values']
+type SeriesLabels = Readonly<Record<string, string | number>>
 
 const UNITS: readonly (readonly [suffix: string, unit: string])[] = [
   ['_seconds', 's'], ['_bytes', 'By'], ['_usd', '{USD}'], ['_usd_total', '{USD}'],
@@ -27,10 +27,7 @@ export class PrometheusProducer implements MetricProducer {
     const endTime = millisToHrTime(Date.now())
     const metrics = (await this.#collect()).map(metric => this.#metricData(metric, endTime))
     return {
-      resourceMetrics: {
-        resource: emptyResource(),
-        scopeMetrics: [{ scope: { name: 'model-gateway', version: this.#version }, metrics }],
-      },
+      resourceMetrics: { resource: emptyResource(), scopeMetrics: [{ scope: { name: 'model-gateway', version: this.#version }, metrics }] },
       errors: [],
     }
   }
@@ -38,17 +35,14 @@ export class PrometheusProducer implements MetricProducer {
   #metricData(metric: MetricObject, endTime: HrTime): MetricData {
     const type = String(metric.type)
     const common = {
-      descriptor: {
-        name: conventionalName(metric.name), description: metric.help, unit: unitOf(metric.name), valueType: ValueType.DOUBLE,
-      },
+      descriptor: { name: conventionalName(metric.name), description: metric.help, unit: unitOf(metric.name), valueType: ValueType.DOUBLE },
       aggregationTemporality: AggregationTemporality.CUMULATIVE,
     }
-    const point = <T>(labels: Readonly<Record<string, string | number>>, value: T): DataPoint<T> => ({
+    const point = <T>(labels: SeriesLabels, value: T): DataPoint<T> => ({
       startTime: this.#startTime, endTime, attributes: attributesOf(labels), value,
     })
     if (type === 'histogram') {
-      const dataPoints = histogramsOf(metric.values)
-        .map(({ labels, histogram }) => point(labels, histogram))
+      const dataPoints = histogramsOf(metric.values).map(({ labels, histogram }) => point(labels, histogram))
       return { ...common, dataPointType: DataPointType.HISTOGRAM, dataPoints }
     }
     const dataPoints = metric.values.map(({ labels, value }) => point(labels as Record<string, string>, value))
@@ -58,13 +52,8 @@ export class PrometheusProducer implements MetricProducer {
   }
 }
 
-interface LabelledHistogram {
-  readonly labels: Readonly<Record<string, string | number>>
-  readonly histogram: Histogram
-}
-
-/** Joins the lines of each series. A bucket of Prometheus includes all lower ones, a bucket of OpenTelemetry does not. */
-function histogramsOf(values: Values): LabelledHistogram[] {
+/** One histogram for each series. A bucket of Prometheus includes all lower ones, a bucket of OpenTelemetry does not. */
+function histogramsOf(values: Values): { readonly labels: SeriesLabels, readonly histogram: Histogram }[] {
   const series = new Map<string, { labels: Record<string, string | number>, bounds: number[], counts: number[], sum: number, count: number }>()
   for (const entry of values) {
     const { labels, value } = entry
@@ -87,7 +76,7 @@ function histogramsOf(values: Values): LabelledHistogram[] {
   })
 }
 
-/** By the names in Prometheus, which have underscores. */
+/** By the name in Prometheus, without unit: `gen_ai_client_token_usage`. */
 const CONVENTIONAL_NAMES: ReadonlyMap<string, string> = new Map([
   'gen_ai.client.operation.duration', 'gen_ai.client.token.usage', 'gen_ai.server.time_to_first_token',
   'gen_ai.server.time_per_output_token', 'gen_ai.client.inference.duration', 'gen_ai.client.inference.time_to_first_chunk',
@@ -110,7 +99,7 @@ const ATTRIBUTES: ReadonlyMap<string, string> = new Map(Object.entries({
   error_type: 'error.type',
 }))
 
-function attributesOf(labels: Readonly<Record<string, string | number>>): Attributes {
+function attributesOf(labels: SeriesLabels): Attributes {
   const present = Object.entries(labels).filter(([name, value]) => value !== '' || !ATTRIBUTES.has(name))
   return Object.fromEntries(present.map(([name, value]) => [ATTRIBUTES.get(name) ?? name, value]))
 }

@@ -5,8 +5,7 @@ import { gzip } from 'node:zlib'
 import { createSideServer } from '../base/server-limits.ts'
 import { localUrl } from '../config/listen-address.ts'
 import type { Address } from '../config/types.ts'
-import { contentType } from './render.ts'
-import type { MetricsFormat } from './render.ts'
+import { contentType, type MetricsFormat } from './render.ts'
 
 export interface MetricsServer {
   /** Such as `http://127.0.0.1:9464`, with the real port. */
@@ -14,22 +13,15 @@ export interface MetricsServer {
   close(): Promise<void>
 }
 
-/** Enough for Prometheus and a few other readers. Each connection uses memory. */
+/** For Prometheus and a few other readers; each connection uses memory. */
 const MAX_CONNECTIONS = 64
 /** Bytes from which a response is worth compressing. */
 const MIN_COMPRESSED = 4_096
 
 const compress = promisify(gzip)
 
-/**
- * Serves only GET /metrics.
- *
- * @param render writes the metrics; scrapes at the same time share one text
- * @throws the system's error when the address cannot be listened on
- */
-export async function serveMetrics(
-  listen: Address, render: (format: MetricsFormat) => Promise<string>,
-): Promise<MetricsServer> {
+/** Scrapes at the same time share one text. @throws the system's error when the address cannot be listened on */
+export async function serveMetrics(listen: Address, render: (format: MetricsFormat) => Promise<string>): Promise<MetricsServer> {
   const running = new Map<MetricsFormat, Promise<string>>()
   const shared = (format: MetricsFormat): Promise<string> => {
     const known = running.get(format)
@@ -56,9 +48,7 @@ export async function serveMetrics(
   }
 }
 
-async function respond(
-  req: IncomingMessage, res: ServerResponse, text: (format: MetricsFormat) => Promise<string>,
-): Promise<void> {
+async function respond(req: IncomingMessage, res: ServerResponse, text: (format: MetricsFormat) => Promise<string>): Promise<void> {
   const path = req.url?.split('?')[0]
   if (path !== '/metrics') return refuse(res, 404, 'The metrics are at /metrics.\n')
   if (req.method !== 'GET' && req.method !== 'HEAD') {
@@ -70,11 +60,8 @@ async function respond(
   const isCompressed = plain.length >= MIN_COMPRESSED && /\bgzip\b/.test(req.headers['accept-encoding'] ?? '')
   const body = isCompressed ? await compress(plain) : plain
   res.writeHead(200, {
-    'content-type': contentType(format),
-    'content-length': body.length,
-    'cache-control': 'no-store',
-    vary: 'accept, accept-encoding',
-    ...isCompressed && { 'content-encoding': 'gzip' },
+    'content-type': contentType(format), 'content-length': body.length, 'cache-control': 'no-store',
+    vary: 'accept, accept-encoding', ...isCompressed && { 'content-encoding': 'gzip' },
   })
   res.end(req.method === 'HEAD' ? undefined : body)
 }

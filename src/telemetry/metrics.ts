@@ -1,23 +1,18 @@
 import { Registry } from 'prom-client'
 import { HEDGE_LOST } from '../ledger/row.ts'
-import { genAiMetrics } from './gen-ai-metrics.ts'
-import type { Conventions, GenAiMetrics, GenAiSeries } from './gen-ai-metrics.ts'
+import { genAiMetrics, type Conventions, type GenAiMetrics, type GenAiSeries } from './gen-ai-metrics.ts'
 import type { ModelLabels } from './model-labels.ts'
-import { CounterFamily, HistogramFamily } from './series.ts'
-import type { CounterSeries, HistogramSeries } from './series.ts'
-import { errorTypeOf } from './settlement.ts'
-import type { Settlement } from './settlement.ts'
+import { CounterFamily, HistogramFamily, type CounterSeries, type HistogramSeries } from './series.ts'
+import { errorTypeOf, type Settlement } from './settlement.ts'
 
-/** Seconds: from an immediate refusal to a stream of half an hour. */
+/** Bounds in seconds: from an immediate refusal to a stream of half an hour. */
 const DURATION_BUCKETS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800]
 const FIRST_TOKEN_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 1, 1.5, 2.5, 5, 10, 30, 60, 300]
 const OVERHEAD_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1]
 
 type TokenType = 'input' | 'cached_input' | 'cache_write' | 'output' | 'reasoning'
 
-/** The series of all settlements with the same labels. */
 interface SettlementSeries {
-  /** The label of the model. */
   readonly model: string
   readonly requests: CounterSeries
   readonly duration: HistogramSeries
@@ -30,23 +25,18 @@ interface SettlementSeries {
   readonly genAi: GenAiSeries | null
 }
 
-/** Costs are summed in whole picodollars: a sum of floating-point numbers would drift from the one of the ledger. */
+/** A sum of floating-point numbers would drift from the sum in the ledger, so `pico` holds whole picodollars. */
 interface CostSeries {
   readonly usd: CounterSeries
   pico: bigint
 }
 
-/**
- * Counters and histograms of all settled requests. Sums agree with the ledger: both are made from the same row.
- *
- * Source of the names: docs/operation/telemetry.md.
- */
+/** Counters and histograms of settled requests, made from the rows of the ledger. Source of the names: docs/operation/telemetry.md. */
 export class Metrics {
   readonly registry = new Registry()
   readonly models: ModelLabels
-  /** By the values of all labels. */
   readonly #series = new Map<string, SettlementSeries>()
-  /** Series of requests with different statuses share one series of cost. */
+  /** Requests with different statuses share one series of cost. */
   readonly #costSeries = new Map<CounterSeries, CostSeries>()
   readonly #genAi: GenAiMetrics
   readonly #requests = this.#counter('gateway_requests_total', 'Requests that have ended, refused ones too: one for each row of the ledger.')
@@ -156,7 +146,7 @@ export class Metrics {
   }
 }
 
-/** `routes[2]`, from the route's text, which also contains the line. */
+/** Keeps `routes[2]` of the route's text, which goes on with the line. */
 function routeLabel(route: string | null): string {
   return route === null ? '' : /^[^,]*/.exec(route)![0]
 }

@@ -1,20 +1,17 @@
 import { diag } from '@opentelemetry/api'
-import { ExportResultCode } from '@opentelemetry/core'
-import type { ExportResult } from '@opentelemetry/core'
-import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
-import type { Resource } from '@opentelemetry/resources'
-import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
-import type { MetricProducer, PushMetricExporter } from '@opentelemetry/sdk-metrics'
+import { ExportResultCode, type ExportResult } from '@opentelemetry/core'
+import { detectResources, envDetector, resourceFromAttributes, type Resource } from '@opentelemetry/resources'
+import { MeterProvider, PeriodicExportingMetricReader, type MetricProducer, type PushMetricExporter } from '@opentelemetry/sdk-metrics'
 import { AlwaysOnSampler, BatchSpanProcessor, ParentBasedSampler, TraceIdRatioBasedSampler, TracerProvider } from '@opentelemetry/sdk-trace'
 import type { ReadableSpan, Span, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace'
 import type { Logger } from 'pino'
 import type { OtlpConfig } from '../config/types.ts'
 import { PresetIds, RequestTracer, SpanWriter } from './tracing.ts'
 
-/** Spans that can wait to be sent: about 10 MB. Further ones are dropped and counted. */
+/** About 10 MB of waiting spans. Further spans are dropped and counted. */
 const MAX_QUEUED_SPANS = 8192
 const MAX_BATCH = 512
-/** Milliseconds. */
+/** ms */
 const EXPORT_TIMEOUT = 10_000
 const SHUTDOWN_TIMEOUT = 2_000
 const BATCH_DELAY = 1_000
@@ -24,13 +21,12 @@ export interface OtlpOptions {
   readonly config: OtlpConfig
   readonly version: string
   readonly log: Logger
-  /** Tells the processes of one gateway apart; null = there is one. */
+  /** The number of this process among several; null = there is one process. */
   readonly worker: number | null
 }
 
-/** Sends data to a collector, and counts what could not be sent. */
 export interface OtlpExport {
-  /** Items that were dropped since the start, because the collector was away, slow, or refused them. */
+  /** Items not sent since the start: the collector was unreachable, slow, or refused them. */
   readonly dropped: number
   close(): Promise<void>
 }
@@ -46,7 +42,7 @@ export async function openTraceExport(options: OtlpOptions): Promise<TraceExport
   const ids = new PresetIds()
   const provider = new TracerProvider({
     resource: resourceOf(options),
-    // Only traces that were sampled are written.
+    // `RequestTracer` has already decided: only sampled traces are written.
     sampler: new AlwaysOnSampler(),
     idGenerator: ids,
     spanLimits: { attributeCountLimit: 64 },
@@ -85,9 +81,7 @@ export async function openMetricExport(options: OtlpOptions, producer: MetricPro
 
 function resourceOf({ version, worker }: OtlpOptions): Resource {
   return resourceFromAttributes({
-    'service.name': 'model-gateway',
-    'service.version': version,
-    ...worker !== null && { 'gateway.worker': worker },
+    'service.name': 'model-gateway', 'service.version': version, ...worker !== null && { 'gateway.worker': worker },
   }).merge(detectResources({ detectors: [envDetector] }))
 }
 
@@ -106,42 +100,30 @@ async function grpcOptions({ endpoint, headers }: OtlpConfig) {
   return { ...endpoint !== null && { url: endpoint }, metadata, timeoutMillis: EXPORT_TIMEOUT }
 }
 
-/** Loads only the exporter of the protocol: all of them take several MB. */
+/** Only the exporter of the protocol is loaded: all three take several MB. */
 async function createTraceExporter(config: OtlpConfig): Promise<SpanExporter> {
-  switch (config.protocol) {
-    case 'http/protobuf': {
-      const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-proto')
-      return new OTLPTraceExporter(httpOptions(config, 'v1/traces'))
-    }
-    case 'http/json': {
-      const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-http')
-      return new OTLPTraceExporter(httpOptions(config, 'v1/traces'))
-    }
-    case 'grpc': {
-      const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-grpc')
-      return new OTLPTraceExporter(await grpcOptions(config))
-    }
+  if (config.protocol === 'grpc') {
+    const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-grpc')
+    return new OTLPTraceExporter(await grpcOptions(config))
   }
+  const { OTLPTraceExporter } = config.protocol === 'http/json'
+    ? await import('@opentelemetry/exporter-trace-otlp-http')
+    : await import('@opentelemetry/exporter-trace-otlp-proto')
+  return new OTLPTraceExporter(httpOptions(config, 'v1/traces'))
 }
 
 async function createMetricExporter(config: OtlpConfig): Promise<PushMetricExporter> {
-  switch (config.protocol) {
-    case 'http/protobuf': {
-      const { OTLPMetricExporter } = await import('@opentelemetry/exporter-metrics-otlp-proto')
-      return new OTLPMetricExporter(httpOptions(config, 'v1/metrics'))
-    }
-    case 'http/json': {
-      const { OTLPMetricExporter } = await import('@opentelemetry/exporter-metrics-otlp-http')
-      return new OTLPMetricExporter(httpOptions(config, 'v1/metrics'))
-    }
-    case 'grpc': {
-      const { OTLPMetricExporter } = await import('@opentelemetry/exporter-metrics-otlp-grpc')
-      return new OTLPMetricExporter(await grpcOptions(config))
-    }
+  if (config.protocol === 'grpc') {
+    const { OTLPMetricExporter } = await import('@opentelemetry/exporter-metrics-otlp-grpc')
+    return new OTLPMetricExporter(await grpcOptions(config))
   }
+  const { OTLPMetricExporter } = config.protocol === 'http/json'
+    ? await import('@opentelemetry/exporter-metrics-otlp-http')
+    : await import('@opentelemetry/exporter-metrics-otlp-proto')
+  return new OTLPMetricExporter(httpOptions(config, 'v1/metrics'))
 }
 
-/** Counts items that were not sent, and logs a warning at most once a minute. */
+/** Logs a warning at most once a minute. */
 class ExportFailures {
   dropped = 0
   readonly #log: Logger
@@ -159,16 +141,13 @@ class ExportFailures {
     const now = performance.now()
     if (now - this.#warnedAt < WARNING_INTERVAL) return
     this.#warnedAt = now
-    this.#log.warn(
-      { dropped: this.dropped, cause: error?.message.slice(0, 500) },
-      `telemetry: ${this.#what} could not be sent to the collector`,
-    )
+    const cause = error?.message.slice(0, 500)
+    this.#log.warn({ dropped: this.dropped, cause }, `telemetry: ${this.#what} could not be sent to the collector`)
   }
 }
 
 function ignore(): void {}
 
-/** Keeps a bounded queue, and counts the spans for which it has no room. */
 class BoundedProcessor implements SpanProcessor {
   readonly #batches: BatchSpanProcessor
   readonly #exporter: CountingExporter
@@ -186,10 +165,7 @@ class BoundedProcessor implements SpanProcessor {
   onStart(_span: Span): void {}
 
   onEnd(span: ReadableSpan): void {
-    if (this.#exporter.queued >= MAX_QUEUED_SPANS) {
-      this.#failures.add(1, null)
-      return
-    }
+    if (this.#exporter.queued >= MAX_QUEUED_SPANS) return this.#failures.add(1, null)
     this.#exporter.queued++
     this.#batches.onEnd(span)
   }
@@ -204,7 +180,6 @@ class BoundedProcessor implements SpanProcessor {
 }
 
 class CountingExporter implements SpanExporter {
-  /** Spans that are waiting or being sent. */
   queued = 0
   readonly #exporter: SpanExporter
   readonly #failures: ExportFailures
@@ -242,7 +217,7 @@ function countingMetricExporter(exporter: PushMetricExporter, failures: ExportFa
 async function withinTimeout(closing: Promise<void>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, SHUTDOWN_TIMEOUT)
-  // Items that could not be sent are already counted and logged.
+  // `ExportFailures` has counted and logged the items that were not sent.
   await Promise.race([closing.catch(ignore), promise])
   clearTimeout(timer)
 }

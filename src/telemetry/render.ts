@@ -1,8 +1,7 @@
-import { Registry } from 'prom-client'
-import type { RegistryContentType } from 'prom-client'
+import { Registry, type RegistryContentType } from 'prom-client'
 import { nextTurn } from '../base/next-turn.ts'
 
-/** Lines written in one turn of the event loop: a large scrape must not delay requests. */
+/** Lines in one turn of the event loop: a large scrape must not delay requests. */
 const LINES_PER_TURN = 500
 
 export type MetricsFormat = 'text' | 'openmetrics'
@@ -16,7 +15,7 @@ export function contentType(format: MetricsFormat): string {
   return CONTENT_TYPES[format]
 }
 
-/** Writes metrics as Prometheus reads them, in turns of the event loop. */
+/** Writes the metrics in the text format of Prometheus, in turns of the event loop. */
 export async function renderMetrics(registries: readonly Registry[], format: MetricsFormat): Promise<string> {
   const writer = new Registry()
   writer.setContentType(CONTENT_TYPES[format] as typeof Registry.PROMETHEUS_CONTENT_TYPE)
@@ -31,34 +30,29 @@ export async function renderMetrics(registries: readonly Registry[], format: Met
   return `${parts.join('\n')}\n${end}`
 }
 
-/** What a registry holds: prom-client's own types leave out `getForPromString`. */
+/** prom-client's types leave out `getForPromString`. */
 interface CollectedMetric {
   readonly type: string
   get(): Promise<MetricData>
-  /** For histograms: shares the labels of one series, which is cheaper. */
+  /** Histograms have it: cheaper than `get`, because the lines of a series share their labels. */
   getForPromString?(): Promise<MetricData>
 }
 
-/** The part of a registry that writes one metric; prom-client's own types leave it out. */
+/** prom-client's types leave out `getMetricsAsString`. */
 interface LineWriter {
   getMetricsAsString(metric: { get(): MetricData }): Promise<string>
 }
 
-interface MetricData {
-  readonly name: string
-  readonly values: readonly unknown[]
-}
+type MetricData = { readonly name: string, readonly values: readonly unknown[] }
 
-async function* metricParts(
-  metric: CollectedMetric, writer: LineWriter, format: MetricsFormat,
-): AsyncGenerator<string> {
+async function* metricParts(metric: CollectedMetric, writer: LineWriter, format: MetricsFormat): AsyncGenerator<string> {
   const data = await (metric.getForPromString?.() ?? metric.get())
   // In OpenMetrics the name of a family lacks the suffix of its lines.
   const name = format === 'openmetrics' && metric.type === 'counter' ? data.name.replace(/_total$/, '') : data.name
   for (let at = 0; at === 0 || at < data.values.length; at += LINES_PER_TURN) {
     const slice = { ...data, type: metric.type, name, values: data.values.slice(at, at + LINES_PER_TURN) }
     const text = await writer.getMetricsAsString({ get: () => slice })
-    // HELP and TYPE are written once.
+    // HELP and TYPE, the first two lines, are written once.
     yield at === 0 ? text : text.split('\n').slice(2).join('\n')
   }
 }

@@ -8,7 +8,6 @@ interface Line {
   readonly value: number
 }
 
-/** A counter with fixed labels. */
 export class CounterSeries {
   readonly labels: Labels
   value = 0
@@ -18,10 +17,9 @@ export class CounterSeries {
   }
 }
 
-/** A histogram with fixed labels. */
 export class HistogramSeries {
   readonly labels: Labels
-  /** Number of values in each bucket, without those of lower buckets; the last bucket has no upper bound. */
+  /** Values in each bucket, without those in lower buckets; the last bucket has no upper bound. */
   readonly counts: Float64Array
   sum = 0
   readonly #bounds: readonly number[]
@@ -32,7 +30,6 @@ export class HistogramSeries {
     this.#bounds = bounds
   }
 
-  /** @param value null = there is none */
   observe(value: number | null): void {
     if (value === null) return
     const bounds = this.#bounds
@@ -43,10 +40,7 @@ export class HistogramSeries {
   }
 }
 
-/**
- * A metric whose series are the objects above. Counters and histograms of prom-client join all labels to a string at each
- * call, which takes 8 % of the CPU of a request (bench/telemetry.ts).
- */
+/** Unlike the metrics of prom-client, which join all labels at each call: 8 % of the CPU of a request (bench/telemetry.ts). */
 abstract class Family<S extends { readonly labels: Labels }> {
   readonly name: string
   readonly help: string
@@ -60,7 +54,7 @@ abstract class Family<S extends { readonly labels: Labels }> {
     registry.registerMetric(this as unknown as Metric)
   }
 
-  /** The only series with these labels, which are always in the same order. */
+  /** @param labels always in the same order */
   series(labels: Labels): S {
     const id = Object.values(labels).join('\n')
     const known = this.#series.get(id)
@@ -70,7 +64,6 @@ abstract class Family<S extends { readonly labels: Labels }> {
     return series
   }
 
-  /** What a registry reads. */
   get(): Promise<unknown> {
     const { name, help, type } = this
     const values = [...this.#series.values()].flatMap(series => this.lines(series))
@@ -115,10 +108,6 @@ export class HistogramFamily extends Family<HistogramSeries> {
       return { metricName: `${this.name}_bucket`, labels: { ...labels, le: this.#bounds[at] ?? '+Inf' }, value: count }
     })
     if (count === 0) return []
-    return [
-      ...buckets,
-      { metricName: `${this.name}_sum`, labels, value: sum },
-      { metricName: `${this.name}_count`, labels, value: count },
-    ]
+    return [...buckets, { metricName: `${this.name}_sum`, labels, value: sum }, { metricName: `${this.name}_count`, labels, value: count }]
   }
 }

@@ -3,27 +3,25 @@ import type { LedgerRow } from '../ledger/row.ts'
 import type { LimitReason } from '../limits/types.ts'
 import type { GenAiCall } from '../protocols/endpoint/gen-ai.ts'
 
-/** A request that has ended. Metrics and traces report only what is in it; the ledger already has its row. */
+/** A request that has ended and is in the ledger. Metrics and traces report nothing else. */
 export interface Settlement {
   readonly row: LedgerRow
-  /** Why it is incomplete; null = it is complete. */
+  /** null = the request is complete */
   readonly failure: GatewayError | null
-  /** The limit that refused it; null = none did. */
+  /** null = no limit refused the request */
   readonly refusedBy: LimitReason | null
-  /** Attempts, by their place in the row, whose response the next one continued. */
+  /** By index of the attempt in the row: whether the next attempt continued its response. */
   readonly continued: readonly boolean[]
-  /** The call of a model; null = no upstream responded, or it called none. */
+  /** null = no upstream responded, or the request calls no model */
   readonly call: (GenAiCall & { readonly serverAddress: string | null }) | null
   readonly isStream: boolean
-  /** Milliseconds that the gateway itself added before the first byte; null = no upstream's byte came. */
+  /** ms that the gateway added before the first byte; null = no upstream sent a byte */
   readonly overheadMs: number | null
 }
 
-/** The settlement of a request whose process was killed, from its row in the ledger. */
+/** @param row of a request whose process was killed */
 export function interruptedSettlement(row: LedgerRow): Settlement {
-  return {
-    row, failure: null, refusedBy: null, continued: [], call: null, isStream: false, overheadMs: null,
-  }
+  return { row, failure: null, refusedBy: null, continued: [], call: null, isStream: false, overheadMs: null }
 }
 
 /** `error.type`: the code of the gateway's error, or the status of the upstream's error; null = no error. */

@@ -1,16 +1,13 @@
-import { Gauge } from 'prom-client'
-import type { Registry } from 'prom-client'
+import { Gauge, type Registry } from 'prom-client'
 import type { Logger } from 'pino'
 import type { Route, TelemetryConfig } from '../config/types.ts'
 import type { Conventions } from './gen-ai-metrics.ts'
-import { createGauges } from './gauges.ts'
-import type { GaugeSource } from './gauges.ts'
+import { createGauges, type GaugeSource } from './gauges.ts'
 import { PrometheusProducer } from './metric-producer.ts'
 import { serveMetrics } from './metrics-server.ts'
 import { Metrics } from './metrics.ts'
 import { ModelLabels } from './model-labels.ts'
-import { openMetricExport, openTraceExport } from './otlp.ts'
-import type { TraceExport } from './otlp.ts'
+import { openMetricExport, openTraceExport, type TraceExport } from './otlp.ts'
 import { renderMetrics } from './render.ts'
 import type { Settlement } from './settlement.ts'
 import type { RequestTracer } from './tracing.ts'
@@ -20,13 +17,12 @@ export interface TelemetryOptions {
   readonly config: TelemetryConfig
   readonly version: string
   readonly log: Logger
-  /** The number of this process among several, and how many there are; null = it is alone. */
+  /** The number of this process, and how many there are; null = there is one process. */
   readonly worker: { readonly number: number, readonly count: number } | null
 }
 
-/** The metrics and traces of one process. */
 export class Telemetry {
-  /** Traces contain prompts and responses. */
+  /** Whether traces contain prompts and responses. */
   readonly sendsContent: boolean
   readonly #conventions: Conventions
   #metrics: Metrics | null
@@ -43,22 +39,19 @@ export class Telemetry {
     this.#version = version
   }
 
-  /** null = requests have no traces. */
+  /** null = requests are not traced */
   get tracer(): RequestTracer | null {
     return this.#traces?.tracer ?? null
   }
 
-  /** A request has ended. */
   settled(settlement: Settlement): void {
     this.#metrics?.record(settlement)
   }
 
-  /** Another configuration is active. */
   configure(routes: readonly Route[]): void {
     this.#metrics?.models.configure(routes)
   }
 
-  /** Gauges show this state from now on. */
   watch(source: GaugeSource): void {
     if (this.#metrics === null) return
     const { models } = this.#metrics
@@ -69,12 +62,11 @@ export class Telemetry {
     if (this.#traces !== null) this.#gauges.registerMetric(droppedGauge(this.#traces))
   }
 
-  /** All metrics of this process. */
   get registries(): readonly Registry[] {
     return this.#metrics === null || this.#gauges === null ? [] : [this.#metrics.registry, this.#gauges]
   }
 
-  /** Returns what was counted since the last report, and the current state. */
+  /** The counts since the last report, and the current state. */
   async report(): Promise<MetricsReport> {
     const metrics = this.#metrics
     if (metrics === null || this.#gauges === null) return { counted: [], current: [] }
@@ -97,26 +89,18 @@ export async function openTelemetry(options: TelemetryOptions): Promise<Telemetr
   return new Telemetry(options, traces)
 }
 
-/** Serves and sends metrics. */
 export interface MetricsOutput {
-  /** Where Prometheus reads them; null = not served. */
+  /** null = Prometheus metrics are not served */
   readonly url: string | null
   close(): Promise<void>
 }
 
-/**
- * Serves the metrics of one process, or of several together, and sends them to the collector.
- *
- * @param collect all metrics as they are now
- * @throws the system's error when the address cannot be listened on
- */
+/** @param collect all metrics, of one process or of all workers @throws the system's error when the address cannot be listened on */
 export async function openMetricsOutput(
   { config, version, log }: Omit<TelemetryOptions, 'worker'>, collect: () => Promise<readonly Registry[]>,
 ): Promise<MetricsOutput> {
   const { prometheus, otlp } = config
-  const server = prometheus && await serveMetrics(
-    prometheus.listen, async format => renderMetrics(await collect(), format),
-  )
+  const server = prometheus && await serveMetrics(prometheus.listen, async format => renderMetrics(await collect(), format))
   const producer = new PrometheusProducer(async () => {
     const metrics = await Promise.all((await collect()).map(registry => registry.getMetricsAsJSON()))
     return metrics.flat()

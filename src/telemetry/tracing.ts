@@ -1,87 +1,75 @@
-import {
-  ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, defaultTextMapGetter, trace,
-} from '@opentelemetry/api'
+import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, defaultTextMapGetter, trace } from '@opentelemetry/api'
 import type { Context, Span, SpanContext, Tracer } from '@opentelemetry/api'
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
-import { RandomIdGenerator, SamplingDecision } from '@opentelemetry/sdk-trace'
-import type { IdGenerator, Sampler } from '@opentelemetry/sdk-trace'
+import { RandomIdGenerator, SamplingDecision, type IdGenerator, type Sampler } from '@opentelemetry/sdk-trace'
 import type { ResponseFacts } from '../protocols/events/response-facts.ts'
 import { HEDGE_LOST } from '../ledger/row.ts'
-import { errorTypeOf } from './settlement.ts'
-import type { Settlement } from './settlement.ts'
+import { errorTypeOf, type Settlement } from './settlement.ts'
 
 const PROPAGATOR = new W3CTraceContextPropagator()
 
-/** What a trace contains in addition to the settlement. */
 export interface RequestFacts {
-  /** On the monotonic clock, ms. */
+  /** ms on the monotonic clock */
   readonly startedAt: number
   readonly method: string
   readonly path: string
   readonly client: string
-  /** Of each attempt, in their order. */
   readonly attempts: readonly AttemptFacts[]
-  /** Prompt and response, if traces contain them; otherwise null. */
+  /** null = traces contain no prompts and responses */
   readonly content: { readonly request: string, readonly response: string } | null
 }
 
 export interface AttemptFacts {
-  /** On the monotonic clock, ms. */
+  /** ms on the monotonic clock */
   readonly startedAt: number
   readonly serverAddress: string | null
   readonly serverPort: number | null
-  /** null = it was not read. */
+  /** null = the response was not read */
   readonly response: ResponseFacts | null
 }
 
-/** Starts the traces of requests. */
 export class RequestTracer {
   readonly #spans: SpanWriter
   readonly #sampler: Sampler
   readonly #ids = new RandomIdGenerator()
 
-  /** @param sampler decides about requests, before they have a span */
+  /** @param sampler decides before a request has a span */
   constructor(spans: SpanWriter, sampler: Sampler) {
     this.#spans = spans
     this.#sampler = sampler
   }
 
-  /** @param headers of the request: `traceparent` names the span that it belongs to */
+  /** @param headers of the request; `traceparent` names the parent span */
   start(headers: Readonly<Record<string, string | string[] | undefined>>): RequestTrace {
-    const parent = 'traceparent' in headers
-      ? PROPAGATOR.extract(ROOT_CONTEXT, headers, defaultTextMapGetter)
-      : ROOT_CONTEXT
+    const parent = 'traceparent' in headers ? PROPAGATOR.extract(ROOT_CONTEXT, headers, defaultTextMapGetter) : ROOT_CONTEXT
     const { traceId = this.#ids.generateTraceId(), traceState } = trace.getSpanContext(parent) ?? {}
     const { decision } = this.#sampler.shouldSample(parent, traceId, '', SpanKind.SERVER, {}, [])
     const isSampled = decision === SamplingDecision.RECORD_AND_SAMPLED
     return new RequestTrace(this.#spans, this.#ids, parent, {
-      traceId,
-      spanId: this.#ids.generateSpanId(),
-      traceFlags: isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
-      ...traceState !== undefined && { traceState },
+      traceId, spanId: this.#ids.generateSpanId(),
+      traceFlags: isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE, ...traceState !== undefined && { traceState },
     })
   }
 }
 
-/** Makes spans with ids that were chosen before. */
+/** Makes spans with given ids. */
 export class SpanWriter {
   readonly #tracer: Tracer
   readonly #ids: PresetIds
 
-  /** @param ids the id generator of the tracer's provider */
+  /** @param ids the id generator of the provider of `tracer` */
   constructor(tracer: Tracer, ids: PresetIds) {
     this.#tracer = tracer
     this.#ids = ids
   }
 
-  /** @param startTime on the monotonic clock, ms */
   start(name: string, { traceId, spanId }: SpanContext, kind: SpanKind, startTime: number, parent: Context): Span {
     this.#ids.use(traceId, spanId)
     return this.#tracer.startSpan(name, { kind, startTime }, parent)
   }
 }
 
-/** Gives the next span the ids that were already sent upstream and logged. */
+/** Gives the next span the ids that the upstream and the log already have. */
 export class PresetIds implements IdGenerator {
   #traceId = ''
   #spanId = ''
@@ -100,10 +88,7 @@ export class PresetIds implements IdGenerator {
   }
 }
 
-/**
- * The trace of one request: a span for the request, and one for each attempt. Until the request is settled, only the ids
- * exist. Then the spans are made, if the request is sampled.
- */
+/** A span for the request and for each attempt. Only their ids exist until the request is settled; then `end` makes the spans. */
 export class RequestTrace {
   readonly #spans: SpanWriter
   readonly #ids: IdGenerator
@@ -126,31 +111,27 @@ export class RequestTrace {
     return this.#context.spanId
   }
 
-  /** The spans are sent; otherwise their ids are only sent upstream and logged. */
+  /** false = the ids are only sent upstream and logged */
   get isSampled(): boolean {
     return this.#context.traceFlags === TraceFlags.SAMPLED
   }
 
-  /**
-   * An attempt starts.
-   *
-   * @returns the headers that name its span to the upstream; flat
-   */
+  /** @returns headers that name the attempt's span to the upstream: name, value, name, value */
   startAttempt(): string[] {
     const context = { ...this.#context, spanId: this.#ids.generateSpanId() }
     this.#attempts.push(context)
     const { traceId, spanId, traceFlags, traceState } = context
-    // Not the propagator: it makes three objects for this text (W3C Trace Context, 3.2).
+    // The propagator would make three objects for this text (W3C Trace Context, 3.2).
     const parent = ['traceparent', `00-${traceId}-${spanId}-0${traceFlags}`]
     return traceState === undefined ? parent : [...parent, 'tracestate', traceState.serialize()]
   }
 
-  /** The order of the attempts changes. @param at place of the attempt that becomes the last */
+  /** @param at index of the attempt that becomes the last */
   moveAttemptToEnd(at: number): void {
     this.#attempts.push(...this.#attempts.splice(at, 1))
   }
 
-  /** The request is settled, and it is sampled. @param endedAt on the monotonic clock, ms */
+  /** For sampled requests only. @param endedAt ms on the monotonic clock */
   end(settlement: Settlement, facts: RequestFacts, endedAt: number): void {
     const { row } = settlement
     const name = `${facts.method} ${row.endpoint ?? 'other'}`
@@ -172,7 +153,7 @@ export class RequestTrace {
       'gateway.request.body': facts.content?.request ?? null,
       'gateway.response.body': facts.content?.response ?? null,
     })
-    // A failure of the client is not an error of a server span (OpenTelemetry, HTTP spans, status).
+    // An error of the client does not set the status of a server span (OpenTelemetry, HTTP spans, status).
     if (errorType !== null && settlement.failure?.source !== 'client' && (row.status ?? 500) >= 500) {
       span.setStatus({ code: SpanStatusCode.ERROR })
     }
@@ -228,7 +209,7 @@ function usd(pico: bigint | null): number | null {
   return pico === null ? null : Number(pico) / 1e12
 }
 
-/** Sets those that are known. */
+/** null = unknown: not set */
 function setAttributes(span: Span, attributes: Readonly<Record<string, string | number | null>>): void {
   for (const [name, value] of Object.entries(attributes)) if (value !== null) span.setAttribute(name, value)
 }

@@ -1,26 +1,20 @@
-import { AggregatorRegistry } from 'prom-client'
-import type { Registry } from 'prom-client'
+import { AggregatorRegistry, type Registry } from 'prom-client'
 import { idOf } from '../limits/types.ts'
 import { BUDGET_SPENT } from './gauges.ts'
 
-/** A metric with its values, as a registry hands it out. Plain data. */
+/** A metric of a registry with its values, as plain data. */
 export type MetricObject = Awaited<ReturnType<Registry['getMetricsAsJSON']>>[number]
 
-/** What a worker reports. Plain data. */
 export interface MetricsReport {
-  /** What was counted since its last report. */
+  /** Since the last report of the worker. */
   readonly counted: MetricObject[]
-  /** Its current state. */
   readonly current: MetricObject[]
 }
 
-/** Reports that are kept before they are summed: summing takes time for each series. */
+/** Reports kept before they are summed: summing takes time for each series. */
 const MAX_UNSUMMED = 16
 
-/**
- * Merges the metrics of several workers. A worker reports what it counted since its last report, so the sums include
- * workers that have ended, and never decrease.
- */
+/** The sums include workers that have ended, because each report has the counts since the last one: they never decrease. */
 export class WorkerMetrics {
   #counted: MetricObject[][] = []
   readonly #current = new Map<number, MetricObject[]>()
@@ -31,19 +25,19 @@ export class WorkerMetrics {
     if (this.#counted.length > MAX_UNSUMMED) this.#sum()
   }
 
-  /** The worker has ended: its state no longer counts. */
   remove(worker: number): void {
     this.#current.delete(worker)
   }
 
-  /** @param spend of the keys and groups that have a budget, by `idOf`, 1e-12 USD: workers do not count it */
+  /** @param spend in 1e-12 USD of keys and groups with a budget, by `idOf`: workers do not count it */
   registries(spend: ReadonlyMap<string, bigint>): Registry[] {
     this.#sum()
-    return [aggregate(this.#counted), aggregate([...this.#current.values()].map(current => withSpend(current, spend)))]
+    const current = [...this.#current.values()].map(metrics => withSpend(metrics, spend))
+    return [AggregatorRegistry.aggregate(this.#counted), AggregatorRegistry.aggregate(current)]
   }
 
   #sum(): void {
-    const summed = aggregate(this.#counted).getMetricsAsArray() as unknown as { get(): MetricObject }[]
+    const summed = AggregatorRegistry.aggregate(this.#counted).getMetricsAsArray() as unknown as { get(): MetricObject }[]
     this.#counted = [summed.map(metric => metric.get())]
   }
 }
@@ -55,8 +49,4 @@ function withSpend(metrics: MetricObject[], spend: ReadonlyMap<string, bigint>):
     const spentBy = (name: string) => Number(spend.get(idOf({ name, ...isGroup && { isGroup } })) ?? 0n) / 1e12
     return { ...metric, values: metric.values.map(entry => ({ ...entry, value: spentBy(String(entry.labels[isGroup ? 'group' : 'key'])) })) }
   })
-}
-
-function aggregate(reports: MetricObject[][]): Registry {
-  return AggregatorRegistry.aggregate(reports)
 }

@@ -1,6 +1,5 @@
 import type { Path } from '../../config/text/document.ts'
-import { lineOf } from '../../config/text/lines.ts'
-import type { ConfigLines } from '../../config/text/lines.ts'
+import { lineOf, type ConfigLines } from '../../config/text/lines.ts'
 import { validityWarning } from '../../config/sections/pem.ts'
 import { placeOf } from '../../config/problem.ts'
 import type { Gateway } from '../../pipeline/parts/gateway.ts'
@@ -14,14 +13,14 @@ import type { Reports } from '../reports/reports.ts'
 import { isoTimeOrNull, isolatedName } from '../state/texts.ts'
 import type { WorkerActivity, WorkerCandidate } from '../state/workers.ts'
 
-/** Share of a budget from which it raises an alert. */
+/** Share of a budget that raises an alert. */
 const BUDGET_ALERT_SHARE = 0.9
-/** Clients can invent model names, and each one costs a lookup in the routes. */
+/** Clients can invent model names, and each name costs a lookup in the routes. */
 const MAX_UNPRICED_MODELS = 100
-/** ms for which the rejection of an upstream's credential is an alert. */
+/** ms for which a rejected credential is an alert */
 const REJECTION_ALERT_MS = 15 * 60_000
 
-/** An alert with the path of the setting in the active configuration that it is about; null = none. */
+/** Adds the path of the setting in the active configuration that the alert is about; null = no setting. */
 export interface SettingAlert extends Alert {
   readonly setting: Path | null
 }
@@ -29,26 +28,22 @@ export interface SettingAlert extends Alert {
 /** Alerts that need no query to the ledger. */
 export function gatewayAlerts(gateway: Gateway, all: readonly WorkerActivity[], now: number): SettingAlert[] {
   return [
-    ...keyAlerts(gateway), ...configurationAlerts(gateway), ...certificateAlerts(gateway, now), ...ledgerAlerts(gateway), ...storeAlerts(gateway),
-    ...upstreamAlerts(gateway, all, now),
+    ...keyAlerts(gateway), ...configurationAlerts(gateway), ...certificateAlerts(gateway, now),
+    ...ledgerAlerts(gateway), ...storeAlerts(gateway), ...upstreamAlerts(gateway, all, now),
   ]
 }
 
 function keyAlerts({ config, keyStore, sharedState: { reloads } }: Gateway): SettingAlert[] {
   const alerts: SettingAlert[] = []
   if (config.auth === 'keys' && config.keys.length === 0 && (keyStore?.keys().length ?? 0) === 0) {
-    alerts.push(
-      createAlert('no_keys', 'error', 'No keys: all requests are refused. Create a key on the Keys page', { setting: ['keys'] }),
-    )
+    alerts.push(createAlert('no_keys', 'error', 'No keys: all requests are refused. Create a key on the Keys page', { setting: ['keys'] }))
   }
   const storeFailure = keyStore?.failure ?? null
   if (storeFailure !== null) {
-    const message = `Stored keys cannot be read: ${storeFailure}. The keys read last stay valid`
-    alerts.push(createAlert('key_store', 'error', message))
+    alerts.push(createAlert('key_store', 'error', `Stored keys cannot be read: ${storeFailure}. The keys read last stay valid`))
   }
   const { loadedAt, failure, pending } = reloads
-  if (failure !== null) return alerts
-  if (pending.length > 0) {
+  if (failure === null && pending.length > 0) {
     const message = `Restart needed: ${pending.join(', ')} changed`
     alerts.push(createAlert('restart_needed', 'warning', message, { since: loadedAt, setting: pending[0]?.split('.') }))
   }
@@ -76,9 +71,7 @@ function certificateAlerts({ sharedState: { shown: { chain } } }: Gateway, now: 
 
 function ledgerAlerts({ accounts: { ledger } }: Gateway): SettingAlert[] {
   if (ledger === null) {
-    return [createAlert(
-      'ledger', 'warning', 'No ledger: usage is not recorded. Set ledger.file in gateway.yaml',
-    )]
+    return [createAlert('ledger', 'warning', 'No ledger: usage is not recorded. Set ledger.file in gateway.yaml')]
   }
   if (ledger.stats().healthy) return []
   return [createAlert(
@@ -130,19 +123,14 @@ function circuitMessage(candidate: WorkerCandidate): string {
   return `${state}: ${what}${why}`
 }
 
-/** An alert that the shared ledger cannot be read: each page shows only a part. */
+/** While PostgreSQL cannot be read, each page shows only a part. */
 export function clusterAlerts({ clusterFailure }: Reports): SettingAlert[] {
   if (clusterFailure === null) return []
   const message = `PostgreSQL cannot be read: ${clusterFailure}. All pages show the requests of this gateway only`
   return [createAlert('cluster', 'error', message, { setting: ['cluster', 'postgres'] })]
 }
 
-/**
- * Models used without a price in the last 24 hours. A price added since then does not change the cost of those
- * requests; the message says so.
- *
- * @param now ms since 1970
- */
+/** Of the last 24 hours. A price added since then does not change the cost of earlier requests. @param now ms since 1970 */
 export async function unpricedAlerts(gateway: Gateway, reports: Reports, now: number): Promise<SettingAlert[]> {
   const models = await reports.unpricedModels(MAX_UNPRICED_MODELS)
   return models.map(({ name, requests: count }) => {
@@ -155,9 +143,8 @@ export async function unpricedAlerts(gateway: Gateway, reports: Reports, now: nu
   })
 }
 
-/** A budget that is used up or almost used up. */
 export interface BudgetAlert {
-  /** null = the budget of a group. */
+  /** null = the budget of a group */
   readonly key: string | null
   readonly alert: SettingAlert
 }
@@ -176,16 +163,12 @@ function budgetAlert({ key, group, model, per, limit_usd: limit, used }: NearBud
   const holder = key === null ? `group ${isolatedName(name)}` : isolatedName(name)
   const models = model === null ? '' : ` for ${isolatedName(model)}`
   const state = used >= 1 ? 'Budget used up' : `Budget ${Math.floor(used * 100)} % used`
-  const message = `${state}: ${holder}${models}, $${limit} ${perText(per)}`
+  const message = `${state}: ${holder}${models}, $${limit} ${per === 'total' ? 'in total' : `per ${per}`}`
   const setting = key === null ? ['groups', name, 'limits'] : null
   return createAlert('budget', used >= 1 ? 'error' : 'warning', message, { subject: name, about: [key, group?.name, model], setting })
 }
 
-function perText(per: ConfiguredBudget['per']): string {
-  return per === 'total' ? 'in total' : `per ${per}`
-}
-
-/** The effective budgets of one key, or of all keys and groups. */
+/** @param own the only key whose budgets count; null = the budgets of all keys and groups */
 export function budgetsOf(gateway: Gateway, own: string | null): ConfiguredBudget[] {
   return [...keyBudgets(gateway, own), ...own === null ? groupBudgets(gateway) : []]
 }
@@ -213,7 +196,7 @@ interface AlertDetails {
   readonly subject?: string | null
   /** ms since 1970 */
   readonly since?: number | null
-  /** Distinguishes alerts of the same kind and severity; absent = subject and start distinguish them. */
+  /** Makes the id unique among alerts of this kind and severity; default: subject and start. */
   readonly about?: readonly unknown[]
   readonly setting?: Path | null | undefined
 }
@@ -226,7 +209,7 @@ function createAlert(
   return { id, kind, severity, message, subject, since: isoTimeOrNull(since), line: null, setting }
 }
 
-/** @param lines null = the lines are unknown, or not for this user */
+/** @param lines null = unknown, or hidden from the user */
 export function withLine({ setting, ...alert }: SettingAlert, lines: ConfigLines | null): Alert {
   if (lines === null) return { ...alert, line: null }
   return { ...alert, line: setting === null ? alert.line : lineOf(lines, setting) }
@@ -237,4 +220,3 @@ export function sortAlerts<T extends Alert>(alerts: readonly T[]): T[] {
   const weight = ({ severity }: Alert) => (severity === 'error' ? 0 : 1)
   return [...alerts].sort((a, b) => weight(a) - weight(b) || (b.since ?? '').localeCompare(a.since ?? ''))
 }
-

@@ -1,16 +1,15 @@
 import { compileGlobs } from '../../config/glob.ts'
 import type { Route } from '../../config/types.ts'
-import { circuitOf } from '../state/candidates.ts'
-import type { CandidateState } from '../state/candidates.ts'
+import { circuitOf, type CandidateState } from '../state/candidates.ts'
 
 /** A target: a model at an upstream; null = no request named a model, or the whole upstream fails its health checks. */
 type Candidate = readonly [upstream: string, model: string | null]
 
 /**
- * Finds routes without a working target: the circuits of all their targets are open or half-open.
+ * Finds routes whose targets all have an open or half-open circuit.
  *
- * @param states of each upstream
- * @returns finds the first such route for a target; null = each route to the target has another target that works
+ * @param states by upstream
+ * @returns gives the first such route with this target; null = every route with this target has another target that works
  */
 export function findOutages(
   routes: readonly Route[], states: ReadonlyMap<string, readonly CandidateState[]>,
@@ -29,8 +28,8 @@ export function findOutages(
     const passing = route.targets.filter(({ model }) => model === null).flatMap(({ upstream }) => known(upstream.name))
     const isReached = (model: string | null): boolean =>
       takes(model) && !table.slice(0, index).some(earlier => earlier.route.path === null && earlier.takes(model))
-    const asked = route.targets.every(({ model }) => model !== null)
-      ? [null] : [...new Set(passing.map(({ model }) => model))].filter(isReached)
+    const asked = route.targets.every(({ model }) => model !== null) ? [null]
+      : [...new Set(passing.map(({ model }) => model))].filter(isReached)
     for (const model of asked) {
       const candidates = route.targets.map((target): Candidate => [target.upstream.name, target.model ?? model])
       if (candidates.some(([upstream, name]) => circuitOf(name, known(upstream)) === 'closed')) continue

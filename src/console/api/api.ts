@@ -1,5 +1,4 @@
-import { Type } from 'typebox'
-import type { Static, TSchema } from 'typebox'
+import { Type, type Static, type TSchema } from 'typebox'
 import { Billing, BudgetQuery, Budgets, GroupQuery, PageQuery, Statement } from './billing.ts'
 import { Bodies } from './bodies.ts'
 import { Audit, KeyLookup, KeyChange, KeyOwner, Keys, CreatedKey, NewKey, OwnKey, Rotation } from './keys.ts'
@@ -7,20 +6,16 @@ import { LogConditions, LogQuery, Logs, RequestDetailsList } from './logs.ts'
 import { Live, Panel, SLICES, Upstreams } from './panel.ts'
 import { Configuration, Explanation, Models, ExplainRequest, Routes } from './routes.ts'
 import { Login, Logout, Redirect, Session, SingleSignOn } from './session.ts'
-import { StrictObject, Name, Range, StringEnum } from './shapes.ts'
-import type { Role } from './shapes.ts'
+import { StrictObject, Name, Range, StringEnum, type Role } from './shapes.ts'
 import { UpstreamDetails } from './upstream.ts'
 
-/**
- * The console's API: its operations, their users and their shapes. The server derives its routes, checks and OpenAPI
- * description from it, the pages their types.
- */
+/** The API of the console. The server derives routes, checks and the OpenAPI description from it, the pages their types. */
 
-/** An operation. Its response is JSON, or CSV if `response` is null. */
+/** Responds with JSON, or with CSV if `response` is null. */
 export interface Operation {
   readonly summary: string
   readonly tag: 'session' | 'panel' | 'billing' | 'logs' | 'keys' | 'routes'
-  /** Who can use it; null = everybody. Key holders see the data of their own key. */
+  /** null = everybody. The role `key` sees only the data of the own key. */
   readonly roles: readonly Role[] | null
   readonly params?: TSchema
   readonly query?: TSchema
@@ -36,24 +31,14 @@ const ADMINS: readonly Role[] = ['admin']
 const KeyParams = StrictObject({ name: Name })
 
 export const API = {
-  'GET /session': {
-    summary: 'Who is logged in', tag: 'session', roles: null, response: Session,
-  },
-  'POST /session': {
-    summary: 'Log in', tag: 'session', roles: null, body: Login, status: 201, response: Session,
-  },
-  'DELETE /session': {
-    summary: 'Log out', tag: 'session', roles: null, status: 204, response: Type.Null(),
-  },
+  'GET /session': { summary: 'Who is logged in', tag: 'session', roles: null, response: Session },
+  'POST /session': { summary: 'Log in', tag: 'session', roles: null, body: Login, status: 201, response: Session },
+  'DELETE /session': { summary: 'Log out', tag: 'session', roles: null, status: 204, response: Type.Null() },
   'POST /session/single-sign-on': {
     summary: 'Log in by single sign-on: where the browser goes', tag: 'session', roles: null, body: SingleSignOn, response: Redirect,
   },
-  'POST /session/logout': {
-    summary: 'Log out, also of the identity provider', tag: 'session', roles: null, response: Logout,
-  },
-  'GET /live': {
-    summary: 'The current state: running requests and alerts', tag: 'panel', roles: ALL, response: Live,
-  },
+  'POST /session/logout': { summary: 'Log out, also of the identity provider', tag: 'session', roles: null, response: Logout },
+  'GET /live': { summary: 'The current state: running requests and alerts', tag: 'panel', roles: ALL, response: Live },
   'GET /panel': {
     summary: 'Figures of a time range and of the range before it', tag: 'panel', roles: ALL,
     query: StrictObject({
@@ -71,17 +56,14 @@ export const API = {
     params: StrictObject({ name: Name }), query: StrictObject(Range), response: UpstreamDetails,
   },
   'GET /billing': {
-    summary: 'Cost by day and group; for key holders by model', tag: 'billing', roles: ALL,
-    query: StrictObject({ ...GroupQuery, ...PageQuery }), response: Billing,
+    summary: 'Cost by day and group; for key holders by model',
+    tag: 'billing', roles: ALL, query: StrictObject({ ...GroupQuery, ...PageQuery }), response: Billing,
   },
   'GET /billing.csv': {
     summary: 'The groups of GET /billing as CSV', tag: 'billing', roles: ALL,
     query: StrictObject(GroupQuery), response: null,
   },
-  'GET /budgets': {
-    summary: 'Budgets and how much is spent', tag: 'billing', roles: ALL,
-    query: BudgetQuery, response: Budgets,
-  },
+  'GET /budgets': { summary: 'Budgets and how much is spent', tag: 'billing', roles: ALL, query: BudgetQuery, response: Budgets },
   'GET /statement': {
     summary: 'Statement of a key or an owner for one month; key holders can leave out the key', tag: 'billing', roles: ALL,
     query: StrictObject({
@@ -89,9 +71,7 @@ export const API = {
     }),
     response: Statement,
   },
-  'GET /logs': {
-    summary: 'Ended requests, filtered, by page', tag: 'logs', roles: ALL, query: LogQuery, response: Logs,
-  },
+  'GET /logs': { summary: 'Ended requests, filtered, by page', tag: 'logs', roles: ALL, query: LogQuery, response: Logs },
   'GET /logs.csv': {
     summary: 'All ended requests that match the filters, as CSV', tag: 'logs', roles: ALL,
     query: StrictObject(LogConditions), response: null,
@@ -101,8 +81,7 @@ export const API = {
     params: StrictObject({ id: Type.String({ minLength: 1, maxLength: 256 }) }), response: RequestDetailsList,
   },
   'GET /logs/:id/bodies': {
-    summary: 'Bodies that log.bodies has kept of one request; each access is in the audit list',
-    tag: 'logs', roles: ['admin', 'key'],
+    summary: 'Bodies that log.bodies has kept of one request; each access is in the audit list', tag: 'logs', roles: ['admin', 'key'],
     params: StrictObject({ id: Type.String({ minLength: 1, maxLength: 256 }) }), response: Bodies,
   },
   'GET /filters': {
@@ -112,19 +91,10 @@ export const API = {
       owners: Type.Array(Name, { description: 'Owners of keys, used or not; empty for key holders' }),
     }),
   },
-  'GET /own': {
-    summary: 'Models and limits of the own key', tag: 'keys', roles: ['key'], response: OwnKey,
-  },
-  'GET /keys': {
-    summary: 'All keys with their use', tag: 'keys', roles: READERS, response: Keys,
-  },
-  'POST /keys': {
-    summary: 'Create a key', tag: 'keys', roles: ADMINS, body: NewKey, status: 201, response: CreatedKey,
-  },
-  'POST /keys/find': {
-    summary: 'Find the name of a key',
-    tag: 'keys', roles: ADMINS, body: KeyLookup, response: KeyOwner,
-  },
+  'GET /own': { summary: 'Models and limits of the own key', tag: 'keys', roles: ['key'], response: OwnKey },
+  'GET /keys': { summary: 'All keys with their use', tag: 'keys', roles: READERS, response: Keys },
+  'POST /keys': { summary: 'Create a key', tag: 'keys', roles: ADMINS, body: NewKey, status: 201, response: CreatedKey },
+  'POST /keys/find': { summary: 'Find the name of a key', tag: 'keys', roles: ADMINS, body: KeyLookup, response: KeyOwner },
   'PATCH /keys/:name': {
     summary: 'Change the models, limits, owner, note or expiry of a created key', tag: 'keys', roles: ADMINS,
     params: KeyParams, body: KeyChange, status: 204, response: Type.Null(),
@@ -145,13 +115,8 @@ export const API = {
     summary: 'Audit list: who changed what', tag: 'keys', roles: READERS,
     query: StrictObject({ before: Type.Optional(Type.Integer()) }), response: Audit,
   },
-  'GET /routes': {
-    summary: 'The active route table', tag: 'routes', roles: READERS, response: Routes,
-  },
-  'GET /models': {
-    summary: 'Models and their prices; for key holders the models of the key', tag: 'routes', roles: ALL,
-    response: Models,
-  },
+  'GET /routes': { summary: 'The active route table', tag: 'routes', roles: READERS, response: Routes },
+  'GET /models': { summary: 'Models and their prices; for key holders the models of the key', tag: 'routes', roles: ALL, response: Models },
   'POST /explain': {
     summary: 'Explain where a request would go, and why', tag: 'routes',
     roles: READERS, body: ExplainRequest, response: Explanation,
@@ -164,7 +129,7 @@ export const API = {
 export type Api = typeof API
 export type OperationName = keyof Api
 
-/** Operations that begin a session: before them the user has no session and no token. */
+/** These need no session and no token. */
 export const BEGINNERS: ReadonlySet<OperationName> = new Set(['POST /session', 'POST /session/single-sign-on'])
 
 type Shape<N extends OperationName, Part extends string> =

@@ -1,8 +1,7 @@
-import { Type } from 'typebox'
-import type { Static } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { Conditions, Count, KnownCost, StrictObject, Day, Figures, Timestamp, Name, Nullable, Usd, StringEnum } from './shapes.ts'
 
-/** What usage can be summed by. The ledger keeps sums by the first four; sums by the others come from its rows. */
+/** The ledger keeps sums by the first four; sums by the others are made from its rows. */
 const DIMENSIONS = ['key', 'model', 'upstream', 'owner', 'group', 'protocol', 'status'] as const
 export type BillingDimension = (typeof DIMENSIONS)[number]
 
@@ -13,7 +12,7 @@ const SORTS = [
   'estimated_cost', 'unpriced_requests', 'name',
 ] as const
 
-/** The requests and groups to sum, for the table and for its CSV file. */
+/** For the table and for its CSV file. */
 export const GroupQuery = {
   ...Conditions,
   owner: Type.Optional(Type.String({ maxLength: 128, description: 'Requests with keys of this owner' })),
@@ -23,7 +22,6 @@ export const GroupQuery = {
   })),
 }
 
-/** The part and the order of the table. */
 export const PageQuery = {
   search: Type.Optional(Type.String({ maxLength: 256, description: 'Only groups with this text in a name' })),
   sort: Type.Optional(StringEnum(SORTS, 'Default: cost')),
@@ -40,10 +38,9 @@ const GroupNames = {
 
 /** Whole UTC days: `from` moves back to a midnight, `to` forward to one. */
 export const Billing = StrictObject({
-  from: Timestamp,
-  to: Timestamp,
+  from: Timestamp, to: Timestamp,
   by: Type.String({ description: 'As in the query' }),
-  /** Of all requests, whatever part of the table the query asks for. */
+  /** Of all requests, not only of the part of the table in the response. */
   total: Figures,
   groups: Type.Array(StrictObject({ ...GroupNames, figures: Figures })),
   groups_total: Type.Integer({ minimum: 0, description: 'Number of groups with the searched text' }),
@@ -51,13 +48,11 @@ export const Billing = StrictObject({
     minimum: 0,
     description: 'Requests that are not counted, because their rows have expired: days before the ledger had sums by group, protocol and status need them',
   }),
-  /** The twelve groups with the highest cost, highest first. The days name these. */
+  /** The twelve groups with the highest cost, highest first: those in `days`. */
   charted: Type.Array(StrictObject({ ...GroupNames, cost_usd: KnownCost })),
-  /** For the chart: every day, with the cost of each charted group, and of all others together. */
+  /** Every day, with the cost of each charted group, and of all other groups together. */
   days: Type.Array(StrictObject({
-    day: Day,
-    cost_usd: KnownCost,
-    unpriced_requests: Count,
+    day: Day, cost_usd: KnownCost, unpriced_requests: Count,
     parts: Type.Array(StrictObject({ ...GroupNames, cost_usd: Usd })),
     others_cost_usd: Usd,
   })),
@@ -65,17 +60,15 @@ export const Billing = StrictObject({
 export type Billing = Static<typeof Billing>
 
 export const Budget = StrictObject({
-  /** null = the budget of a group. */
+  /** null = the budget of a group */
   key: Nullable(Name),
   group: Nullable(Name),
   /** A glob of models; null = all models of the key or group. */
   model: Nullable(Name),
   per: StringEnum(['day', 'month', 'total']),
-  limit_usd: Usd,
-  spent_usd: Usd,
+  limit_usd: Usd, spent_usd: Usd,
   used: Type.Number({ minimum: 0, description: 'Share of the limit; can be above 1' }),
-  period_from: Nullable(Timestamp),
-  period_to: Nullable(Timestamp),
+  period_from: Nullable(Timestamp), period_to: Nullable(Timestamp),
   /** Total cost up to the end of each day of the period; for `total`, of the last 30 days. */
   course: Type.Array(StrictObject({ day: Day, spent_usd: Usd })),
 })
@@ -88,20 +81,16 @@ export const BudgetQuery = StrictObject({
   })),
 })
 
-export const Budgets = StrictObject({
-  budgets: Type.Array(Budget),
-  total: Type.Integer({ minimum: 0, description: 'Number of budgets' }),
-})
+export const Budgets = StrictObject({ budgets: Type.Array(Budget), total: Type.Integer({ minimum: 0, description: 'Number of budgets' }) })
 export type Budgets = Static<typeof Budgets>
 
-/** A month of one key, or of all keys of an owner, to print or to save. */
+/** Of one key, or of all keys of an owner. */
 export const Statement = StrictObject({
-  /** null = the statement of an owner. */
+  /** null = the statement of an owner */
   key: Nullable(Name),
   owner: Nullable(Name),
   month: Type.String({ pattern: '^\\d{4}-\\d{2}$' }),
-  from: Timestamp,
-  to: Timestamp,
+  from: Timestamp, to: Timestamp,
   /** The month is over, and no request of it is still running. */
   final: Type.Boolean(),
   made_at: Timestamp,

@@ -1,8 +1,6 @@
-import { Type } from 'typebox'
-import type { Static } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { StrictObject, Timestamp, Name, Nullable, StringEnum } from './shapes.ts'
 
-/** The part of a body that was kept. */
 export const Body = StrictObject({
   content_type: Nullable(Type.String()),
   bytes: Type.Integer({ minimum: 0, description: 'Size of the whole body' }),
@@ -12,15 +10,9 @@ export const Body = StrictObject({
 })
 export type Body = Static<typeof Body>
 
-/** The bodies of a request that `log.bodies` kept. */
 export const Bodies = StrictObject({
   transcripts: Type.Array(StrictObject({
-    request_id: Type.String(),
-    started_at: Timestamp,
-    key: Name,
-    expires_at: Timestamp,
-    request: Body,
-    answer: Body,
+    request_id: Type.String(), started_at: Timestamp, key: Name, expires_at: Timestamp, request: Body, answer: Body,
   })),
 })
 export type Bodies = Static<typeof Bodies>

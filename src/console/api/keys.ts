@@ -1,5 +1,4 @@
-import { Type } from 'typebox'
-import type { Static } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { StrictObject, Count, Figures, Timestamp, Name, Nullable, Usd, StringEnum } from './shapes.ts'
 
 const Rates = {
@@ -10,55 +9,41 @@ const Rates = {
 }
 
 /** As in gateway.yaml; an absent limit means none. */
-export const Limits = StrictObject({
-  ...Rates,
-  models: Type.Optional(Type.Record(Type.String(), StrictObject(Rates))),
-})
+export const Limits = StrictObject({ ...Rates, models: Type.Optional(Type.Record(Type.String(), StrictObject(Rates))) })
 export type Limits = Static<typeof Limits>
 
 const Owner = Type.String({ minLength: 1, maxLength: 128, description: 'Who is responsible for the key' })
 const Note = Type.String({ minLength: 1, maxLength: 512, description: 'What the key is for' })
 
 const Origin = StringEnum(['config', 'store'])
-const State = StringEnum(
-  ['live', 'blocked', 'revoked'], 'blocked: a key of gateway.yaml that is shut out from here',
-)
+const State = StringEnum(['live', 'blocked', 'revoked'], 'blocked: a key of gateway.yaml that is shut out from here')
 
 export const KeyState = StrictObject({
   name: Name,
-  /** Where the key is defined: in gateway.yaml, or in the store that this page and `gateway keys` change. */
+  /** config: gateway.yaml; store: the key store, which this API and `gateway keys` change. */
   origin: Origin,
   /** `path:line` of a key in gateway.yaml. */
   place: Nullable(Type.String()),
   state: State,
   models: Nullable(Type.Array(Name)),
   limits: Nullable(Limits),
-  group: Nullable(Name),
-  owner: Nullable(Owner),
-  note: Nullable(Note),
+  group: Nullable(Name), owner: Nullable(Owner), note: Nullable(Note),
   expires_at: Nullable(Timestamp),
   prefix: Nullable(Type.String({ description: 'The first characters of the secret' })),
-  /** Secrets that a rotation has replaced and that are still valid. */
+  /** Replaced by a rotation, and still valid. */
   old_secrets: Type.Array(StrictObject({ sha256_prefix: Type.String(), valid_until: Timestamp })),
-  created_at: Nullable(Timestamp),
-  revoked_at: Nullable(Timestamp),
-  last_used_at: Nullable(Timestamp),
+  created_at: Nullable(Timestamp), revoked_at: Nullable(Timestamp), last_used_at: Nullable(Timestamp),
   /** Of the last 30 days. */
   figures: Figures,
 })
 export type KeyState = Static<typeof KeyState>
 
 export const Keys = StrictObject({
-  /** Whether keys can be created and changed here; if not, why. */
+  /** `reason`: why keys cannot be created or changed here. */
   store: StrictObject({ writable: Type.Boolean(), reason: Nullable(Type.String()) }),
   default_limits: Nullable(Limits),
-  /** The groups of gateway.yaml, whose keys share the limits. */
-  groups: Type.Array(StrictObject({
-    name: Name,
-    parent: Nullable(Name),
-    models: Nullable(Type.Array(Name)),
-    limits: Nullable(Limits),
-  })),
+  /** Groups of gateway.yaml, whose keys share the limits. */
+  groups: Type.Array(StrictObject({ name: Name, parent: Nullable(Name), models: Nullable(Type.Array(Name)), limits: Nullable(Limits) })),
   keys: Type.Array(KeyState),
 })
 export type Keys = Static<typeof Keys>
@@ -67,9 +52,7 @@ export const NewKey = StrictObject({
   name: Name,
   models: Type.Optional(Type.Array(Name, { maxItems: 1000 })),
   limits: Type.Optional(Limits),
-  group: Type.Optional(Name),
-  owner: Type.Optional(Owner),
-  note: Type.Optional(Note),
+  group: Type.Optional(Name), owner: Type.Optional(Owner), note: Type.Optional(Note),
   expires_at: Type.Optional(Timestamp),
 })
 export type NewKey = Static<typeof NewKey>
@@ -78,23 +61,18 @@ export type NewKey = Static<typeof NewKey>
 export const KeyChange = StrictObject({
   models: Type.Optional(Nullable(Type.Array(Name, { maxItems: 1000 }))),
   limits: Type.Optional(Nullable(Limits)),
-  group: Type.Optional(Nullable(Name)),
-  owner: Type.Optional(Nullable(Owner)),
-  note: Type.Optional(Nullable(Note)),
+  group: Type.Optional(Nullable(Name)), owner: Type.Optional(Nullable(Owner)), note: Type.Optional(Nullable(Note)),
   expires_at: Type.Optional(Nullable(Timestamp)),
 })
 export type KeyChange = Static<typeof KeyChange>
 
-/** How long the old secret stays valid. */
-export const Rotation = StrictObject({
-  grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 31_536_000, default: 86_400 })),
-})
-export type Rotation = Static<typeof Rotation>
+/** `grace_seconds`: how long the old secret stays valid. */
+export const Rotation = StrictObject({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 31_536_000, default: 86_400 })) })
 
-/** A key found outside, for example in a log. */
+/** A key that was found outside, for example in a log. */
 export const KeyLookup = StrictObject({ key: Type.String({ minLength: 1, maxLength: 4096 }) })
 
-/** null = this gateway does not know the key and never did. */
+/** null = this gateway has never known the key */
 export const KeyOwner = StrictObject({ owner: Nullable(StrictObject({ name: Name, origin: Origin, state: State })) })
 export type KeyOwner = Static<typeof KeyOwner>
 
@@ -107,13 +85,12 @@ export const Audit = StrictObject({
   entries: Type.Array(StrictObject({
     id: Type.Integer(),
     at: Timestamp,
-    /** Who acted: a user of the console, or `gateway keys` on the machine. */
+    /** A user of the console, or `gateway keys` on the machine. */
     actor: Type.String(),
     address: Nullable(Type.String()),
     action: StringEnum([
-      'key.created', 'key.changed', 'key.rotated', 'key.revoked', 'key.blocked',
-      'key.unblocked', 'login', 'login.refused', 'logout',
-      'bodies.read', 'config.reloaded', 'config.rejected',
+      'key.created', 'key.changed', 'key.rotated', 'key.revoked', 'key.blocked', 'key.unblocked',
+      'login', 'login.refused', 'logout', 'bodies.read', 'config.reloaded', 'config.rejected',
     ]),
     subject: Nullable(Name),
     detail: Nullable(Type.String()),
@@ -122,13 +99,9 @@ export const Audit = StrictObject({
 })
 export type Audit = Static<typeof Audit>
 
-/** The models, limits and remaining rates of the user's own key. */
 export const OwnKey = StrictObject({
-  name: Name,
-  models: Nullable(Type.Array(Name)),
-  limits: Nullable(Limits),
-  /** What remains of the rates now; null = no limit. */
+  name: Name, models: Nullable(Type.Array(Name)), limits: Nullable(Limits),
+  /** Current state of the rate limits; null = no limit. */
   requests: Nullable(StrictObject({ limit: Count, remaining: Count, reset_ms: Type.Number() })),
   tokens: Nullable(StrictObject({ limit: Count, remaining: Count, reset_ms: Type.Number() })),
 })
-export type OwnKey = Static<typeof OwnKey>

@@ -1,43 +1,30 @@
-import { Type } from 'typebox'
-import type { Static } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { StrictObject, Conditions, Count, Timestamp, Ms, Name, Nullable, Usd, StringEnum } from './shapes.ts'
 
-const ENDS = [
-  'complete', 'client_gone', 'upstream_cut', 'timeout', 'refused', 'error', 'interrupted',
-] as const
+const ENDS = ['complete', 'client_gone', 'upstream_cut', 'timeout', 'refused', 'error', 'interrupted'] as const
 const SOURCES = ['reported', 'estimated', 'mixed', 'none'] as const
 
-/** One request. For key holders, the upstream and its name for the model are null. */
+/** For key holders, `upstream` and `upstream_model` are null. */
 export const Row = StrictObject({
-  request_id: Type.String(),
-  started_at: Timestamp,
-  first_byte_ms: Nullable(Ms),
-  duration_ms: Nullable(Ms),
-  key: Nullable(Name),
-  group: Nullable(Name),
-  owner: Nullable(Type.String()),
-  protocol: Nullable(Type.String()),
-  endpoint: Nullable(Type.String()),
-  model: Nullable(Name),
-  upstream: Nullable(Name),
-  upstream_model: Nullable(Name),
+  request_id: Type.String(), started_at: Timestamp,
+  first_byte_ms: Nullable(Ms), duration_ms: Nullable(Ms),
+  key: Nullable(Name), group: Nullable(Name), owner: Nullable(Type.String()),
+  protocol: Nullable(Type.String()), endpoint: Nullable(Type.String()),
+  model: Nullable(Name), upstream: Nullable(Name), upstream_model: Nullable(Name),
   upstream_protocol: Nullable(Type.String({ description: 'The protocol of the request at the upstream; null = no upstream got it' })),
   status: Nullable(Type.Integer()),
   end: StringEnum(ENDS),
   error: Nullable(Type.String()),
   source: StringEnum(SOURCES),
-  input_tokens: Nullable(Count),
-  cached_input_tokens: Nullable(Count),
-  cache_write_tokens: Nullable(Count),
-  output_tokens: Nullable(Count),
-  reasoning_tokens: Nullable(Count),
+  input_tokens: Nullable(Count), cached_input_tokens: Nullable(Count), cache_write_tokens: Nullable(Count),
+  output_tokens: Nullable(Count), reasoning_tokens: Nullable(Count),
   cost_usd: Nullable(Usd),
   attempts: Type.Integer({ minimum: 0, description: 'Number of attempts' }),
   unreadable: Type.Array(Type.String(), { description: 'Columns of the ledger that have no readable value for this request' }),
 })
 export type Row = Static<typeof Row>
 
-/** What requests can be sorted by; with `-` the largest come first. */
+/** With `-`, the largest come first. */
 const SORTS = ['started', 'duration', 'ttft', 'cost', 'input', 'output', 'status'] as const
 
 export const LogConditions = {
@@ -61,12 +48,11 @@ export const LogQuery = StrictObject({
   )),
   /** The `next` of the previous page. */
   before: Type.Optional(Type.String({ maxLength: 128 })),
-  /** The `last` of an earlier response: returns what ended since then. */
+  /** The `last` of an earlier response, for the requests that ended since then. */
   after: Type.Optional(Type.String({ maxLength: 128 })),
 })
 
 export const Logs = StrictObject({
-  /** Newest first, or in the order of `sort`. */
   rows: Type.Array(Row),
   next: Nullable(Type.String({ description: 'Cursor for older requests; null = there are none' })),
   last: Nullable(Type.String({ description: 'Cursor for requests that ended since' })),
@@ -74,14 +60,13 @@ export const Logs = StrictObject({
 export type Logs = Static<typeof Logs>
 
 const CostLine = StrictObject({
-  item: Type.String(),
-  quantity: Type.Number(),
+  item: Type.String(), quantity: Type.Number(),
   price: Type.String({ description: 'USD for `per` units' }),
   per: Type.Integer(),
   cost_usd: Usd,
 })
 
-/** One attempt at one upstream. For key holders, `upstream` is null. */
+/** For key holders, `upstream` and `model` are null. */
 const Attempt = StrictObject({
   upstream: Nullable(Name),
   model: Nullable(Name),
@@ -89,31 +74,23 @@ const Attempt = StrictObject({
   dropped: Type.Array(Type.String(), { description: 'Fields of the request that the upstream did not get' }),
   outcome: Type.String(),
   explanation: Type.String({ description: 'The outcome as text' }),
-  at_ms: Nullable(Ms),
-  ms: Ms,
+  at_ms: Nullable(Ms), ms: Ms,
   status: Nullable(Type.Integer()),
   error_name: Nullable(Type.String({ description: "The upstream's name of its error; null for key holders" })),
-  error_text: Nullable(Type.String({
-    description: "The first kilobyte of the upstream's error, secrets masked; null for key holders",
-  })),
-  input_tokens: Nullable(Count),
-  output_tokens: Nullable(Count),
+  error_text: Nullable(Type.String({ description: "The first kilobyte of the upstream's error, secrets masked; null for key holders" })),
+  input_tokens: Nullable(Count), output_tokens: Nullable(Count),
   cost_usd: Nullable(Usd),
 })
 
-/** Everything known about one request. */
 export const RequestDetails = StrictObject({
   row: Row,
   running: Type.Boolean({ description: 'The request still runs; its figures are provisional' }),
-  bytes_in: Count,
-  bytes_out: Count,
-  /** For people: what ended it, and where its usage comes from. */
+  bytes_in: Count, bytes_out: Count,
+  /** Texts for people. */
   end_explanation: Type.String(),
   error_explanation: Nullable(Type.String()),
   source_explanation: Type.String(),
-  route: Nullable(Type.String({
-    description: 'The route that took the request, as it was then; null = no route',
-  })),
+  route: Nullable(Type.String({ description: 'The route that took the request, as it was then; null = no route' })),
   trace_id: Nullable(Type.String({ description: 'Of its trace; null = no trace was sent, or the user holds a key' })),
   attempts: Type.Array(Attempt),
   counts: Type.Array(StrictObject({ label: Type.String(), value: Type.Number() })),
@@ -122,7 +99,7 @@ export const RequestDetails = StrictObject({
 })
 export type RequestDetails = Static<typeof RequestDetails>
 
-/** An id names one request, unless a trusted proxy used it twice. */
+/** Several requests have the same id if a trusted proxy used it twice. */
 export const RequestDetailsList = StrictObject({
   stories: Type.Array(RequestDetails),
   has_bodies: Type.Boolean({ description: 'The bodies are kept, and the user can read them' }),

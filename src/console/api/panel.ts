@@ -1,18 +1,10 @@
-import { Type } from 'typebox'
-import type { Static } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { StrictObject, Count, Figures, FirstByte, KnownCost, Timestamp, Ms, Name, Nullable, StringEnum } from './shapes.ts'
 
-/** Lengths of the slices of a time range. */
 export const SLICES = ['minute', 'hour', 'day'] as const
 
-/** The figures of one slice of the time range. */
 export const Slice = StrictObject({
-  at: Timestamp,
-  requests: Count,
-  errors: Count,
-  tokens: Count,
-  cost_usd: KnownCost,
-  unpriced_requests: Count,
+  at: Timestamp, requests: Count, errors: Count, tokens: Count, cost_usd: KnownCost, unpriced_requests: Count,
 })
 export type Slice = Static<typeof Slice>
 
@@ -20,7 +12,7 @@ const Period = StrictObject({ from: Timestamp, to: Timestamp, figures: Figures, 
 
 export const Panel = StrictObject({
   now: Period,
-  /** The range of the same length just before. */
+  /** The time range of the same length before `now`. */
   before: Period,
   slice: StringEnum(SLICES),
   slices: Type.Array(Slice, { description: 'Oldest first, with empty ones' }),
@@ -39,11 +31,9 @@ export const UpstreamState = StrictObject({
   candidates: Type.Array(StrictObject({
     model: Nullable(Name),
     circuit: StringEnum(['closed', 'open', 'probing']),
-    opens_in_ms: Nullable(Ms),
-    in_flight: Count,
-    first_byte_ms: Nullable(Ms),
+    opens_in_ms: Nullable(Ms), in_flight: Count, first_byte_ms: Nullable(Ms),
   })),
-  /** In the chosen time range. */
+  /** Of the time range in the query. */
   figures: Figures,
   first_byte: FirstByte,
   share: Type.Number({ minimum: 0, maximum: 1, description: 'Share of all requests that an upstream served' }),
@@ -57,19 +47,15 @@ export type Upstreams = Static<typeof Upstreams>
 export const Alert = StrictObject({
   id: Type.String({ description: 'The same as long as the alert lasts' }),
   kind: StringEnum([
-    'unpriced_model', 'upstream_key_rejected', 'circuit_open', 'store',
-    'reload_failed', 'restart_needed', 'ledger', 'budget',
-    'no_keys', 'key_store', 'certificate', 'cluster',
+    'unpriced_model', 'upstream_key_rejected', 'circuit_open', 'store', 'reload_failed', 'restart_needed',
+    'ledger', 'budget', 'no_keys', 'key_store', 'certificate', 'cluster',
   ]),
   severity: StringEnum(['error', 'warning']),
   message: Type.String({ description: 'The problem, and what to do' }),
   /** The key, group, model or upstream of the alert. */
   subject: Nullable(Name),
   since: Nullable(Timestamp),
-  /**
-   * In the rejected configuration for `reload_failed`, otherwise in the active one; null = the alert concerns no
-   * line.
-   */
+  /** Line of the active configuration, for `reload_failed` of the rejected one; null = no line. */
   line: Nullable(Count),
 })
 export type Alert = Static<typeof Alert>
@@ -82,16 +68,9 @@ export const Live = StrictObject({
   running_streams: Count,
   /** Longest-running first, at most a hundred. */
   exchanges: Type.Array(StrictObject({
-    request_id: Type.String(),
-    started_at: Timestamp,
-    key: Nullable(Name),
-    model: Nullable(Name),
-    upstream: Nullable(Name),
-    stream: Type.Boolean(),
-    bytes_out: Count,
+    request_id: Type.String(), started_at: Timestamp, key: Nullable(Name), model: Nullable(Name), upstream: Nullable(Name),
+    stream: Type.Boolean(), bytes_out: Count,
   })),
-  concerns: Type.Array(Alert, {
-    description: 'Most severe first, at most 100; for key holders those of the own key',
-  }),
+  concerns: Type.Array(Alert, { description: 'Most severe first, at most 100; for key holders those of the own key' }),
 })
 export type Live = Static<typeof Live>

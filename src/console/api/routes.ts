@@ -1,20 +1,13 @@
-import { Type } from 'typebox'
-import type { Static } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { StrictObject, Count, Timestamp, Ms, Name, Nullable, StringEnum } from './shapes.ts'
 
 const RouteTarget = StrictObject({
-  upstream: Name,
-  model: Nullable(Name),
-  weight: Type.Number(),
-  prefill: Type.Boolean(),
+  upstream: Name, model: Nullable(Name), weight: Type.Number(), prefill: Type.Boolean(),
   circuit: StringEnum(['closed', 'open', 'probing', 'unknown'], 'unknown: of a model that the client names'),
 })
 
 export const RouteRow = StrictObject({
-  index: Count,
-  line: Type.Integer(),
-  path: Nullable(Type.String()),
-  models: Nullable(Type.Array(Type.String())),
+  index: Count, line: Type.Integer(), path: Nullable(Type.String()), models: Nullable(Type.Array(Type.String())),
   served: Type.Array(Name, { description: 'Known models that reach the route by a glob: of the configuration, and used in the last 30 days; 200 at most' }),
   targets: Type.Array(RouteTarget),
   strategy: StringEnum(['ordered', 'weighted', 'least_busy', 'fastest']),
@@ -22,8 +15,7 @@ export const RouteRow = StrictObject({
   retries: Count,
   resume: StringEnum(['off', 'continue', 'hold', 'continue_or_hold']),
   hedge_after_ms: Nullable(Ms),
-  on_context_length: Nullable(Type.String()),
-  on_content_filter: Nullable(Type.String()),
+  on_context_length: Nullable(Type.String()), on_content_filter: Nullable(Type.String()),
   timeouts: StrictObject({ connect_ms: Ms, first_byte_ms: Ms, idle_ms: Ms, total_ms: Ms }),
 })
 export type RouteRow = Static<typeof RouteRow>
@@ -39,36 +31,29 @@ const PriceFields = {
   price_source: Nullable(Type.String({ description: 'config, or the name and version of the catalogue' })),
 }
 
-/** A target for requests for a model, with its prices. */
 const ModelTarget = StrictObject({
-  upstream: Name,
-  model: Nullable(Name),
-  protocols: Protocols,
-  after: Nullable(
-    StringEnum(['context_length', 'content_filter'], 'Asked only when others refused a request for that'),
-  ),
+  upstream: Name, model: Nullable(Name), protocols: Protocols,
+  after: Nullable(StringEnum(['context_length', 'content_filter'], 'Asked only when others refused a request for that')),
   ...PriceFields,
 })
 
-/** A model that a route serves by name, or that has a price. */
+/** A model that a route names, or that has a price. */
 export const Model = StrictObject({
   name: Name,
   listed: Type.Boolean({ description: 'Listed in GET /v1/models' }),
-  /** Protocols in which clients can send requests for it. */
+  /** Protocols of client requests. */
   protocols: Protocols,
-  /** At the first target; null for key holders. */
+  /** Price at the first target; null for key holders. */
   ...PriceFields,
-  price_varies: Type.Boolean({
-    description: 'The prices of the targets differ; the target that responds is billed',
-  }),
-  /** Where a chat request for it would go; null for key holders. */
+  price_varies: Type.Boolean({ description: 'The prices of the targets differ; the target that responds is billed' }),
+  /** The first target; null for key holders. */
   upstream: Nullable(Name),
   targets: Type.Array(ModelTarget, { description: 'In the order of the route; empty for key holders' }),
 })
 export type Model = Static<typeof Model>
 
 export const Models = StrictObject({
-  /** Where the gateway listens for clients, according to its configuration: `http://0.0.0.0:8080`. */
+  /** The listening address in the configuration: `http://0.0.0.0:8080`. */
   base_url: Nullable(Type.String()),
   models: Type.Array(Model),
 })
@@ -86,28 +71,20 @@ export const Explanation = StrictObject({
   endpoint: Type.String(),
   protocol: Nullable(Type.String()),
   model: Nullable(Name),
-  /** The gateway itself responds. */
   own: Type.Boolean(),
   refusal: Nullable(StrictObject({ code: Type.String(), status: Type.Integer(), message: Type.String() })),
   /** Every route up to the one that matches. */
   steps: Type.Array(StrictObject({
-    index: Count,
-    line: Type.Integer(),
-    takes: Type.Boolean(),
+    index: Count, line: Type.Integer(), takes: Type.Boolean(),
     why: Type.String({ description: 'The reason as text' }),
   })),
   candidates: Type.Array(StrictObject({
-    upstream: Name,
-    model: Nullable(Name),
-    url: Type.String(),
-    headers: Type.Array(StrictObject({
-      name: Type.String(), value: Type.String({ description: 'Credentials are masked' }),
-    })),
+    upstream: Name, model: Nullable(Name), url: Type.String(),
+    headers: Type.Array(StrictObject({ name: Type.String(), value: Type.String({ description: 'Credentials are masked' }) })),
     counted_here: Type.Boolean({ description: 'The target does not count tokens: the gateway does, and sends nothing' }),
-    /** null = the target accepts the client's protocol. */
+    /** null = the request is not translated */
     translation: Nullable(StrictObject({
-      from: Type.String(),
-      to: Type.String(),
+      from: Type.String(), to: Type.String(),
       dropped: Type.Array(Type.String(), { description: 'Fields of a request that the target does not get' }),
       refused: Type.Array(Type.String(), { description: 'Fields with which a request is refused' }),
       refusal: Nullable(Type.String({ description: 'Why the target gets no such request; null = it does' })),
@@ -118,7 +95,6 @@ export type Explanation = Static<typeof Explanation>
 
 const ConfigurationProblem = StrictObject({
   place: Type.String({ description: 'file:line:column, or the file' }),
-  /** null = the file as a whole. */
   line: Nullable(Count),
   severity: StringEnum(['error', 'warning']),
   message: Type.String(),
@@ -127,10 +103,10 @@ const ConfigurationProblem = StrictObject({
 export const Configuration = StrictObject({
   file: Type.String(),
   loaded_at: Timestamp,
-  /** The active file with its comments; secrets are masked, `${NAME}` is as written. */
+  /** Of the active file with its comments; secrets are masked, `${NAME}` is not replaced. */
   text: Type.String(),
   warnings: Type.Array(ConfigurationProblem, { description: 'Of the active configuration' }),
-  /** The last reload, if it failed; null = it succeeded. */
+  /** null = the last reload succeeded */
   failure: Nullable(StrictObject({
     at: Timestamp,
     problems: Type.Array(ConfigurationProblem),
@@ -145,9 +121,7 @@ export const Configuration = StrictObject({
     changes: Type.Array(Type.String({ description: 'Such as upstreams.openai: changed' })),
     problems: Type.Array(Type.String()),
     diff: Nullable(Type.Array(StrictObject({
-      kind: StringEnum(['added', 'removed', 'same', 'gap']),
-      line: Count,
-      text: Type.String(),
+      kind: StringEnum(['added', 'removed', 'same', 'gap']), line: Count, text: Type.String(),
     }), { description: 'Lines that changed and those around them, 400 at most; null = unreadable, or too much changed' })),
   }), { description: 'The last 20 reloads, the newest first; with cluster.postgres the last 50 of all gateways' }),
   restart_needed: Type.Array(Type.String(), { description: 'Changed keys of the configuration that need a restart' }),

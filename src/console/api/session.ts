@@ -1,26 +1,16 @@
-import { Type } from 'typebox'
-import type { Static } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { StrictObject, Timestamp, Name, Nullable, ROLES, StringEnum } from './shapes.ts'
 
 export const Session = StrictObject({
   version: Type.String({ description: 'Version of the gateway' }),
   has_users: Type.Boolean({ description: 'Whether console.users has a user' }),
   single_sign_on: Nullable(Type.String({ description: 'The host of the identity provider; null = single sign-on is not configured' })),
-  user: Nullable(StrictObject({
-    name: Name,
-    role: StringEnum(ROLES),
-    expires_at: Timestamp,
-  })),
-  docs_url: Nullable(Type.String({
-    description: 'The address of the documentation, as configured: `http://0.0.0.0:8082`',
-  })),
-  csrf: Nullable(Type.String({
-    description: 'Send it as x-csrf-token with every request that changes something',
-  })),
+  user: Nullable(StrictObject({ name: Name, role: StringEnum(ROLES), expires_at: Timestamp })),
+  docs_url: Nullable(Type.String({ description: 'The address of the documentation, as configured: `http://0.0.0.0:8082`' })),
+  csrf: Nullable(Type.String({ description: 'Send it as x-csrf-token with every request that changes something' })),
 })
 export type Session = Static<typeof Session>
 
-/** By name and password, or by an API key. */
 export const Login = Type.Union([
   StrictObject({ name: Name, password: Type.String({ maxLength: 1024 }) }),
   StrictObject({ key: Type.String({ maxLength: 1024 }) }),

@@ -1,13 +1,9 @@
-import { Type } from 'typebox'
-import type { Static } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { UpstreamState } from './panel.ts'
 import { Count, Ms, Name, Nullable, StrictObject, StringEnum, Timestamp } from './shapes.ts'
 
-/** How requests ended, by who is at fault. */
 const Outcomes = StrictObject({
-  requests: Count,
-  complete: Count,
-  client_disconnected: Count,
+  requests: Count, complete: Count, client_disconnected: Count,
   provider_failures: Type.Integer({ minimum: 0, description: 'Timeouts, broken responses, and errors of the provider' }),
   client_errors: Type.Integer({ minimum: 0, description: 'The request was wrong' }),
   gateway_refusals: Type.Integer({ minimum: 0, description: 'The gateway refused the request, for example over a limit' }),
@@ -23,19 +19,13 @@ const Failure = StrictObject({
   request_id: Nullable(Type.String({ description: 'The request that failed; null = a health check' })),
 })
 
-const Cause = {
-  first: Nullable(Failure),
-  last: Nullable(Failure),
-}
+const Cause = { first: Nullable(Failure), last: Nullable(Failure) }
 
 export const UpstreamReport = StrictObject({
-  from: Timestamp,
-  to: Timestamp,
+  from: Timestamp, to: Timestamp,
   complete: Type.Boolean({ description: 'false: there were more requests; the newest are counted' }),
   slice_ms: Ms,
-  outcomes: Outcomes,
-  first_byte: Latency,
-  duration: Latency,
+  outcomes: Outcomes, first_byte: Latency, duration: Latency,
   slices: Type.Array(StrictObject({ at: Timestamp, outcomes: Outcomes, first_byte: Latency, duration: Latency })),
   attempts: Type.Array(StrictObject({ outcome: Type.String(), count: Count }), { description: 'The most frequent first' }),
   failovers_to: Type.Array(StrictObject({ upstream: Name, count: Count })),
@@ -43,7 +33,7 @@ export const UpstreamReport = StrictObject({
 })
 export type UpstreamReport = Static<typeof UpstreamReport>
 
-/** One limit of `upstreams.NAME.limits`. */
+/** A limit of `upstreams.NAME.limits`. */
 const RateLimit = StrictObject({
   limit: Count,
   remaining: Nullable(Type.Integer({ minimum: 0, description: 'null = not known yet' })),
@@ -52,18 +42,14 @@ const RateLimit = StrictObject({
 
 const Remaining = StrictObject({ limit: Count, remaining: Count })
 
-const CREDENTIAL_KINDS = ['static', 'file', 'command', 'oauth2', 'azure', 'aws', 'google'] as const
-
 const Credential = StrictObject({
-  kind: StringEnum(CREDENTIAL_KINDS),
+  kind: StringEnum(['static', 'file', 'command', 'oauth2', 'azure', 'aws', 'google']),
   state: StringEnum(
     ['ready', 'refresh_failing', 'rate_limited', 'refused', 'unavailable'],
     'refresh_failing: it holds, but its source fails; unavailable: there is none, because its source fails',
   ),
   fault: Nullable(Type.String({ description: 'Why its source fails' })),
-  rests_until: Nullable(Timestamp),
-  fetched_at: Nullable(Timestamp),
-  expires_at: Nullable(Timestamp),
+  rests_until: Nullable(Timestamp), fetched_at: Nullable(Timestamp), expires_at: Nullable(Timestamp),
   rate_limits: Nullable(StrictObject(
     { at: Timestamp, requests: Nullable(Remaining), tokens: Nullable(Remaining) }, 'What the upstream said last of the limits of the credential',
   )),
@@ -72,19 +58,13 @@ const Credential = StrictObject({
 export const UpstreamDetails = StrictObject({
   upstream: UpstreamState,
   circuits: Type.Array(StrictObject({
-    model: Nullable(Name),
-    circuit: StringEnum(['open', 'probing']),
-    since: Nullable(Timestamp),
-    failures: Count,
-    ...Cause,
+    model: Nullable(Name), circuit: StringEnum(['open', 'probing']), since: Nullable(Timestamp), failures: Count, ...Cause,
   }), { description: 'Those that are open or half-open now: since when, and what failed first and last' }),
   changes: Type.Array(StrictObject({
     at: Timestamp,
     worker: Type.Integer({ minimum: 0, description: 'Each worker has circuits of its own; 0 = there is one process' }),
     model: Nullable(Type.String({ description: 'null: all models, because health checks fail' })),
-    state: StringEnum(['open', 'closed']),
-    failures: Count,
-    ...Cause,
+    state: StringEnum(['open', 'closed']), failures: Count, ...Cause,
   }), { description: 'Oldest first, with the last one before the time of each circuit' }),
   limits: Nullable(StrictObject({
     requests: Nullable(RateLimit),

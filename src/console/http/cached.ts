@@ -1,10 +1,4 @@
-/**
- * Calls `load` at most once per period; in between it returns the last result.
- *
- * @param load is expensive
- * @param ms how long a result is valid
- * @param now ms, on any clock
- */
+/** Calls `load` again only when the last result is older than `ms`. @param now ms on any clock */
 export function cached<T>(load: () => Promise<T>, ms: number, now: () => number): () => Promise<T> {
   let last: { readonly at: number; readonly value: Promise<T> } | null = null
   return () => {

@@ -2,11 +2,10 @@ import type { Client, MountHost } from '../../pipeline/parts/mount.ts'
 import type { ClientRequest } from '../../proxy/client/client.ts'
 import { ConsoleProblem } from './console-problem.ts'
 
-/** The sender of a request to the console, and its connection. */
 export interface Caller extends Client {
-  /** The browser uses TLS: a trusted proxy says so. */
+  /** Whether the browser uses TLS, according to a trusted proxy. */
   readonly secure: boolean
-  /** The console's host as the browser names it: `console.example.com`, `127.0.0.1:8081`. */
+  /** Host of the console in the browser: `console.example.com`, `127.0.0.1:8081`. */
   readonly host: string
 }
 
@@ -19,24 +18,18 @@ export function callerOf(host: MountHost, req: ClientRequest): Caller {
   return { ...client, secure, host: firstListItem(headers['x-forwarded-host']) ?? String(own) }
 }
 
-/** Each proxy in a row adds to the list: the browser connected to the first. */
+/** Each proxy appends to the list: the first item is from the proxy that the browser connected to. */
 function firstListItem(header: string | string[] | undefined): string | undefined {
   return [header].flat()[0]?.split(',', 1)[0]?.trim()
 }
 
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** Is it a method that changes nothing? */
 export function isSafeMethod(method: string): boolean {
   return SAFE_METHODS.has(method)
 }
 
-/**
- * Refuses requests that another site makes a browser send. Programs other than browsers send neither header, and no
- * site can make them send a cookie.
- *
- * @throws ConsoleProblem forbidden
- */
+/** Only browsers send the two headers; no site can make another program send a cookie. @throws ConsoleProblem forbidden for another site */
 export function checkSite(req: ClientRequest, { secure, host }: Caller): void {
   const { origin, 'sec-fetch-site': site } = req.headers
   const reads = isSafeMethod(req.method ?? '')

@@ -1,10 +1,9 @@
-import { Ajv } from 'ajv'
-import type { ErrorObject, Options } from 'ajv'
+import { Ajv, type ErrorObject, type Options } from 'ajv'
 import addFormats from 'ajv-formats'
 import type { FastifySchemaCompiler } from 'fastify'
 import { ConsoleProblem } from './console-problem.ts'
 
-/** Validates requests as they are: no member is removed, and only the texts of a URL are converted to numbers. */
+/** Removes no member, and converts only texts of the URL to numbers. */
 export function validatorCompiler(): FastifySchemaCompiler<unknown> {
   const strict = createAjv({})
   const ofUrl = createAjv({ coerceTypes: true })
@@ -13,14 +12,13 @@ export function validatorCompiler(): FastifySchemaCompiler<unknown> {
 
 function createAjv(options: Options): Ajv {
   const ajv = new Ajv({ useDefaults: true, strict: false, allErrors: false, ...options })
-  // The types of the package declare it as its namespace.
+  // The package's types declare the function as its namespace.
   ;(addFormats as unknown as (ajv: Ajv) => void)(ajv)
   return ajv
 }
 
-/** The error for the sender of an invalid request. */
 export function validationProblem(errors: readonly ErrorObject[], part: string): ConsoleProblem {
-  // For a union, the last error says that no alternative matches; the errors before it are about the alternatives.
+  // For a union, only the last error is about the union; earlier errors are about its alternatives.
   const error = errors.at(-1)
   if (error === undefined) return new ConsoleProblem('bad_request', `The ${part} is invalid.`)
   const { keyword, params, instancePath, message = 'is invalid' } = error

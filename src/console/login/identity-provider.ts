@@ -4,22 +4,19 @@ import { isSecureUrl } from '../../base/secure-url.ts'
 import type { OidcConfig } from '../../config/types.ts'
 import { boundedFetch } from '../../upstreams/credentials/bounded-fetch.ts'
 import { readSecret } from '../../upstreams/credentials/file-credential.ts'
-import { hasVerifiedMail, mailOf } from './mail-address.ts'
-import type { Claims } from './mail-address.ts'
+import { hasVerifiedMail, mailOf, type Claims } from './mail-address.ts'
 
 type Library = typeof import('openid-client')
 
-/** A user whom the identity provider has logged in. */
 export interface Account {
   readonly subject: string
-  /** Lower case; null = the provider has no valid one, or says that it is not verified. */
+  /** In lower case; null = no valid address, or not verified. */
   readonly mail: string | null
   readonly groups: readonly string[]
-  /** Tells the provider at the logout whose session ends. */
+  /** At the logout, tells the provider whose session ends. */
   readonly idToken: string
 }
 
-/** What the browser must bring back for a login. */
 export interface LoginChecks {
   readonly state: string
   readonly nonce: string
@@ -29,9 +26,8 @@ export interface LoginChecks {
 }
 
 /**
- * Why a login at the provider failed. The login page has a text for each: `denied` by the provider or the user,
- * `expired` or already used, `unavailable` for now, `clock` of one side wrong, `rejected` for everything that an
- * operator must look at.
+ * The login page has a text for each: `denied` by the provider or the user, `expired` or already used, `unavailable` for now,
+ * `clock` of the gateway or the provider wrong, `rejected` for everything that an operator must look at.
  */
 export type LoginFailure = 'denied' | 'expired' | 'unavailable' | 'clock' | 'rejected'
 
@@ -39,44 +35,38 @@ export class IdentityProviderError extends Error {
   override readonly name = 'IdentityProviderError'
   readonly failure: LoginFailure
 
-  /** @param message a reason for the log, without secrets */
+  /** @param message for the log, without secrets */
   constructor(failure: LoginFailure, message: string) {
     super(message)
     this.failure = failure
   }
 }
 
-/** Seconds for each request to the provider: a user waits for the page. */
+/** Seconds for each request; a user waits for the page. */
 const TIMEOUT_S = 5
-/** ms for which the provider's description is cached, and ms after a failure before the next attempt to read it. */
+/** ms to cache the metadata of the provider, and ms between a failure and the next attempt to read it. */
 const METADATA_LIFETIME = 5 * 60_000
 const RETRY_MS = 1_000
-/** RFC 6749 section 4.1.2.1. A provider's error code may be any text; only this form is reported. */
+/** Only error codes of this form are reported: a provider can send any text (RFC 6749 section 4.1.2.1). */
 const ERROR_CODE = /^[a-z_]{1,40}$/
 
-/** One OpenID Connect provider. It gets no request before the first login. */
+/** An OpenID Connect provider, which gets no request before the first login. */
 export class IdentityProvider {
   readonly #config: OidcConfig
   readonly #now: () => number
   #metadata: Promise<ServerMetadata> | null = null
   #metadataUntil = 0
 
-  /** @param now ms that only grow */
+  /** @param now monotonic, ms */
   constructor(config: OidcConfig, now: () => number) {
     this.#config = config
     this.#now = now
   }
 
-  /**
-   * The URL where the user logs in, and what the browser must bring back.
-   *
-   * @throws IdentityProviderError
-   */
+  /** @returns the URL where the user logs in, and what the browser must bring back @throws IdentityProviderError */
   async begin(redirectUri: string): Promise<{ readonly url: string, readonly checks: LoginChecks }> {
     return this.#using(async (library, connection) => {
-      const checks = {
-        redirectUri, state: library.randomState(), nonce: library.randomNonce(), verifier: library.randomPKCECodeVerifier(),
-      }
+      const checks = { redirectUri, state: library.randomState(), nonce: library.randomNonce(), verifier: library.randomPKCECodeVerifier() }
       const url = library.buildAuthorizationUrl(connection, {
         redirect_uri: redirectUri, scope: this.#config.scopes.join(' '), state: checks.state, nonce: checks.nonce,
         code_challenge: await library.calculatePKCECodeChallenge(checks.verifier), code_challenge_method: 'S256',
@@ -85,12 +75,7 @@ export class IdentityProvider {
     })
   }
 
-  /**
-   * Ends a login with the query that the browser brings back.
-   *
-   * @param query of the redirect URI, with its `?`
-   * @throws IdentityProviderError
-   */
+  /** @param query of the redirect URI, with its `?` @throws IdentityProviderError */
   async finish(query: string, { redirectUri, state, nonce, verifier }: LoginChecks): Promise<Account> {
     return this.#using(async (library, connection) => {
       const tokens = await library.authorizationCodeGrant(connection, new URL(redirectUri + query), {
@@ -102,21 +87,12 @@ export class IdentityProvider {
       const isComplete = hasVerifiedMail(claims) && claimOf(claims, groupsClaim) !== undefined
       const hasMore = connection.serverMetadata().userinfo_endpoint !== undefined
       const more = isComplete || !hasMore ? {} : await library.fetchUserInfo(connection, tokens.access_token, claims.sub)
-      return {
-        subject: claims.sub,
-        mail: mailOf([claims, more]),
-        groups: groupsOf(claimOf(claims, groupsClaim) ?? claimOf(more, groupsClaim)),
-        idToken: tokens.id_token,
-      }
+      const groups = groupsOf(claimOf(claims, groupsClaim) ?? claimOf(more, groupsClaim))
+      return { subject: claims.sub, mail: mailOf([claims, more]), groups, idToken: tokens.id_token }
     })
   }
 
-  /**
-   * The URL of a logout at the provider (OpenID Connect RP-Initiated Logout); null = the provider has none.
-   *
-   * @param returnUri where the provider then sends the browser
-   * @throws IdentityProviderError
-   */
+  /** OpenID Connect RP-Initiated Logout. @returns null = the provider has no logout @throws IdentityProviderError */
   async endSessionUrl(idToken: string, returnUri: string): Promise<string | null> {
     return this.#using(async (library, connection) => {
       if (connection.serverMetadata().end_session_endpoint === undefined) return null
@@ -124,14 +100,13 @@ export class IdentityProvider {
     })
   }
 
-  /** Reads the secret and the signing keys each time: both may be rotated, and logins are rare. */
+  /** Reads the secret and the signing keys each time: both can be rotated, and logins are rare. */
   async #using<T>(work: (library: Library, connection: Configuration) => Promise<T>): Promise<T> {
     const library = await import('openid-client')
     try {
       const metadata = await this.#discover(library)
-      const connection = new library.Configuration(
-        metadata, this.#config.clientId, undefined, clientAuthentication(library, this.#config, metadata),
-      )
+      const authentication = clientAuthentication(library, this.#config, metadata)
+      const connection = new library.Configuration(metadata, this.#config.clientId, undefined, authentication)
       connection.timeout = TIMEOUT_S
       connection[library.customFetch] = boundedFetch
       library.enableNonRepudiationChecks(connection)
@@ -159,14 +134,14 @@ export class IdentityProvider {
     return metadata
   }
 
-  /** The configuration allows plain http only for loopback addresses. */
+  /** The configuration allows plain http for loopback addresses only. */
   get #isLocal(): boolean {
     const issuer = new URL(this.#config.issuer)
     return issuer.protocol === 'http:' && isSecureUrl(issuer)
   }
 }
 
-/** HTTP Basic authentication is the default of providers (OpenID Connect Discovery, section 3). */
+/** Providers use HTTP Basic authentication by default (OpenID Connect Discovery, section 3). */
 function clientAuthentication({ None, ClientSecretBasic, ClientSecretPost }: Library, { clientSecret }: OidcConfig, server: ServerMetadata) {
   if (clientSecret === null) return None()
   const secret = 'file' in clientSecret ? readSecret(clientSecret.file) : clientSecret.value
@@ -174,7 +149,7 @@ function clientAuthentication({ None, ClientSecretBasic, ClientSecretPost }: Lib
   return methods.includes('client_secret_basic') ? ClientSecretBasic(secret) : ClientSecretPost(secret)
 }
 
-/** Some providers have dots in the names of claims: https://example.com/groups. */
+/** Some providers use dots in names of claims: https://example.com/groups. */
 function claimOf(claims: Claims, path: string): unknown {
   if (Object.hasOwn(claims, path)) return claims[path]
   return path.split('.').reduce<unknown>((value, name) => (value instanceof Object && Object.hasOwn(value, name) ? (value as Claims)[name] : undefined), claims)

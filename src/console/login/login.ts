@@ -1,19 +1,16 @@
 import { hash } from 'node:crypto'
 import { hasExpired } from '../../auth/keyring.ts'
-import { DEFAULT_COST, verifyPassword, parsePasswordHash } from '../../base/secrets/password.ts'
-import type { PasswordHash } from '../../base/secrets/password.ts'
+import { DEFAULT_COST, verifyPassword, parsePasswordHash, type PasswordHash } from '../../base/secrets/password.ts'
 import type { Gateway } from '../../pipeline/parts/gateway.ts'
 import type { Login } from '../api/session.ts'
 import { ConsoleProblem } from '../http/console-problem.ts'
 import type { VerifiedLogin } from './sessions.ts'
 import type { ConsoleStoreClient } from '../store/console-store-client.ts'
 
-/** Concurrent runs of scrypt: each takes about 32 MB, and a thread of node's pool, which other work needs too. */
+/** Each run of scrypt takes about 32 MB and a thread of the pool of Node, which other work needs too. */
 const MAX_CONCURRENT_LOGINS = 2
-/** Maximum number of waiting logins. */
 const MAX_QUEUED_LOGINS = 16
 
-/** Verifies passwords and keys of logins. */
 export class LoginVerifier {
   readonly #store: ConsoleStoreClient
   readonly #queue: (() => void)[] = []
@@ -23,12 +20,7 @@ export class LoginVerifier {
     this.#store = store
   }
 
-  /**
-   * @param address of the client
-   * @param now ms since 1970
-   * @returns null = wrong name, password or key; the time is the same as for a right one
-   * @throws ConsoleProblem too_many
-   */
+  /** @param now ms since 1970 @returns null = wrong name, password or key; takes as long as a valid one @throws ConsoleProblem too_many */
   async verify(gateway: Gateway, login: Login, address: string, now: number): Promise<VerifiedLogin | null> {
     const attempt = { name: 'name' in login ? login.name : null, address }
     const wait = await this.#store.call('beginAttempt', attempt, now)
@@ -38,12 +30,10 @@ export class LoginVerifier {
     return proof
   }
 
-  async #verifyPassword(
-    gateway: Gateway, { name, password }: { name: string; password: string },
-  ): Promise<VerifiedLogin | null> {
+  async #verifyPassword(gateway: Gateway, { name, password }: { name: string; password: string }): Promise<VerifiedLogin | null> {
     const users = gateway.config.console?.users ?? []
     const user = users.find(user => user.name === name)
-    // For an unknown name, verify the password of another user, so that it takes the same time.
+    // For an unknown name, verify the password of another user, which takes as long.
     const kept = user ?? users[hash('sha256', name, 'buffer').readUInt32LE() % users.length]
     const right = await this.#withConcurrencyLimit(
       () => verifyPassword(password, kept ? parsePasswordHash(kept.password) : DUMMY_PASSWORD_HASH),

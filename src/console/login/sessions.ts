@@ -1,62 +1,56 @@
 import { createHash, createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { hasExpired } from '../../auth/keyring.ts'
-import type { Identity } from '../../auth/keyring.ts'
+import { hasExpired, type Identity } from '../../auth/keyring.ts'
 import { seal, unseal } from '../../base/secrets/seal.ts'
 import type { ConsoleUser, OidcConfig } from '../../config/types.ts'
 import type { Gateway } from '../../pipeline/parts/gateway.ts'
 import type { Role } from '../api/shapes.ts'
 import type { Account } from './identity-provider.ts'
 import { roleFor } from './roles.ts'
-import { expiryOf } from '../store/session-table.ts'
-import type { SessionRecord } from '../store/session-table.ts'
+import { expiryOf, type SessionRecord } from '../store/session-table.ts'
 
-/** A user who is logged in. */
 export interface Session {
   readonly digest: Buffer
   readonly name: string
   readonly role: Role
-  /** The identity of the key, for a key holder. */
+  /** null = the user is no key holder */
   readonly identity: Identity | null
   /** For single sign-on: tells the provider at the logout whose session ends. */
   readonly idToken: string | null
-  /** The client must send it with every request that changes something. */
+  /** Must come with every request that changes something. */
   readonly csrf: string
-  /** ms since 1970, unless another request arrives. */
+  /** ms since 1970; a later request extends the session */
   readonly expiresAt: number
 }
 
-/** What a login has proved. */
+/** What a login proved. */
 export type VerifiedLogin = { readonly user: ConsoleUser } | { readonly key: Identity; readonly digest: Buffer } | SingleSignOnLogin
 
 export interface SingleSignOnLogin {
   readonly oidc: OidcConfig
   readonly account: Account
-  /** Entries of the configuration that match the account. */
+  /** Matching entries of the configuration. */
   readonly entries: readonly string[]
 }
 
-/** What the session table keeps of a login by single sign-on. */
+/** Stored as JSON in the session table. */
 interface OidcCredential {
   readonly issuer: string
   readonly clientId: string
   readonly entries: readonly string[]
-  /** Encrypted with the session's token, which is stored nowhere. */
+  /** Encrypted with the token of the session, which is not stored. */
   readonly idToken: string
 }
 
-const TOKEN_BYTES = 32
-
-/** Creates the token of a session: 256 random bits. */
 export function newToken(): string {
-  return randomBytes(TOKEN_BYTES).toString('base64url')
+  return randomBytes(32).toString('base64url')
 }
 
-/** The stored hash of a token. The token has too many bits to be guessed, whatever the hash. */
+/** A plain hash is enough: the token has 256 random bits, too many to guess. */
 export function digestOf(token: string): Buffer {
   return hash('sha256', token, 'buffer')
 }
 
-/** Derived from the token, so it is not stored; it does not reveal the token. */
+/** Derived from the token, which it does not reveal: nothing to store. */
 function csrfOf(token: string): string {
   return createHmac('sha256', token).update('csrf').digest('base64url')
 }
@@ -66,11 +60,7 @@ export function isCsrf(session: Session, presented: unknown): boolean {
   return timingSafeEqual(hash('sha256', presented, 'buffer'), hash('sha256', session.csrf, 'buffer'))
 }
 
-/**
- * Converts a login to what is stored with its session.
- *
- * @param token of the session
- */
+/** @param token of the session */
 export function recordOf(proof: VerifiedLogin, token: string): Pick<SessionRecord, 'kind' | 'name' | 'credential'> {
   if ('oidc' in proof) {
     const { oidc: { issuer, clientId }, account: { mail, subject, idToken }, entries } = proof
@@ -81,10 +71,7 @@ export function recordOf(proof: VerifiedLogin, token: string): Pick<SessionRecor
   return { kind: 'key', name: proof.key.key?.name ?? '', credential: proof.digest.toString('hex') }
 }
 
-/**
- * What a stored session allows under the active configuration. A session ends when its user is changed or removed,
- * when its key is revoked, blocked or removed, or when no entry matches its account.
- */
+/** @returns null = the user was changed or removed, the key revoked, blocked or removed, or no entry matches the account any more */
 export function sessionOf(gateway: Gateway, token: string, record: SessionRecord): Session | null {
   const { kind, name, credential } = record
   const common = { digest: digestOf(token), csrf: csrfOf(token), expiresAt: expiryOf(record) }

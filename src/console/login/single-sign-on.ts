@@ -5,18 +5,17 @@ import { seal, unseal } from '../../base/secrets/seal.ts'
 import type { ConsoleConfig, OidcConfig } from '../../config/types.ts'
 import type { Caller } from '../http/caller.ts'
 import { LOGIN_TIMEOUT } from '../http/cookies.ts'
-import { IdentityProvider, IdentityProviderError } from './identity-provider.ts'
-import type { Account, LoginChecks } from './identity-provider.ts'
+import { IdentityProvider, IdentityProviderError, type Account, type LoginChecks } from './identity-provider.ts'
 import { ConsoleProblem } from '../http/console-problem.ts'
 
-/** Where the provider sends the browser, with a code. */
+/** Where the provider sends the browser with a code. */
 export const CALLBACK_PATH = '/console/login/callback'
 /** Where the provider sends the browser after a logout. */
 const LOGOUT_PATH = '/console/'
-/** Characters of the page's address. */
+/** Characters. */
 const MAX_RETURN_PATH = 2_000
 
-/** A pending login. The browser keeps it, encrypted. */
+/** The browser keeps the pending login, encrypted. */
 export interface PendingLogin extends LoginChecks {
   readonly issuer: string
   /** The page that began the login. */
@@ -25,24 +24,19 @@ export interface PendingLogin extends LoginChecks {
   readonly startedAt: number
 }
 
-/** Logins by an OpenID Connect provider. */
 export class SingleSignOn {
   readonly #key: Buffer
   readonly #clock: Pick<Clock, 'monotonic' | 'wall'>
-  /** After a reload the provider may be another one. */
+  /** By configuration: a reload can change the provider. */
   readonly #providers = new WeakMap<OidcConfig, IdentityProvider>()
 
-  /** @param secret of the console: a login may end at another worker or gateway than it began */
+  /** @param secret the same for all workers and gateways: a login may end at another worker or gateway */
   constructor(secret: Uint8Array, clock: Pick<Clock, 'monotonic' | 'wall'>) {
     this.#key = createHmac('sha256', secret).update('login').digest()
     this.#clock = clock
   }
 
-  /**
-   * @param returnTo the page that began the login: a path of the console
-   * @returns the URL for the browser, and what the browser keeps until it is back
-   * @throws ConsoleProblem
-   */
+  /** @returns the URL for the browser, and the pending login, which the browser keeps until the login ends @throws ConsoleProblem */
   async begin(console: ConsoleConfig | null, caller: Caller, returnTo: string): Promise<{ readonly url: string, readonly pending: string }> {
     const oidc = requireOidc(console)
     const redirectUri = originOf(console, caller) + CALLBACK_PATH
@@ -56,13 +50,7 @@ export class SingleSignOn {
     }
   }
 
-  /**
-   * Reads the pending login that the browser kept.
-   *
-   * @param query of the redirect URI, with its `?`
-   * @param pending what the browser kept
-   * @throws IdentityProviderError expired
-   */
+  /** @param query of the redirect URI, with its `?` @param pending null = the browser has none @throws IdentityProviderError expired */
   resume({ issuer }: OidcConfig, query: string, pending: string | null): PendingLogin {
     const text = pending === null ? null : unseal(this.#key, pending)
     if (text === null) throw new IdentityProviderError('expired', 'the browser has begun no login')
@@ -80,11 +68,7 @@ export class SingleSignOn {
     return this.#provider(oidc).finish(query, login)
   }
 
-  /**
-   * The URL of a logout at the provider; null = it has none, or is unreachable.
-   *
-   * @param idToken of the login
-   */
+  /** @param idToken of the login @returns null = the provider has no logout, or is unreachable */
   async logoutUrl(console: ConsoleConfig | null, caller: Caller, idToken: string): Promise<string | null> {
     try {
       return await this.#provider(requireOidc(console)).endSessionUrl(idToken, originOf(console, caller) + LOGOUT_PATH)
@@ -107,11 +91,7 @@ export function requireOidc(console: ConsoleConfig | null): OidcConfig {
   return console.oidc
 }
 
-/**
- * The console's address for the browser. The Host of a request counts only if it names this machine.
- *
- * @throws ConsoleProblem
- */
+/** Origin of the console in the browser. A Host header counts only if it names this machine. @throws ConsoleProblem */
 function originOf(console: ConsoleConfig | null, { secure, host }: Caller): string {
   const own = URL.parse(`${secure ? 'https' : 'http'}://${host}`)
   const publicUrl = console?.publicUrl ?? null
@@ -119,12 +99,12 @@ function originOf(console: ConsoleConfig | null, { secure, host }: Caller): stri
     if (own !== null && isSecureUrl(new URL(`http://${own.host}`))) return own.origin
     throw new ConsoleProblem('unavailable', 'Single sign-on needs console.public_url: the address of the console in the browser.')
   }
-  // The browser keeps the pending login for its current host.
+  // The browser sends the pending login only to the host where the login began.
   if (own?.origin !== publicUrl) throw new ConsoleProblem('unavailable', `Single sign-on works at ${publicUrl}/console/ only. Open the console there.`)
   return publicUrl
 }
 
-/** The path of a console page, and no other address. */
+/** The path of a console page; for any other address the first page. */
 function pathOf(returnTo: string): string {
   const url = URL.parse(returnTo, 'http://console')
   const isPage = url !== null && url.origin === 'http://console' && url.pathname.startsWith('/console/')

@@ -2,15 +2,14 @@ import type { KeyOwners } from '../../auth/key-owners.ts'
 import { formatUsd } from '../../base/decimal.ts'
 import type { QueryOf } from '../api/api.ts'
 import type { Billing, BillingDimension } from '../api/billing.ts'
-import { alignedPeriod, DAY, periodOf, wholeDays } from './period.ts'
-import type { Period } from './period.ts'
+import { alignedPeriod, DAY, periodOf, wholeDays, type Period } from './period.ts'
 import { permittedDimensions } from './permitted-dimensions.ts'
 import { ReportError } from './report-error.ts'
 import { COST_COLUMNS, compareByCost, figures, groupSums, knownCost, sumOf, sumsBy, sumTotals } from './sums.ts'
 import type { Dimensions, NamedDimension, Totals } from './sums.ts'
 import type { View } from './view.ts'
 
-/** Groups with their own colour in the chart. */
+/** Groups with a colour of their own in the chart. */
 const MAX_CHARTED_GROUPS = 12
 
 type Names = readonly (string | null)[]
@@ -20,7 +19,7 @@ interface Group {
   readonly totals: Totals
 }
 
-/** The requests to sum: whose, when, and by what. */
+/** Which requests to sum, and by what. */
 interface Grouped {
   readonly period: Period
   readonly dimensions: Dimensions
@@ -29,7 +28,7 @@ interface Grouped {
   readonly owners: KeyOwners
 }
 
-/** @param owners empty unless the query or the groups use owners */
+/** @param owners empty unless the query names an owner or groups by owner */
 export function billing(view: View, query: QueryOf<'GET /billing'>, own: string | null, owners: KeyOwners): Billing {
   const asked = {
     dimensions: permittedDimensions(query, own),
@@ -46,10 +45,8 @@ export function billing(view: View, query: QueryOf<'GET /billing'>, own: string 
   const found = inOrder(all.filter(matches(query.search)), query)
   const { offset = 0, limit = Infinity } = query
   return {
-    from: new Date(period.from).toISOString(),
-    to: new Date(period.to).toISOString(),
-    by: by.join(),
-    total: figures(total),
+    from: new Date(period.from).toISOString(), to: new Date(period.to).toISOString(),
+    by: by.join(), total: figures(total),
     groups: found.slice(offset, offset + limit).map(({ names, totals }) => ({ ...namesOf(names), figures: figures(totals) })),
     groups_total: found.length,
     missing_requests: missingRequests(view, asked, total),
@@ -58,19 +55,15 @@ export function billing(view: View, query: QueryOf<'GET /billing'>, own: string 
   }
 }
 
-/**
- * @param slice null = all figures of the whole period; otherwise the cost in each slice of so many ms
- * @yields the sums of one group, with the number of the slice
- */
+/** @param slice null = all figures of the whole period; otherwise ms, for the cost in each slice @yields the sums of a group in a slice */
 function* groupsOf(
   view: View, { period, dimensions, by, owner, owners }: Grouped, slice: number | null,
 ): Generator<Group & { readonly slice: number }> {
-  // Keys have owners, so sums by owner are sums of the sums by key.
+  // Sums by owner are added up from sums by key.
   const needed = new Set<NamedDimension>(by.map(name => (name === 'owner' ? 'key' : name)))
   if (owner !== null) needed.add('key')
   const order = [...needed]
-  const sums = slice === null
-    ? groupSums(view, period, dimensions, order)
+  const sums = slice === null ? groupSums(view, period, dimensions, order)
     : groupSums(view, period, dimensions, [...order, { slice }], COST_COLUMNS)
   const hasOwners = owner !== null || by.includes('owner')
   const merged = new Map<string, { names: Names, slice: number, totals: Totals[] }>()
@@ -117,7 +110,7 @@ const SORTED: Readonly<Record<SortedBy, (totals: Totals) => number | bigint>> = 
   unpriced_requests: ({ unpriced }) => unpriced,
 }
 
-/** @param groups highest cost first: equal groups keep that order */
+/** @param groups highest cost first: groups with equal values keep this order */
 function inOrder(groups: readonly Group[], { sort = 'cost', order }: QueryOf<'GET /billing'>): readonly Group[] {
   const sign = (order ?? (sort === 'name' ? 'asc' : 'desc')) === 'asc' ? 1 : -1
   if (sort === 'name') return groups.toSorted((a, b) => sign * textOf(a.names).localeCompare(textOf(b.names)))
@@ -132,24 +125,22 @@ function textOf(names: Names): string {
   return names.map(name => name ?? '').join('\0')
 }
 
-/** Number of requests without a row: sums by group, protocol or status need rows, which are deleted before other sums. */
+/** Sums by group, protocol or status need rows, which are deleted before other sums. */
 function missingRequests(view: View, { period, dimensions, by, owner }: Grouped, { requests }: Totals): number {
   const needsRows = by.some(name => name === 'group' || name === 'protocol' || name === 'status')
   return needsRows && owner === null ? Math.max(0, sumOf(view, period, dimensions).requests - requests) : 0
 }
 
-/** A model for which the cost of some requests is unknown. */
+/** Model with requests whose cost is unknown. */
 export interface UnpricedModel {
   readonly name: string
   readonly requests: number
 }
 
-/** The models of the last 24 hours with the most such requests, at most `most`. */
+/** Models of the last 24 hours, most requests of unknown cost first; at most `most` models. */
 export function unpricedModels(view: View, most: number): UnpricedModel[] {
   const sums = sumsBy(view, alignedPeriod(view, periodOf({}, view.now)), {}, 'model')
-  return [...sums]
-    .flatMap(([name, { unpriced: requests }]) => (
-      typeof name === 'string' && requests > 0 ? [{ name, requests }] : []))
+  return [...sums].flatMap(([name, { unpriced: requests }]) => (typeof name === 'string' && requests > 0 ? [{ name, requests }] : []))
     .sort((a, b) => b.requests - a.requests)
     .slice(0, most)
 }

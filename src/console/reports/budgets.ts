@@ -1,34 +1,26 @@
 import { formatUsd } from '../../base/decimal.ts'
 import { compileGlob } from '../../config/glob.ts'
 import type { Budget, Budgets } from '../api/billing.ts'
-import { ceil, DAY, floor } from './period.ts'
+import { ceil, DAY, floor, type Period } from './period.ts'
 import { groupDays, nameOf, source, totals } from './sums.ts'
-import type { StoredRow, View } from './view.ts'
+import type { Sql, View } from './view.ts'
 
-/** A budget of the configuration. */
 export interface ConfiguredBudget {
-  /** null = the budget of a group. */
+  /** null = the budget of a group */
   readonly key: string | null
-  /** null = the budget of a key. */
-  readonly group: ConfiguredGroup | null
+  /** null = the budget of a key; `members`: the group and the groups below it, the cost of whose keys counts */
+  readonly group: { readonly name: string, readonly members: readonly string[] } | null
   /** A glob of models; null = all models of the key or group. */
   readonly model: string | null
   readonly per: 'day' | 'month' | 'total'
   readonly limit_usd: string
 }
 
-interface ConfiguredGroup {
-  readonly name: string
-  /** The names of the group and of the groups below it: the cost of their keys counts. */
-  readonly members: readonly string[]
-}
-
-/** A budget of which a certain share is used. */
 export interface NearBudget extends ConfiguredBudget {
   readonly used: number
 }
 
-/** Number of shown days for a budget without a period. */
+/** Shown days of a budget without a period. */
 const RECENT_DAYS = 30
 
 interface DaySpend {
@@ -39,30 +31,29 @@ interface DaySpend {
   readonly cost: bigint
 }
 
-/** A budget with its spend. */
 interface BudgetSpend {
   readonly asked: ConfiguredBudget
-  /** Oldest first. The first entry has everything before the shown days. */
+  /** Oldest first. The first entry also has everything before the shown days. */
   readonly days: readonly DaySpend[]
   /** Picodollars. */
   readonly cost: bigint
   readonly used: number
 }
 
-/** @param most only this number of budgets, the fullest first; null = all, in their order */
+/** @param most number of the fullest budgets to return, fullest first; null = all, in their order */
 export function budgets(view: View, asked: readonly ConfiguredBudget[], most: number | null): Budgets {
   const all = spentOf(view, asked)
   const shown = most === null ? all : all.toSorted((a, b) => b.used - a.used).slice(0, most)
   return { budgets: shown.map(spent => toBudget(spent, view.now)), total: all.length }
 }
 
-/** The budgets of which at least this share is used. */
+/** @param share minimum of `used` */
 export function nearBudgets(view: View, asked: readonly ConfiguredBudget[], share: number): NearBudget[] {
   return spentOf(view, asked).filter(({ used }) => used >= share).map(({ asked, used }) => ({ ...asked, used }))
 }
 
 function spentOf(view: View, asked: readonly ConfiguredBudget[]): BudgetSpend[] {
-  // The budget of a whole key needs no sums by model, which are far more.
+  // Budgets without a model need no sums by model, which are far more.
   const whole = spendOfKeys(view, asked.filter(({ key, model }) => key !== null && model === null), [])
   const byModel = spendOfKeys(view, asked.filter(({ key, model }) => key !== null && model !== null), ['model'])
   const byGroup = spendOfGroups(view, asked.filter(({ group }) => group !== null))
@@ -79,57 +70,47 @@ function spentOf(view: View, asked: readonly ConfiguredBudget[]): BudgetSpend[] 
   })
 }
 
-/** What all keys spent, in one query; by model if `names` says so. */
-function spendOfKeys(
-  view: View, asked: readonly ConfiguredBudget[], names: readonly 'model'[],
-): Map<string, DaySpend[]> {
+/** In one query; by model if `names` says so. */
+function spendOfKeys(view: View, asked: readonly ConfiguredBudget[], names: readonly 'model'[]): Map<string, DaySpend[]> {
   const spent = new Map<string, DaySpend[]>(asked.map(({ key }) => [key ?? '', []]))
   const [first] = spent.keys()
   if (first === undefined) return spent
-  const since = earliestStart(asked, view.now)
   const only = spent.size === 1 ? { key: first } : {}
-  const columns = ['key', ...names] as const
-  const { sql, values } = source(view, { from: since, to: ceil(view.now, DAY) }, only, columns)
-  const found = view.all({
-    sql: `SELECT ${columns.join(', ')}, ${view.dialect.greater(`at / ${DAY}`, '?')} AS day,
-        sum(cost_high) AS cost_high, sum(cost_low) AS cost_low
-      FROM (${sql}) AS counted WHERE key IN (${view.dialect.listed})
-      GROUP BY ${columns.join(', ')}, day ORDER BY day`,
-    values: [dayBeforeHistory(view.now), ...values, JSON.stringify([...spent.keys()])],
-  })
-  for (const stored of found) spent.get(String(stored['key']))?.push(daySpend(stored))
-  return spent
+  return addDays(view, spent, ['key', ...names], source(view, shownPeriod(view, asked), only, ['key', ...names]))
 }
 
 /** What the keys of each group spent while they were in the group. */
 function spendOfGroups(view: View, asked: readonly ConfiguredBudget[]): Map<string, DaySpend[]> {
   const spent = new Map<string, DaySpend[]>(asked.flatMap(({ group }) => group?.members ?? []).map(name => [name, []]))
-  if (spent.size === 0) return spent
-  const { sql, values } = groupDays(view, { from: earliestStart(asked, view.now), to: ceil(view.now, DAY) })
+  return spent.size === 0 ? spent : addDays(view, spent, ['"group"'], groupDays(view, shownPeriod(view, asked)))
+}
+
+/** @param spent by name in the first column */
+function addDays(view: View, spent: Map<string, DaySpend[]>, columns: readonly [string, ...string[]], { sql, values }: Sql) {
+  const [name] = columns
   const found = view.all({
-    sql: `SELECT "group", ${view.dialect.greater(`at / ${DAY}`, '?')} AS day,
+    sql: `SELECT ${columns.join(', ')}, ${view.dialect.greater(`at / ${DAY}`, '?')} AS day,
         sum(cost_high) AS cost_high, sum(cost_low) AS cost_low
-      FROM (${sql}) AS counted WHERE "group" IN (${view.dialect.listed})
-      GROUP BY "group", day ORDER BY day`,
+      FROM (${sql}) AS counted WHERE ${name} IN (${view.dialect.listed})
+      GROUP BY ${columns.join(', ')}, day ORDER BY day`,
     values: [dayBeforeHistory(view.now), ...values, JSON.stringify([...spent.keys()])],
   })
-  for (const stored of found) spent.get(String(stored['group']))?.push(daySpend(stored))
+  for (const stored of found) {
+    const model = nameOf(stored['model'])
+    spent.get(String(stored[name.replaceAll('"', '')]))?.push({ day: Number(stored['day']) * DAY, model, cost: totals(stored).cost })
+  }
   return spent
 }
 
-/** The earliest start of a period of the budgets, ms since 1970; 0 if one has no period. */
-function earliestStart(asked: readonly ConfiguredBudget[], now: number): number {
-  return Math.min(...asked.map(({ per }) => periodOf(per, now).from ?? 0))
+/** From the earliest start of a budget's period; from 1970 if a budget has no period. */
+function shownPeriod(view: View, asked: readonly ConfiguredBudget[]): Period {
+  return { from: Math.min(...asked.map(({ per }) => periodOf(per, view.now).from ?? 0)), to: ceil(view.now, DAY) }
 }
 
-/** The number of the last day before the shown days of any budget. */
+/** Number since 1970 of the last day before the shown days of any budget. */
 function dayBeforeHistory(now: number): number {
   const month = periodOf('month', now).from ?? 0
   return Math.min(month, floor(now, DAY) - (RECENT_DAYS - 1) * DAY) / DAY - 1
-}
-
-function daySpend(stored: StoredRow): DaySpend {
-  return { day: Number(stored['day']) * DAY, model: nameOf(stored['model']), cost: totals(stored).cost }
 }
 
 function toBudget({ asked: { key, group, model, per, limit_usd }, days, cost, used }: BudgetSpend, now: number): Budget {
@@ -144,20 +125,14 @@ function toBudget({ asked: { key, group, model, per, limit_usd }, days, cost, us
     course.push({ day: new Date(day).toISOString().slice(0, 10), spent_usd: formatUsd(sum) })
   }
   return {
-    key,
-    group: group?.name ?? null,
-    model,
-    per,
-    limit_usd,
-    spent_usd: formatUsd(cost),
-    used,
+    key, group: group?.name ?? null, model, per, limit_usd, spent_usd: formatUsd(cost), used,
     period_from: from === null ? null : new Date(from).toISOString(),
     period_to: to === null ? null : new Date(to).toISOString(),
     course,
   }
 }
 
-/** A share is only displayed: floats are exact enough. */
+/** Floats are exact enough for a share that is only displayed. */
 function shareOf(pico: bigint, limit: string): number {
   const share = Number(pico) / 1e12 / Number(limit)
   return Number.isFinite(share) ? share : Number(pico > 0n)

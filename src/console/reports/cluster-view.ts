@@ -7,20 +7,19 @@ import { POSTGRES } from './dialect.ts'
 import { DAY } from './period.ts'
 import type { Sql, StoredRow, View } from './view.ts'
 
-/** Where the shared ledger is. */
+/** `instance`: name of this gateway. */
 export interface ClusterSource {
   /** postgres://user:password@host/database */
   readonly url: string
-  /** The name of this gateway. */
   readonly instance: string
 }
 
-/** ms for a query of a report. */
+/** ms for a query */
 const TIMEOUT_MS = 5_000
-/** ms after a failure in which reports use this gateway's file at once. */
+/** ms after a failure in which reports use the file of this gateway at once */
 const RETRY_MS = 5_000
 
-/** The shared ledger of all gateways, for reports. */
+/** Reads the shared ledger of all gateways. */
 export class ClusterView {
   readonly #database: BlockingDatabase
   #retryAt = 0
@@ -30,16 +29,15 @@ export class ClusterView {
     this.#database = new BlockingDatabase({ url, name: `gateway reports ${instance}` })
   }
 
-  /** Why the last report covers this gateway only; null = it covers all. */
+  /** Why the last report covers only this gateway; null = it covers all gateways. */
   get failure(): string | null {
     return this.#failure
   }
 
   /**
-   * @param now ms since 1970
-   * @param local this gateway's file; null = it cannot be read
-   * @param work creates a report; all its queries see the same moment
-   * @returns its result; null = PostgreSQL is unreachable
+   * All queries of `work` see the same moment.
+   *
+   * @param now ms since 1970 @param local file of this gateway; null = unreadable @returns null = PostgreSQL is unreachable
    */
   read<T>(now: number, local: View | null, work: (view: View) => T): { readonly value: T } | null {
     if (performance.now() < this.#retryAt) return null
@@ -66,7 +64,7 @@ export class ClusterView {
     try {
       value = work(this.#viewAt(now, local))
     } catch (error) {
-      // The transaction has ended if the connection was lost.
+      // The transaction has ended if the connection is lost.
       if (!(error instanceof DatabaseError)) this.#query('COMMIT')
       throw error
     }
@@ -81,7 +79,7 @@ export class ClusterView {
     return {
       now,
       summedTo: Number(state?.['last']),
-      // None: triggers update the sums in the transaction that adds the rows.
+      // Triggers update the sums in the transaction that adds the rows.
       unsummed: 0,
       detailedFrom: Number(state?.['detailed_from']),
       get reader() {
@@ -99,8 +97,7 @@ export class ClusterView {
   #all({ sql, values }: Sql): StoredRow[] {
     const texts: unknown[] = []
     let at = 0
-    // Numbers are written into the SQL: PostgreSQL would infer the type of a parameter from the column beside it, and
-    // refuse fractions.
+    // Numbers go into the SQL: PostgreSQL would infer the type of a parameter from the column beside it, and refuse fractions.
     const text = sql.replaceAll('?', () => {
       const value = values[at++]
       if (typeof value === 'number' || typeof value === 'bigint') return String(value)

@@ -1,27 +1,27 @@
 import { UNUSUAL } from '../../ledger/file/ledger-schema.ts'
 
-/** The differences between the SQL of SQLite and PostgreSQL. A name is a key, a model or an upstream. */
+/** Differences between the SQL of SQLite and PostgreSQL. A name is a key, a model or an upstream. */
 export interface Dialect {
-  /** Does a column of rows or sums have no name? */
+  /** Whether a column of rows or sums has no name. */
   isUnnamed(column: string): string
   isNamed(column: string): string
-  /** The name in a column of rows, in the form of the tables of sums. */
+  /** The name in a column of rows, as the tables of sums store names. */
   rowName(column: string): string
   greater(a: string, b: string): string
-  /** The texts of a JSON list, as a query. */
+  /** A query for the texts of a JSON list. */
   readonly listed: string
-  /** Compares text with a pattern and ignores case. */
+  /** Ignores case. */
   readonly like: 'LIKE' | 'ILIKE'
-  /** The length of a JSON list in a column; null = it cannot be read. */
+  /** Length of a JSON list in a column; null = unreadable. */
   listLength(column: string): string
-  /** The objects of a JSON list in a column, as a table with the column `value`. */
+  /** Objects of a JSON list in a column, as a table with the column `value`. */
   listItems(column: string): string
-  /** Makes the query read the table in the order of ids, without the index on time. */
+  /** Reads the table in the order of ids, without the index on time. */
   readonly byPosition: string
   byIndex(name: 'requests_by_time' | 'requests_unusual'): string
-  /** The condition of the index on unusual requests. */
+  /** Condition of the index on unusual requests. */
   readonly unusual: string
-  /** The table of times to the first byte, with its `counts` as JSON. */
+  /** Table of times to the first byte, with `counts` as JSON. */
   firstBytes(slot: 'hour' | 'day'): string
 }
 

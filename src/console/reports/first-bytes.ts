@@ -1,22 +1,14 @@
 import { FIRST_BYTE_SCOPE } from '../../ledger/sums/contributions.ts'
-import { addHistogramJson, bucketOf, addToBucket, quantiles } from '../../ledger/sums/first-byte.ts'
-import type { Histogram } from '../../ledger/sums/first-byte.ts'
+import { addHistogramJson, bucketOf, addToBucket, quantiles, type Histogram } from '../../ledger/sums/first-byte.ts'
 import type { FirstByte } from '../api/shapes.ts'
 import type { Dialect } from './dialect.ts'
-import { DAY, HOUR, segmentsOf, segmentCondition } from './period.ts'
-import type { Period, PeriodSegment } from './period.ts'
+import { DAY, HOUR, segmentsOf, segmentCondition, type Period, type PeriodSegment } from './period.ts'
 import type { Sql, View } from './view.ts'
 
 type Scope = keyof typeof FIRST_BYTE_SCOPE
 
-/**
- * Times to the first byte, by upstream or key. The entry '' is for all requests.
- * @param period as `alignedPeriod` or `wholeDays` gives it
- * @param only one name; null = each name
- */
-export function firstBytes(
-  view: View, period: Period, scope: Scope, only: string | null,
-): Map<string, Histogram> {
+/** By upstream or key; '' = all requests. @param period from `alignedPeriod` or `wholeDays` @param only one name; null = each name */
+export function firstBytes(view: View, period: Period, scope: Scope, only: string | null): Map<string, Histogram> {
   const histograms = new Map<string, Histogram>()
   const histogram = (name: unknown): Histogram => {
     const known = histograms.get(String(name)) ?? new Map<number, number>()
@@ -37,7 +29,6 @@ export function firstBytes(
   return histograms
 }
 
-/** @param histogram absent = there is none */
 export function percentiles(histogram: Histogram | undefined): FirstByte {
   const [p50 = null, p95 = null] = quantiles(histogram ?? new Map(), [0.5, 0.95])
   return { p50_ms: p50, p95_ms: p95 }
@@ -54,9 +45,7 @@ function requestsQuery(piece: PeriodSegment, scope: Scope, only: string | null):
 }
 
 /** Days are summed from their hours as long as the hours are kept. */
-function histogramQueries(
-  dialect: Dialect, { table, from, to }: PeriodSegment, scope: Scope, only: string | null,
-): Sql[] {
+function histogramQueries(dialect: Dialect, { table, from, to }: PeriodSegment, scope: Scope, only: string | null): Sql[] {
   const query = (slot: 'hour' | 'day', unit: number): Sql => ({
     sql: `SELECT name, counts FROM ${dialect.firstBytes(slot)} WHERE scope = ? AND ${slot} >= ? AND ${slot} < ?
       ${only === null ? '' : 'AND name = ?'}`,

@@ -8,18 +8,17 @@ import { periodOf } from './period.ts'
 import { permittedDimensions } from './permitted-dimensions.ts'
 import { parseQuery } from './query-language.ts'
 import { ReportError } from './report-error.ts'
-import { conditionsIn, search, searchSorted } from './search.ts'
-import type { RequestFilter, RowPosition, Sort, SortedPosition } from './search.ts'
+import { conditionsIn, search, searchSorted, type RequestFilter, type RowPosition, type Sort, type SortedPosition } from './search.ts'
 import type { View } from './view.ts'
 
 type LogConditions = QueryOf<'GET /logs.csv'>
 
 const DEFAULT_PAGE_SIZE = 50
 const NEWEST_FIRST = '-started'
-/** Rows that one query for ended requests scans; the next query continues from there. */
+/** Rows that a query for ended requests scans; the next query continues there. */
 const MAX_ROWS_PER_POLL = 100_000
 
-/** A page of requests, newest first; with `after`, the requests that ended since then. */
+/** With `after`, the requests that ended since then. */
 export function logs(view: View, query: QueryOf<'GET /logs'>, own: string | null): Logs {
   const { before, after, sort, limit = DEFAULT_PAGE_SIZE } = query
   if (after !== undefined && sort !== undefined && sort !== NEWEST_FIRST) {
@@ -30,10 +29,10 @@ export function logs(view: View, query: QueryOf<'GET /logs'>, own: string | null
   return { rows: rows.map(row => toRow(row, own)), next, last: `${view.positions}${lastId(view)}` }
 }
 
-/** A page of the ledger's rows, for a table that is written page by page. */
+/** A page of rows of the ledger. */
 export interface LogPage {
   readonly rows: LedgerRow[]
-  /** Where the next page begins; null = there is none. */
+  /** Start of the next page; null = no next page. */
   readonly next: string | null
 }
 
@@ -66,32 +65,20 @@ function sortedPage(view: View, wanted: RequestFilter, sort: Sort, before: strin
   }
 }
 
-/** Converts a row to the console's format. */
 export function toRow(row: LedgerRow, own: string | null): Row {
   const { usage } = row
   return {
     request_id: row.requestId,
     started_at: new Date(row.startedAt).toISOString(),
-    first_byte_ms: row.firstByteMs,
-    duration_ms: row.durationMs,
-    key: row.key,
-    group: row.group,
-    owner: row.owner,
-    protocol: row.protocol,
-    endpoint: row.endpoint,
-    model: row.model,
+    first_byte_ms: row.firstByteMs, duration_ms: row.durationMs,
+    key: row.key, group: row.group, owner: row.owner,
+    protocol: row.protocol, endpoint: row.endpoint, model: row.model,
     upstream: own === null ? row.upstream : null,
     upstream_model: own === null ? row.upstreamModel : null,
     upstream_protocol: row.upstreamProtocol,
-    status: row.status,
-    end: row.end,
-    error: row.error,
-    source: row.source,
-    input_tokens: usage.inputTokens,
-    cached_input_tokens: usage.cachedInputTokens,
-    cache_write_tokens: cacheWrites(usage),
-    output_tokens: usage.outputTokens,
-    reasoning_tokens: usage.reasoningTokens,
+    status: row.status, end: row.end, error: row.error, source: row.source,
+    input_tokens: usage.inputTokens, cached_input_tokens: usage.cachedInputTokens, cache_write_tokens: cacheWrites(usage),
+    output_tokens: usage.outputTokens, reasoning_tokens: usage.reasoningTokens,
     cost_usd: row.costPico === null ? null : formatUsd(row.costPico),
     attempts: row.attempts.length,
     unreadable: [...row.unreadable ?? []],
@@ -101,16 +88,15 @@ export function toRow(row: LedgerRow, own: string | null): Row {
 function requestFilterOf(view: View, query: LogConditions, own: string | null): RequestFilter {
   const { from, to } = periodOf(query, view.now)
   return {
-    // Include requests that started by a clock that is slightly ahead.
+    // Include requests whose start is slightly ahead of this clock.
     period: { from, to: query.to === undefined ? Infinity : to },
     dimensions: permittedDimensions(query, own),
-    status: query.status,
-    end: query.end,
+    status: query.status, end: query.end,
     query: query.q === undefined ? null : parseQuery(query.q, view.dialect, own),
   }
 }
 
-/** Finds rows by id, so that requests which started early and ended late are included. */
+/** By id, to include requests that started early and ended late. */
 function rowsSince(view: View, wanted: RequestFilter, after: string, limit: number, own: string | null): Logs {
   const last = lastId(view)
   const from = startAfter(view, after, last)
@@ -127,7 +113,7 @@ function rowsSince(view: View, wanted: RequestFilter, after: string, limit: numb
   }
 }
 
-/** In the order of the ids. */
+/** In the order of `ids`. */
 function rowsOf(view: View, ids: readonly number[]): LedgerRow[] {
   const stored = view.rows({
     sql: `SELECT id, ${READ_LIST} FROM requests WHERE id IN (${ids.length === 0 ? 'NULL' : ids.join(', ')})`, values: [],
@@ -142,9 +128,7 @@ function lastId(view: View): number {
 
 function parsePosition(text: string): RowPosition {
   const [, at, id] = /^(\d{1,16})-(\d{1,16})$/.exec(text) ?? []
-  if (at === undefined || id === undefined) {
-    throw new ReportError('bad_request', 'Unknown page.', 'before')
-  }
+  if (at === undefined || id === undefined) throw new ReportError('bad_request', 'Unknown page.', 'before')
   return { at: Number(at), id: Number(id) }
 }
 
@@ -160,6 +144,6 @@ function startAfter(view: View, text: string, last: number): number {
   if (digits === undefined) throw new ReportError('bad_request', 'Unknown position.', 'after')
   // The shared ledger became readable or unreadable since that page: continue from now.
   if (positions !== view.positions) return last
-  // Ids start again in a new ledger, and in one whose rows have all expired.
+  // Ids start again in a new ledger, and in a ledger whose rows have all expired.
   return Number(digits) > last ? 0 : Number(digits)
 }

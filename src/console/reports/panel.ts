@@ -3,29 +3,26 @@ import type { QueryOf } from '../api/api.ts'
 import type { Panel, Slice } from '../api/panel.ts'
 import type { FirstByte, Figures } from '../api/shapes.ts'
 import { firstBytes, percentiles } from './first-bytes.ts'
-import { alignedPeriod, canReadRows, DAY, hasEachRow, floor, HOUR, MINUTE, periodOf } from './period.ts'
-import type { Period } from './period.ts'
+import { alignedPeriod, canReadRows, DAY, hasEachRow, floor, HOUR, MINUTE, periodOf, type Period } from './period.ts'
 import { ReportError } from './report-error.ts'
-import { sortByCost, figures, knownCost, ZERO_TOTALS, sumOf, sumsBy, sumTotals } from './sums.ts'
-import type { Totals } from './sums.ts'
+import { sortByCost, figures, knownCost, ZERO_TOTALS, sumOf, sumsBy, sumTotals, type Totals } from './sums.ts'
 import type { View } from './view.ts'
 
-/** What one upstream did in a period. */
 export interface UpstreamFigures {
   readonly name: string
   readonly figures: Figures
   readonly first_byte: FirstByte
-  /** Share of all requests that an upstream served. */
+  /** Share of the requests that any upstream served. */
   readonly share: number
 }
 
 const TOP = 10
-/** Longer periods are shown by days, unless the query names a slice. */
+/** Longer periods have slices of days, unless the query names a slice. */
 const MAX_HOURLY_SPAN = 3 * DAY
-/** Longer periods, and those with expired rows, are shown by hours. */
+/** Longer periods, and periods with expired rows, have slices of hours. */
 const MAX_MINUTELY_SPAN = 3 * HOUR
 const SLICE_SIZES = { minute: MINUTE, hour: HOUR, day: DAY } as const
-/** The longest period for each slice, ms. */
+/** ms; the longest period for each slice */
 const MAX_SPANS = { minute: DAY, hour: 31 * DAY, day: Infinity } as const
 
 export function panel(view: View, query: QueryOf<'GET /panel'>, own: string | null): Panel {
@@ -34,12 +31,11 @@ export function panel(view: View, query: QueryOf<'GET /panel'>, own: string | nu
   const dimensions = own === null ? {} : { key: own }
   const slice = sliceOf(view, now, query.slice)
   const byName = (by: 'key' | 'model') => sumsBy(view, now, dimensions, by) as Map<string | null, Totals>
-  const top = (by: 'key' | 'model') => sortByCost(byName(by))
-    .slice(0, TOP).map(([name, sums]) => ({ name, figures: figures(sums) }))
+  const top = (by: 'key' | 'model') => sortByCost(byName(by)).slice(0, TOP).map(([name, sums]) => ({ name, figures: figures(sums) }))
   const size = SLICE_SIZES[slice]
   const sums = sumsBy(view, now, dimensions, { slice: size })
   return {
-    // Slices of minutes lack expired rows, but the sums have them.
+    // Slices of minutes lack expired rows; the sums include them.
     now: toPanelPeriod(view, now, slice === 'minute' ? sumOf(view, now, dimensions) : sumTotals(sums.values()), own),
     before: toPanelPeriod(view, before, sumOf(view, before, dimensions), own),
     slice,
@@ -49,7 +45,7 @@ export function panel(view: View, query: QueryOf<'GET /panel'>, own: string | nu
   }
 }
 
-/** Every upstream that occurs in the period, the busiest first. */
+/** The busiest first. */
 export function upstreamFigures(view: View, query: QueryOf<'GET /upstreams'>): UpstreamFigures[] {
   const period = alignedPeriod(view, periodOf(query, view.now))
   const sums = sumsBy(view, period, {}, 'upstream')
@@ -57,10 +53,7 @@ export function upstreamFigures(view: View, query: QueryOf<'GET /upstreams'>): U
   const served = [...sums].flatMap(([name, totals]) => (typeof name === 'string' ? [{ name, totals }] : []))
   const all = served.reduce((requests, { totals }) => requests + totals.requests, 0)
   return served.toSorted((a, b) => b.totals.requests - a.totals.requests).map(({ name, totals }) => ({
-    name,
-    figures: figures(totals),
-    first_byte: percentiles(times.get(name)),
-    share: totals.requests / all,
+    name, figures: figures(totals), first_byte: percentiles(times.get(name)), share: totals.requests / all,
   }))
 }
 
@@ -75,17 +68,15 @@ function sliceOf(view: View, { from, to }: Period, asked: Panel['slice'] | undef
   if (asked === 'minute' && !canReadRows(view, { from, to })) {
     throw new ReportError('bad_request', 'There are too many requests for slices of one minute. Choose a shorter time range.', 'slice')
   }
-  // Of old requests only sums by day exist.
+  // For old requests, only sums by day exist.
   return asked === 'hour' && from < firstHourKept(view.now) * HOUR ? 'day' : asked
 }
 
 function toPanelPeriod(view: View, period: Period, sums: Totals, own: string | null): Panel['now'] {
   const times = firstBytes(view, period, own === null ? 'all' : 'key', own)
   return {
-    from: new Date(period.from).toISOString(),
-    to: new Date(period.to).toISOString(),
-    figures: figures(sums),
-    first_byte: percentiles(times.get(own ?? '')),
+    from: new Date(period.from).toISOString(), to: new Date(period.to).toISOString(),
+    figures: figures(sums), first_byte: percentiles(times.get(own ?? '')),
   }
 }
 

@@ -2,7 +2,7 @@ import { firstHourKept } from '../../ledger/sums/rollups.ts'
 import { ReportError } from './report-error.ts'
 import type { Sql, View } from './view.ts'
 
-/** ms since 1970; up to and without `to`. */
+/** ms since 1970; excludes `to` */
 export interface Period {
   readonly from: number
   readonly to: number
@@ -13,15 +13,10 @@ export const HOUR = 60 * MINUTE
 export const DAY = 24 * HOUR
 
 const MAX_DAYS = 3700
-/** Maximum number of rows that are read one by one at the bounds of a period, so that it need not begin at a full hour. */
+/** Rows to read one by one at the bounds of a period, so that a period need not begin at a full hour. */
 const MAX_SCANNED_ROWS = 200_000
 
-/**
- * The period of a query. Default: the last 24 hours; with only a start up to now, with only an end the 24 hours
- * before it.
- * @param now ms since 1970
- * @throws ReportError `bad_request`
- */
+/** Default: the last 24 hours; without an end up to now; without a start the 24 hours before the end. @throws ReportError `bad_request` */
 export function periodOf(query: { readonly from?: string; readonly to?: string }, now: number): Period {
   const to = query.to === undefined ? null : parseTimestamp(query.to, 'to')
   const from = query.from === undefined ? (to ?? now) - DAY : parseTimestamp(query.from, 'from')
@@ -47,14 +42,12 @@ export function ceil(ms: number, unit: number): number {
   return Math.ceil(ms / unit) * unit
 }
 
-/** The whole UTC days that contain the period. */
 export function wholeDays({ from, to }: Period): Period {
   return { from: floor(from, DAY), to: ceil(to, DAY) }
 }
 
 /**
  * @param period of whole days
- * @param now ms since 1970
  * @returns `2026-11`, also for the current month until today; `2026-11-03`; `2026-11-03--2026-11-09` with the last day
  */
 export function periodName({ from, to }: Period, now: number): string {
@@ -66,8 +59,8 @@ export function periodName({ from, to }: Period, now: number): string {
 }
 
 /**
- * Extends a period to bounds for which sums exist. A bound moves outwards to the full hour if its hour has too many rows or
- * deleted ones, and to the full day if it is before the hours that are kept.
+ * Extends a period to bounds for which sums exist. A bound moves outwards to the full hour if the hour has too many rows or deleted
+ * rows, and to the full day if sums by hour are no longer kept.
  */
 export function alignedPeriod(view: View, { from, to }: Period): Period {
   return { from: alignedBound(view, from, floor), to: to >= view.now ? to : alignedBound(view, to, ceil) }
@@ -79,9 +72,7 @@ function alignedBound(view: View, at: number, outwards: typeof floor): number {
 }
 
 function hasAllRows(view: View, hour: number): boolean {
-  const [sums] = view.all({
-    sql: 'SELECT sum(requests) AS requests FROM hours WHERE hour = ?', values: [hour],
-  })
+  const [sums] = view.all({ sql: 'SELECT sum(requests) AS requests FROM hours WHERE hour = ?', values: [hour] })
   const requests = Number(sums?.['requests'] ?? 0)
   if (requests > MAX_SCANNED_ROWS) return false
   const [rows] = view.all({
@@ -91,7 +82,7 @@ function hasAllRows(view: View, hour: number): boolean {
   return Number(rows?.['rows']) === requests
 }
 
-/** Does each request of the period have a row, and can these rows be read one by one? */
+/** Whether each request of the period has a row, and the rows can be read one by one. */
 export function hasEachRow(view: View, period: Period): boolean {
   if (!canReadRows(view, period)) return false
   for (let hour = Math.floor(period.from / HOUR); hour * HOUR < period.to; hour++) {
@@ -100,7 +91,7 @@ export function hasEachRow(view: View, period: Period): boolean {
   return true
 }
 
-/** Does the period have few enough requests to read their rows one by one? */
+/** Whether the period has few enough requests to read the rows one by one. */
 export function canReadRows(view: View, { from, to }: Period): boolean {
   const [sums] = view.all({
     sql: 'SELECT sum(requests) AS requests FROM hours WHERE hour >= ? AND hour < ?', values: [Math.floor(from / HOUR), Math.ceil(to / HOUR)],
@@ -108,16 +99,16 @@ export function canReadRows(view: View, { from, to }: Period): boolean {
   return from >= firstHourKept(view.now) * HOUR && Number(sums?.['requests'] ?? 0) <= MAX_SCANNED_ROWS
 }
 
-/** A period, and the table to read it from. */
+/** `table`: where to read the period from. */
 export interface PeriodSegment extends Period {
   readonly table: 'days' | 'detailed_days' | 'hours' | 'requests'
-  /** Read only rows with larger ids, which are not in the sums yet. */
+  /** Read only rows with larger ids: these are not in the sums yet. */
   readonly after?: number
 }
 
 /**
- * @param period as `alignedPeriod` or `wholeDays` gives it
- * @returns days for whole days, hours beside them, rows at the bounds, and the rows that are in no sum yet
+ * @param period from `alignedPeriod` or `wholeDays`
+ * @returns days for whole days, hours beside the days, rows at the bounds, and the rows that are not in the sums yet
  * @throws ReportError `not_yet` while the ledger of an older version is being summed
  */
 export function segmentsOf(view: View, { from, to }: Period): PeriodSegment[] {
@@ -125,7 +116,7 @@ export function segmentsOf(view: View, { from, to }: Period): PeriodSegment[] {
     throw new ReportError('not_yet', `The totals of ${view.unsummed} requests are not ready yet. ` +
       'After an upgrade this takes one or two minutes per ten million requests.')
   }
-  // Nothing is later than now, so the last hour need not be cut.
+  // Nothing is later than now: read the last hour whole.
   const end = to >= view.now ? ceil(to, HOUR) : to
   const pieces: PeriodSegment[] = []
   for (let at = from; at < end;) {
@@ -139,10 +130,7 @@ export function segmentsOf(view: View, { from, to }: Period): PeriodSegment[] {
   return [...pieces, ...unsummedRows(view, pieces)]
 }
 
-/**
- * Like segmentsOf, for sums by group, protocol or status.
- * @returns days for whole days that have such sums; otherwise rows
- */
+/** For sums by group, protocol or status. @returns days for whole days that have such sums; otherwise rows */
 export function detailedSegmentsOf(view: View, { from, to }: Period): PeriodSegment[] {
   const first = Math.max(ceil(from, DAY), view.detailedFrom * DAY)
   const end = floor(to, DAY)
@@ -153,7 +141,7 @@ export function detailedSegmentsOf(view: View, { from, to }: Period): PeriodSegm
   return [...pieces, ...unsummedRows(view, pieces)]
 }
 
-/** The rows that are in no sum yet, for the part of the period that is read from sums. */
+/** Rows that are not in the sums yet, for the part of the period that is read from sums. */
 function unsummedRows(view: View, pieces: readonly PeriodSegment[]): PeriodSegment[] {
   const summed = pieces.filter(({ table }) => table !== 'requests')
   const [first, last] = [summed[0], summed.at(-1)]
@@ -161,14 +149,13 @@ function unsummedRows(view: View, pieces: readonly PeriodSegment[]): PeriodSegme
   return [{ table: 'requests', from: first.from, to: last.to, after: view.summedTo }]
 }
 
-/** Are too many rows outside the sums to read them one by one? */
+/** Whether more rows are outside the sums than can be read one by one. */
 export function isFarBehind(view: View): boolean {
   return view.unsummed > MAX_SCANNED_ROWS
 }
 
-/** The condition on the rows of a segment. */
 export function segmentCondition({ from, to, after }: PeriodSegment): Sql {
-  // The plus keeps SQLite from using the index on time: these are the last few rows by id.
+  // With `+`, SQLite does not use the index on time: the rows are the last few by id.
   return after === undefined
     ? { sql: 'started_at >= ? AND started_at < ?', values: [from, to] }
     : { sql: 'id > ? AND +started_at >= ? AND +started_at < ?', values: [after, from, to] }

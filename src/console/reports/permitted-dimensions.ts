@@ -1,21 +1,10 @@
 import { ReportError } from './report-error.ts'
 import type { Dimensions } from './sums.ts'
 
-/** The members of an API query that restrict or group requests. */
-interface ReportQuery {
-  readonly key?: string
-  readonly model?: string
-  readonly upstream?: string
-  readonly without?: string
-  readonly by?: string
-  readonly owner?: string
-}
+/** Members of API queries that restrict or group requests. */
+type ReportQuery = { readonly [N in 'key' | 'model' | 'upstream' | 'without' | 'by' | 'owner']?: string }
 
-/**
- * Checks what a user may ask for: a key holder only for the key's own requests, and nothing by upstream.
- * @param own the holder's key; null = the user may see all
- * @throws ReportError `forbidden`; `bad_request` for a contradiction
- */
+/** @param own the key of a key holder; null = the user may see all @throws ReportError `forbidden`; `bad_request` for a contradiction */
 export function permittedDimensions(query: ReportQuery, own: string | null): Dimensions {
   const { key, upstream, by, owner } = query
   const without = query.without?.split(',') ?? []
@@ -34,9 +23,7 @@ export function permittedDimensions(query: ReportQuery, own: string | null): Dim
     const wanted = query[name]
     if (wanted !== undefined) asked[name] = wanted
     if (!without.includes(name)) continue
-    if (wanted !== undefined) {
-      throw new ReportError('bad_request', `${name} and without=${name} exclude each other.`, 'without')
-    }
+    if (wanted !== undefined) throw new ReportError('bad_request', `${name} and without=${name} exclude each other.`, 'without')
     asked[name] = null
   }
   return own === null ? asked : { ...asked, key: own }

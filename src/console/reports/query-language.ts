@@ -6,30 +6,28 @@ import { ReportError } from './report-error.ts'
 import type { Dimensions } from './sums.ts'
 import type { Sql } from './view.ts'
 
-/** The conditions of a query in text form. */
 export interface ParsedQuery {
-  /** The condition on rows of `requests`: all terms must hold. */
+  /** For rows of `requests`: all terms hold. */
   readonly condition: Sql
-  /** The names that every matching row has: the sums of these names show which hours to search. */
+  /** Names that every matching row has: the sums of these names show which hours to search. */
   readonly names: Dimensions
-  /** No matching row is a plain success. */
+  /** true = no matching row is a plain success */
   readonly excludesSuccesses: boolean
 }
 
-/** How the value of a field is read. */
 type Field =
   | { readonly kind: 'text', readonly column: string, readonly isHidden?: true }
   | { readonly kind: 'number', readonly column: string, readonly unit: keyof typeof UNITS }
   | { readonly kind: 'status' | 'attempts' | 'error' }
 
-/** The form of a value in each unit, and its value in the ledger. */
+/** `parse` returns the value as in the ledger. */
 const UNITS = {
   count: { example: '1000', parse: wholeNumber },
   duration: { example: '250ms or 2s', parse: (text: string) => parseDuration(text) },
   usd: { example: '0.01', parse: (text: string) => picoUsd(text.replace(/^\$/, '')) },
 } as const
 
-/** The fields of the language. Key holders cannot use hidden ones, which concern the operator. */
+/** Key holders cannot use hidden fields, which are for the operator. */
 const FIELDS: ReadonlyMap<string, Field> = new Map(Object.entries({
   key: { kind: 'text', column: 'key' },
   group: { kind: 'text', column: '"group"' },
@@ -60,43 +58,35 @@ const FIELDS: ReadonlyMap<string, Field> = new Map(Object.entries({
 }))
 const FIELD_NAMES = [...FIELDS.keys()]
 
-/** Means no value: `cost:none`. In quotes it is a name. */
+/** `cost:none` = no value. In quotes it is a name. */
 const NONE = 'none'
-/** A value of `end`: all ends but `complete` and `client_gone`. */
+/** `end:failed` = every end but `complete` and `client_gone`. */
 const FAILED = 'failed'
 const MAX_TERMS = 30
 const FAILED_SQL = `"end" NOT IN ('complete', 'client_gone')`
 
-/** One condition of the query. */
 interface Term {
-  /** Column of its first character in the query, from 1. */
+  /** Column of the first character of the term in the query, from 1. */
   readonly at: number
   readonly isNegated: boolean
   readonly name: string
   readonly operator: ':' | '>' | '>=' | '<' | '<='
-  /** One of them must match. */
+  /** One value must match. */
   readonly values: readonly Value[]
 }
 
-interface Value {
-  readonly text: string
-  readonly isQuoted: boolean
-}
+type Value = { readonly text: string, readonly isQuoted: boolean }
 
 /**
- * Reads a query such as `status:5xx key:team-a model:gpt* -error:rate_limit cost>0.01 ttft>2s`.
- *
- * @param own the user's key; null = the user may see all
+ * @param text such as `status:5xx key:team-a model:gpt* -error:rate_limit cost>0.01 ttft>2s`
+ * @param own the key of a key holder; null = the user may see all
  * @throws ReportError `bad_request`, `forbidden`; the message names the column
  */
 export function parseQuery(text: string, dialect: Dialect, own: string | null): ParsedQuery {
   const terms = termsOf(text)
   const conditions = terms.map(term => conditionOf(term, dialect, own))
   return {
-    condition: {
-      sql: conditions.map(({ sql }) => sql).join(' AND ') || 'TRUE',
-      values: conditions.flatMap(({ values }) => values),
-    },
+    condition: { sql: conditions.map(({ sql }) => sql).join(' AND ') || 'TRUE', values: conditions.flatMap(({ values }) => values) },
     names: Object.fromEntries((['key', 'model', 'upstream'] as const).flatMap(name => {
       const only = terms.filter(term => term.name === name).map(onlyName).find(each => each !== null)
       return only === undefined ? [] : [[name, only]]
@@ -121,7 +111,7 @@ function termsOf(text: string): Term[] {
   }
 }
 
-/** Reads the values behind an operator. @param next is at the first value, and then behind the last */
+/** @param next is at the first value, and afterwards behind the last value */
 function valuesAt(text: string, next: RegExp, at: number): Value[] {
   const values: Value[] = []
   const value = /"((?:[^"\\]|\\.)*)"|([^\s,"]+)/y
@@ -157,7 +147,7 @@ function conditionOf(term: Term, dialect: Dialect, own: string | null): Sql {
   const alternatives = values.map(value => alternative(field, term, value, dialect, own))
   const sql = `(${alternatives.map(each => each.sql).join(' OR ')})`
   return {
-    // A row without a value does not match, so it matches the negation.
+    // A row without a value does not match: it matches the negation.
     sql: isNegated ? `NOT coalesce(${sql}, FALSE)` : sql,
     values: alternatives.flatMap(each => each.values),
   }
@@ -187,7 +177,7 @@ function textSql(column: string, text: string, isQuoted: boolean, dialect: Diale
   return { sql: `${column} ${dialect.like} ? ESCAPE '\\'`, values: [pattern(text)] }
 }
 
-/** The gateway's error code, or the upstream's name of its error; matches a part too. */
+/** Matches a part of the gateway's error code, or of the upstream's name or text of the error. */
 function errorSql(text: string, dialect: Dialect, own: string | null): Sql {
   const part = `%${pattern(text)}%`
   const matches = (column: string) => `${column} ${dialect.like} ? ESCAPE '\\'`
@@ -224,12 +214,12 @@ function valueOf({ at, name }: Term, text: string, unit: keyof typeof UNITS): nu
   }
 }
 
-/** The pattern of LIKE for a glob. */
+/** For LIKE. */
 function pattern(glob: string): string {
   return glob.replace(/[\\%_]/g, '\\$&').replaceAll('*', '%')
 }
 
-/** The single name that a term requires; null = it allows others, or requires none. */
+/** The only name that the term allows; null = several names, or none required. */
 function onlyName({ isNegated, values: [value, ...others] }: Term): string | null {
   if (isNegated || value === undefined || others.length > 0) return null
   return value.isQuoted || !(value.text === NONE || value.text.includes('*')) ? value.text : null

@@ -3,23 +3,22 @@ import { threadUrl } from '../../base/threads/thread-url.ts'
 import { ReportError } from './report-error.ts'
 import type { ReportRequest, ReportResult, ReportSource, ReportTable } from './report-thread.ts'
 
-type ReportName = keyof ReportTable
+export type ReportName = keyof ReportTable
 
-type ReportArgs<N extends ReportName> =
-  ReportTable[N] extends (view: never, ...args: infer A) => unknown ? A : never
+export type ReportArgs<N extends ReportName> = ReportTable[N] extends (view: never, ...args: infer A) => unknown ? A : never
 
-/** Waiting reports; further ones are refused. */
+/** Waiting reports; further reports are refused. */
 const MAX_PENDING = 100
 const CLOSING = 'The gateway is shutting down.'
 
-export interface ReportClientOptions extends ReportSource {
-  /** ms for a report, including its wait. */
+interface ReportClientOptions extends ReportSource {
+  /** ms, including the wait */
   readonly deadline: number
-  /** ms since 1970. */
+  /** ms since 1970 */
   readonly now: () => number
 }
 
-/** Runs reports in a thread, one at a time: a report whose deadline passes while it waits is not started. */
+/** Runs reports in a thread, one at a time. A report whose deadline passes while it waits does not start. */
 export class ReportClient {
   readonly #options: ReportClientOptions
   readonly #thread: ThreadClient
@@ -32,20 +31,14 @@ export class ReportClient {
     this.#thread = new ThreadClient({ name: 'reports', script, workerData: { file, cluster } satisfies ReportSource, serial: true })
   }
 
-  /** Why the last report covers this gateway only; null = it covers all that share the ledger. */
+  /** Why the last report covers only this gateway; null = it covers all gateways that share the ledger. */
   get clusterFailure(): string | null {
     return this.#clusterFailure
   }
 
-  /**
-   * @param name of the report
-   * @param args its arguments after the view
-   * @throws {ReportError} `unavailable`, `not_yet`, or what the report threw; Error for a fault in the report
-   */
+  /** @param args of the report, after the view @throws {ReportError} from the report, `unavailable` or `not_yet`; Error for a fault */
   async run<N extends ReportName>(name: N, ...args: ReportArgs<N>): Promise<ReturnType<ReportTable[N]>> {
-    if (this.#thread.pending >= MAX_PENDING) {
-      throw new ReportError('not_yet', 'Too many reports are running. Try again.')
-    }
+    if (this.#thread.pending >= MAX_PENDING) throw new ReportError('not_yet', 'Too many reports are running. Try again.')
     const { now, deadline } = this.#options
     try {
       const request = { name, now: now(), args } satisfies ReportRequest
@@ -68,9 +61,7 @@ function reportError({ reason, message, thrown }: ThreadError, deadline: number)
     case 'closed':
       return new ReportError('not_yet', CLOSING)
     case 'timeout':
-      return new ReportError(
-        'unavailable', `The ledger did not respond within ${deadline / 1_000} s. Select a shorter time range.`,
-      )
+      return new ReportError('unavailable', `The ledger did not respond within ${deadline / 1_000} s. Select a shorter time range.`)
     case 'ended':
       return new ReportError('unavailable', `The report thread failed: ${message}.`)
     case 'thrown': {

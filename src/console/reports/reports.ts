@@ -14,60 +14,21 @@ import { Cursors } from './cursors.ts'
 import type { LogPage } from './logs.ts'
 import type { UpstreamFigures } from './panel.ts'
 import { DAY, periodName } from './period.ts'
-import { ReportClient } from './report-client.ts'
+import { ReportClient, type ReportArgs, type ReportName } from './report-client.ts'
 import { ReportError } from './report-error.ts'
+import type { ReportTable } from './report-thread.ts'
 import type { KeyUse } from './used-names.ts'
 
-/**
- * Reports from the ledger, in the shapes of the console's API. A thread reads the ledger, so the gateway's main
- * thread never waits.
- *
- * `own` is the only key whose requests the user may see, and its holder sees no upstreams; null = the user may see
- * all. Each report rejects with a ReportError: `unavailable` if the ledger cannot be read, or not in time;
- * `bad_request` for an invalid query; `forbidden` for what `own` must not see; any other error is a fault.
- */
-export interface Reports {
-  /** Why the last report covers this gateway only; null = it covers all that share the ledger. */
-  readonly clusterFailure: string | null
-  panel(query: QueryOf<'GET /panel'>, own: string | null): Promise<Panel>
-  /** Every upstream in the ledger for that period, the busiest first. */
-  upstreamFigures(query: QueryOf<'GET /upstreams'>): Promise<UpstreamFigures[]>
-  /** @param owners required if the query is about owners */
-  /** @param name of an upstream */
-  upstreamReport(name: string, query: QueryOf<'GET /upstreams/:name'>): Promise<UpstreamReport>
-  billing(query: QueryOf<'GET /billing'>, own: string | null, owners?: KeyOwners): Promise<Billing>
-  /** Pieces of text, produced on demand. Errors are thrown before the first. */
-  billingCsv(query: QueryOf<'GET /billing.csv'>, own: string | null, owners?: () => Promise<KeyOwners>): AsyncIterable<string>
-  /** The models with the most recent requests of unknown cost, at most `most`. */
-  unpricedModels(most: number): Promise<UnpricedModel[]>
-  /** Budgets with the cost in the ledger, without running requests. All in their order, or with `limit` the fullest. */
-  budgets(asked: readonly ConfiguredBudget[], query: QueryOf<'GET /budgets'>): Promise<Budgets>
-  /** The budgets of which at least this share is used. */
-  nearBudgets(asked: readonly ConfiguredBudget[], share: number): Promise<NearBudget[]>
-  /** Without `own`, the query must name the key or an owner. */
-  statement(query: QueryOf<'GET /statement'>, own: string | null, owners?: KeyOwners): Promise<Statement>
-  logs(query: QueryOf<'GET /logs'>, own: string | null): Promise<Logs>
-  /** Newest first, in the columns of `gateway usage --csv`. Otherwise like billingCsv. */
-  logsCsv(query: QueryOf<'GET /logs.csv'>, own: string | null): AsyncIterable<string>
-  /** Empty if there is no such request, or none that `own` may see. */
-  requestDetails(requestId: string, own: string | null): Promise<Pick<RequestDetailsList, 'stories'>>
-  filters(own: string | null): Promise<Omit<ResponseOf<'GET /filters'>, 'owners'>>
-  /** By the name of the key, without keys that were never used. */
-  keyUse(): Promise<Map<string, KeyUse>>
-  /** Ends the thread and rejects the waiting reports. */
-  close(): Promise<void>
-}
-
 export interface ReportsOptions {
-  /** Path of the ledger; null = none is configured, and every report is unavailable. */
+  /** null = no ledger is configured: every report is unavailable */
   readonly file: string | null
-  /** Where the shared ledger is; absent = this gateway's is the only one. */
+  /** Absent or null = no other gateway shares the ledger. */
   readonly cluster?: ClusterSource | null
-  /** ms since 1970; default: the wall clock. */
+  /** ms since 1970. Default: the wall clock. */
   readonly now?: () => number
-  /** ms for a report; default 10,000. */
+  /** ms for a report. Default: 10,000. */
   readonly deadline?: number
-  /** 32 bytes that encrypt cursors; default: random, so no other process can read them. */
+  /** 32 bytes that encrypt cursors. Default: random, so that no other process can read the cursors. */
   readonly secret?: Uint8Array
 }
 
@@ -75,70 +36,83 @@ const NO_OWNERS: KeyOwners = new Map()
 const DEFAULT_DEADLINE = 10_000
 const CSV_PAGE_SIZE = 1000
 
-/** Creates the reports. Their thread starts with the first one. */
+/** The thread of the reports starts with the first report. */
 export function openReports(options: ReportsOptions): Reports {
   const { file, cluster = null, now = () => Date.now(), deadline = DEFAULT_DEADLINE, secret = randomBytes(32) } = options
-  if (file === null) return new UnavailableReports()
-  return new ThreadedReports(new ReportClient({ file, cluster, now, deadline }), now, new Cursors(secret))
+  return new Reports(file === null ? null : new ReportClient({ file, cluster, now, deadline }), now, new Cursors(secret))
 }
 
-class ThreadedReports implements Reports {
-  readonly #client: ReportClient
+/**
+ * Reports from the ledger, in the shapes of the API. A thread reads the ledger: the main thread never waits.
+ *
+ * `own` is the only key whose requests the user may see, and hides upstreams; null = the user may see all. Each report rejects with
+ * a ReportError: `unavailable` if the ledger cannot be read, or not in time; `bad_request` for an invalid query; `forbidden` for
+ * what `own` must not see. Any other error is a fault.
+ */
+export class Reports {
+  /** null = no ledger is configured */
+  readonly #client: ReportClient | null
   readonly #now: () => number
   readonly #cursors: Cursors
 
-  constructor(link: ReportClient, now: () => number, cursors: Cursors) {
-    this.#client = link
+  constructor(client: ReportClient | null, now: () => number, cursors: Cursors) {
+    this.#client = client
     this.#now = now
     this.#cursors = cursors
   }
 
+  /** Why the last report covers only this gateway; null = it covers all gateways that share the ledger. */
   get clusterFailure(): string | null {
-    return this.#client.clusterFailure
+    return this.#client?.clusterFailure ?? null
   }
 
   panel(query: QueryOf<'GET /panel'>, own: string | null): Promise<Panel> {
-    return this.#client.run('panel', query, own)
+    return this.#run('panel', query, own)
   }
 
+  /** Every upstream in the ledger for that period, the busiest first. */
   upstreamFigures(query: QueryOf<'GET /upstreams'>): Promise<UpstreamFigures[]> {
-    return this.#client.run('upstreamFigures', query)
+    return this.#run('upstreamFigures', query)
   }
 
   upstreamReport(name: string, query: QueryOf<'GET /upstreams/:name'>): Promise<UpstreamReport> {
-    return this.#client.run('upstreamReport', name, query)
+    return this.#run('upstreamReport', name, query)
   }
 
+  /** @param owners required if the query is about owners */
   billing(query: QueryOf<'GET /billing'>, own: string | null, owners?: KeyOwners): Promise<Billing> {
-    return this.#client.run('billing', query, own, owners ?? NO_OWNERS)
+    return this.#run('billing', query, own, owners ?? NO_OWNERS)
   }
 
-  async *billingCsv(
-    query: QueryOf<'GET /billing.csv'>, own: string | null, owners?: () => Promise<KeyOwners>,
-  ): AsyncGenerator<string> {
+  /** Pieces of text, produced on demand. Errors are thrown before the first piece. */
+  async *billingCsv(query: QueryOf<'GET /billing.csv'>, own: string | null, owners?: () => Promise<KeyOwners>): AsyncGenerator<string> {
     const { by, groups, from, to } = await this.billing(query, own, await owners?.())
     const period = { from: Date.parse(from), to: Date.parse(to) }
     yield* csv(billingFields(by, periodName(period, this.#now())), groups)
   }
 
+  /** At most `most` models, most requests of unknown cost first. */
   unpricedModels(most: number): Promise<UnpricedModel[]> {
-    return this.#client.run('unpricedModels', most)
+    return this.#run('unpricedModels', most)
   }
 
+  /** Without the cost of running requests. All budgets in their order, or with `limit` the fullest. */
   budgets(asked: readonly ConfiguredBudget[], { limit }: QueryOf<'GET /budgets'>): Promise<Budgets> {
-    return this.#client.run('budgets', asked, limit ?? null)
+    return this.#run('budgets', asked, limit ?? null)
   }
 
+  /** @param share minimum of the used share */
   nearBudgets(asked: readonly ConfiguredBudget[], share: number): Promise<NearBudget[]> {
-    return this.#client.run('nearBudgets', asked, share)
+    return this.#run('nearBudgets', asked, share)
   }
 
+  /** Without `own`, the query must name the key or an owner. */
   statement(query: QueryOf<'GET /statement'>, own: string | null, owners?: KeyOwners): Promise<Statement> {
-    return this.#client.run('statement', query, own, owners ?? NO_OWNERS)
+    return this.#run('statement', query, own, owners ?? NO_OWNERS)
   }
 
   async logs({ before, after, ...query }: QueryOf<'GET /logs'>, own: string | null): Promise<Logs> {
-    const { rows, next, last } = await this.#client.run('logs', {
+    const { rows, next, last } = await this.#ledger.run('logs', {
       ...query,
       ...before !== undefined && { before: this.#cursors.open(before, 'before') },
       ...after !== undefined && { after: this.#cursors.open(after, 'after') },
@@ -146,69 +120,47 @@ class ThreadedReports implements Reports {
     return { rows, next: next && this.#cursors.seal(next), last: last && this.#cursors.seal(last) }
   }
 
+  /** Newest first, in the columns of `gateway usage --csv`; otherwise like `billingCsv`. */
   logsCsv(query: QueryOf<'GET /logs.csv'>, own: string | null): AsyncIterable<string> {
     return csv(rowFields(own), this.#rows(query, own))
   }
 
+  /** Empty if there is no such request, or `own` must not see the request. */
   requestDetails(requestId: string, own: string | null): Promise<Pick<RequestDetailsList, 'stories'>> {
-    return this.#client.run('requestDetails', requestId, own)
+    return this.#run('requestDetails', requestId, own)
   }
 
   filters(own: string | null): Promise<Omit<ResponseOf<'GET /filters'>, 'owners'>> {
-    return this.#client.run('filters', own)
+    return this.#run('filters', own)
   }
 
+  /** By name of the key, without unused keys. */
   keyUse(): Promise<Map<string, KeyUse>> {
-    return this.#client.run('keyUse')
+    return this.#run('keyUse')
   }
 
-  close(): Promise<void> {
-    return this.#client.close()
+  /** Ends the thread and rejects the waiting reports. */
+  async close(): Promise<void> {
+    await this.#client?.close()
+  }
+
+  get #ledger(): ReportClient {
+    if (this.#client !== null) return this.#client
+    throw new ReportError('unavailable', 'No ledger is configured. Set ledger.file in gateway.yaml.')
+  }
+
+  async #run<N extends ReportName>(name: N, ...args: ReportArgs<N>): Promise<ReturnType<ReportTable[N]>> {
+    return this.#ledger.run(name, ...args)
   }
 
   async *#rows(query: QueryOf<'GET /logs.csv'>, own: string | null): AsyncGenerator<LedgerRow> {
     let next: string | null = null
-    // Keep the first page's last 24 hours for all pages.
-    const fixed = query.from === undefined && query.to === undefined
-      ? { ...query, from: new Date(this.#now() - DAY).toISOString() }
-      : query
+    // Every page uses the last 24 hours of the first page.
+    const fixed = query.from === undefined && query.to === undefined ? { ...query, from: new Date(this.#now() - DAY).toISOString() } : query
     do {
-      const page: LogPage = await this.#client.run('logPage', fixed, own, next, CSV_PAGE_SIZE)
+      const page: LogPage = await this.#run('logPage', fixed, own, next, CSV_PAGE_SIZE)
       yield* page.rows
       next = page.next
     } while (next !== null)
   }
-}
-
-/** For a configuration without a ledger. */
-class UnavailableReports implements Reports {
-  readonly clusterFailure = null
-  panel = rejectUnavailable
-  upstreamFigures = rejectUnavailable
-  upstreamReport = rejectUnavailable
-  billing = rejectUnavailable
-  billingCsv = rejectUnavailableText
-  unpricedModels = rejectUnavailable
-  budgets = rejectUnavailable
-  nearBudgets = rejectUnavailable
-  statement = rejectUnavailable
-  logs = rejectUnavailable
-  logsCsv = rejectUnavailableText
-  requestDetails = rejectUnavailable
-  filters = rejectUnavailable
-  keyUse = rejectUnavailable
-
-  close(): Promise<void> {
-    return Promise.resolve()
-  }
-}
-
-function rejectUnavailable(): Promise<never> {
-  return Promise.reject(new ReportError('unavailable',
-    'No ledger is configured. Set ledger.file in gateway.yaml.'))
-}
-
-// oxlint-disable-next-line require-yield
-async function* rejectUnavailableText(): AsyncGenerator<string> {
-  await rejectUnavailable()
 }

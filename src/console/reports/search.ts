@@ -1,36 +1,33 @@
 import { firstHourKept } from '../../ledger/sums/rollups.ts'
 import type { QueryOf } from '../api/api.ts'
 import type { Dialect } from './dialect.ts'
-import { DAY, floor, HOUR, isFarBehind } from './period.ts'
-import type { Period } from './period.ts'
+import { DAY, floor, HOUR, isFarBehind, type Period } from './period.ts'
 import type { ParsedQuery } from './query-language.ts'
-import { conditionsOf } from './sums.ts'
-import type { Dimensions } from './sums.ts'
+import { conditionsOf, type Dimensions } from './sums.ts'
 import type { Sql, View } from './view.ts'
 
 type LogConditions = QueryOf<'GET /logs.csv'>
 
-/** The requests to find. */
 export interface RequestFilter {
   readonly period: Period
   readonly dimensions: Dimensions
   readonly status: LogConditions['status']
   readonly end: LogConditions['end']
-  /** Further conditions from a query in text form. */
+  /** Conditions from a query in text form; null = none. */
   readonly query: ParsedQuery | null
 }
 
-/** The position of a request in the ledger's order: by start, then by id. */
+/** In the order of the ledger: by start, then by id. */
 export interface RowPosition {
   readonly at: number
   readonly id: number
 }
 
 /**
- * Finds requests without reading the rows of others. This is fast with millions of rows because of three things:
- * indices that contain all columns of conditions; one of them only for requests that are not plain successes; and the
- * sums, which tell in which days and hours a key, model and upstream occur together.
- * @param before return only requests before it; null = from the newest
+ * Fast with millions of rows, for three reasons: the indices contain all columns of conditions; one index has only requests that are
+ * not plain successes; the sums tell in which days and hours a key, model and upstream occur together.
+ *
+ * @param before return only requests before this position; null = from the newest
  * @returns newest first, at most `limit`
  */
 export function search(view: View, wanted: RequestFilter, before: RowPosition | null, limit: number): RowPosition[] {
@@ -45,7 +42,6 @@ export function search(view: View, wanted: RequestFilter, before: RowPosition | 
   return found
 }
 
-/** The columns by which requests can be sorted. */
 const SORT_COLUMNS = {
   started: 'started_at', duration: 'duration_ms', ttft: 'first_byte_ms', cost: 'cost_pico_usd', input: 'input_tokens', output: 'output_tokens', status: 'status',
 } as const
@@ -55,18 +51,14 @@ export interface Sort {
   readonly isDescending: boolean
 }
 
-/** The position of a request in such an order: by its value, then by id. */
+/** In another order: by value, then by id. */
 export interface SortedPosition {
-  /** null = it has no value, and comes after all that have one. */
+  /** null = no value: behind all requests with a value */
   readonly value: number | bigint | null
   readonly id: number
 }
 
-/**
- * Finds requests in another order than newest first. It reads all that match.
- * @param after return only requests after it; null = from the first
- * @returns `limit` at most
- */
+/** In an order other than newest first; reads all matching rows. @param after only requests after this position; null = from the first */
 export function searchSorted(
   view: View, wanted: RequestFilter, { by, isDescending }: Sort, after: SortedPosition | null, limit: number,
 ): SortedPosition[] {
@@ -88,13 +80,10 @@ export function searchSorted(
   return found.map(({ id, value }) => ({ id: Number(id), value: value as SortedPosition['value'] }))
 }
 
-/** All conditions as SQL, for rows of `requests`. */
-export function conditionsIn(
-  dialect: Dialect, period: Period, { dimensions, status, end, query }: Omit<RequestFilter, 'period'>,
-): Sql {
+export function conditionsIn(dialect: Dialect, period: Period, { dimensions, status, end, query }: Omit<RequestFilter, 'period'>): Sql {
   const { sql: asked, values } = query?.condition ?? { sql: 'TRUE', values: [] }
   const names = conditionsOf(dialect, dimensions)
-  // Even without an end, the index gets a bound: a time that no row can have.
+  // Without an end, bound the index by a time that no row can have.
   const to = Math.min(period.to, Number.MAX_SAFE_INTEGER)
   return {
     sql: ['started_at >= ? AND started_at < ?', names.sql, statusSql(status), endSql(end), asked].join(' AND '),
@@ -102,9 +91,7 @@ export function conditionsIn(
   }
 }
 
-function positionsIn(
-  view: View, stretch: Period, wanted: RequestFilter, before: RowPosition | null, limit: number,
-): RowPosition[] {
+function positionsIn(view: View, stretch: Period, wanted: RequestFilter, before: RowPosition | null, limit: number): RowPosition[] {
   const { dialect } = view
   const isUnusual = excludesSuccesses(wanted)
   const conditions = conditionsIn(dialect, stretch, wanted)
@@ -119,17 +106,15 @@ function positionsIn(
   return found.map(({ id, started_at: at }) => ({ id: Number(id), at: Number(at) }))
 }
 
-/** Is every request to be found something other than a plain success? */
+/** Whether no wanted request is a plain success. */
 function excludesSuccesses({ status, end, query }: RequestFilter): boolean {
   if (query?.excludesSuccesses) return true
   if (end !== undefined && end !== 'complete') return true
   return status !== undefined && status !== '200' && status !== '2xx'
 }
 
-/** The hours or days in which requests of that key, model and upstream started, newest first. */
-function* periodsWithRequests(
-  view: View, period: Period, dimensions: Dimensions,
-): Generator<Period, void, undefined> {
+/** Hours or days in which requests with these names started, newest first. */
+function* periodsWithRequests(view: View, period: Period, dimensions: Dimensions): Generator<Period, void, undefined> {
   const names = conditionsOf(view.dialect, dimensions)
   if (Object.keys(dimensions).length === 0 || isFarBehind(view)) return yield period
   const unitOf = { day: DAY, hour: HOUR }
@@ -159,7 +144,7 @@ function intersection(period: Period, at: number, length: number): Period {
   return { from: Math.max(period.from, at), to: Math.min(period.to, at + length) }
 }
 
-/** The values are words of the API, so they can be written into the SQL. */
+/** The API allows only certain words, so the SQL can contain them. */
 function statusSql(status: string | undefined): string {
   if (status === undefined) return 'TRUE'
   if (status === 'none') return 'status IS NULL'

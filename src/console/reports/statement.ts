@@ -1,17 +1,13 @@
 import type { KeyOwners } from '../../auth/key-owners.ts'
 import type { QueryOf } from '../api/api.ts'
 import type { Statement } from '../api/billing.ts'
-import { DAY } from './period.ts'
-import type { Period } from './period.ts'
+import { DAY, type Period } from './period.ts'
 import { permittedDimensions } from './permitted-dimensions.ts'
 import { ReportError } from './report-error.ts'
-import { sortByCost, figures, groupSums, sumTotals } from './sums.ts'
-import type { Totals } from './sums.ts'
+import { sortByCost, figures, groupSums, sumTotals, type Totals } from './sums.ts'
 import type { View } from './view.ts'
 
-export function statement(
-  view: View, query: QueryOf<'GET /statement'>, own: string | null, owners: KeyOwners,
-): Statement {
+export function statement(view: View, query: QueryOf<'GET /statement'>, own: string | null, owners: KeyOwners): Statement {
   const { key } = permittedDimensions(query, own)
   const owner = query.owner ?? null
   if ((typeof key === 'string') === (owner !== null)) {
@@ -28,18 +24,13 @@ export function statement(
   const days = by<number>(2).toSorted(([a], [b]) => a - b)
   const asked = owner === null ? [key as string] : [...owners].flatMap(([name, of]) => (of === owner ? [name] : []))
   return {
-    key: key ?? null,
-    owner,
-    month: query.month,
-    from: new Date(month.from).toISOString(),
-    to: new Date(month.to).toISOString(),
+    key: key ?? null, owner, month: query.month,
+    from: new Date(month.from).toISOString(), to: new Date(month.to).toISOString(),
     final: month.to <= view.now && !asked.some(name => view.mayChange(name, month.from, month.to)),
     made_at: new Date(view.now).toISOString(),
     lines: by<string | null>(1).map(([model, totals]) => ({ model, figures: figures(totals) })),
     keys: keys.map(([name, totals]) => ({ key: name, figures: figures(totals) })),
-    days: days.map(([day, totals]) => ({
-      day: new Date(day * DAY).toISOString().slice(0, 10), figures: figures(totals),
-    })),
+    days: days.map(([day, totals]) => ({ day: new Date(day * DAY).toISOString().slice(0, 10), figures: figures(totals) })),
     total: figures(sumTotals(sums.map(({ totals }) => totals))),
   }
 }
@@ -47,8 +38,6 @@ export function statement(
 function monthOf(text: string): Period {
   const [year = NaN, month = NaN] = text.split('-').map(Number)
   const from = Date.UTC(year, month - 1)
-  if (!/^\d{4}-\d\d$/.test(text) || month < 1 || month > 12) {
-    throw new ReportError('bad_request', 'Not a valid month.', 'month')
-  }
+  if (!/^\d{4}-\d\d$/.test(text) || month < 1 || month > 12) throw new ReportError('bad_request', 'Not a valid month.', 'month')
   return { from, to: Date.UTC(year, month) }
 }

@@ -1,13 +1,11 @@
 import { formatUsd } from '../../base/decimal.ts'
-import { DIMENSION, SUM_COLUMNS, PART_SIZE } from '../../ledger/sums/contributions.ts'
-import type { Dimension as LedgerDimension } from '../../ledger/sums/contributions.ts'
+import { DIMENSION, SUM_COLUMNS, PART_SIZE, type Dimension as LedgerDimension } from '../../ledger/sums/contributions.ts'
 import type { Figures } from '../api/shapes.ts'
 import type { Dialect } from './dialect.ts'
-import { DAY, detailedSegmentsOf, HOUR, segmentsOf, segmentCondition } from './period.ts'
-import type { Period, PeriodSegment } from './period.ts'
+import { DAY, detailedSegmentsOf, HOUR, segmentsOf, segmentCondition, type Period, type PeriodSegment } from './period.ts'
 import type { Sql, StoredRow, View } from './view.ts'
 
-/** Which requests, by what they are summed by. null = requests without such a name. */
+/** Selects requests; null = requests without such a name. */
 export interface Dimensions {
   readonly key?: string | null
   readonly model?: string | null
@@ -25,29 +23,29 @@ export interface Totals {
   readonly cacheWrite: bigint
   readonly output: bigint
   readonly reasoning: bigint
-  /** Picodollars. */
+  /** Picodollars, like `estimatedCost`. */
   readonly cost: bigint
   readonly estimatedCost: bigint
 }
 
-/** The names by which hours and days are summed together. */
+/** Each combination of these names has sums by hour and day. */
 type Dimension = Exclude<LedgerDimension, 'group'>
 
-/** Names that only rows and detailed days have. */
+/** Only rows and detailed days have these names. */
 export type DetailDimension = 'group' | 'protocol' | 'status'
 export type NamedDimension = Dimension | DetailDimension
 
-/** A grouping: by a name, or by the number of the time slice. */
+/** A name, or a time slice in ms. */
 export type Grouping = NamedDimension | { readonly slice: number }
 
-/** The sum of the requests with these names, in the order of the groupings. */
+/** `names` in the order of the groupings; for a slice, its number since 1970. */
 export interface GroupSum {
   readonly names: readonly (string | number | null)[]
   readonly totals: Totals
 }
 
 type SumColumn = (typeof SUM_COLUMNS)[number]
-/** The columns for the cost of many groups: reading all columns would take longer. */
+/** For the cost of many groups: reading all columns would take longer. */
 export const COST_COLUMNS: readonly SumColumn[] = ['requests', 'unpriced', 'cost_high', 'cost_low']
 
 const TOKENS = {
@@ -59,7 +57,7 @@ const TOKENS = {
 } as const
 const IS_ESTIMATED = `source IN ('estimated', 'mixed')`
 
-/** One row of `requests` as a sum of its own. */
+/** SQL for one row of `requests`, by column of the sums. */
 const ROW_FIGURES: Readonly<Record<(typeof SUM_COLUMNS)[number], string>> = {
   requests: '1',
   errors: `CASE WHEN "end" IN ('complete', 'client_gone') THEN 0 ELSE 1 END`,
@@ -82,19 +80,15 @@ function highLowColumns<N extends string>(name: N, column: string) {
 }
 
 /**
- * @param period as `alignedPeriod` or `wholeDays` gives it
- * @param by what to sum by; null = one sum of all
- * @returns by name (null = requests without one) or number of the slice since 1970; groups without requests are
- *   absent
+ * @param period from `alignedPeriod` or `wholeDays` @param by null = one sum of all
+ * @returns by name (null = requests without a name) or number of the slice since 1970, without groups that have no requests
  */
-export function sumsBy(
-  view: View, period: Period, dimensions: Dimensions, by: Grouping | null,
-): Map<string | number | null, Totals> {
+export function sumsBy(view: View, period: Period, dimensions: Dimensions, by: Grouping | null): Map<string | number | null, Totals> {
   const sums = groupSums(view, period, dimensions, by === null ? [] : [by])
   return new Map(sums.map(({ names: [name = 0], totals }) => [name, totals]))
 }
 
-/** Like sumsBy, for each combination that occurs. @param columns the other columns are 0 in the result */
+/** For each combination that occurs. @param columns all other columns are 0 in the result */
 export function groupSums(
   view: View, period: Period, dimensions: Dimensions, by: readonly Grouping[], columns: readonly SumColumn[] = SUM_COLUMNS,
 ): GroupSum[] {
@@ -115,38 +109,27 @@ export function groupSums(
   })).filter(({ totals: { requests } }) => requests > 0)
 }
 
-/** The sum of all. */
 export function sumOf(view: View, period: Period, dimensions: Dimensions): Totals {
   return sumTotals(sumsBy(view, period, dimensions, null).values())
 }
 
-/** The sum of sums. */
 export function sumTotals(sums: Iterable<Totals>): Totals {
   const names = Object.keys(ZERO_TOTALS) as (keyof Totals)[]
   const total = { ...ZERO_TOTALS } as Record<keyof Totals, number | bigint>
   for (const sum of sums) {
-    // Each is a number in both, or a bigint in both.
+    // Both operands are numbers, or both are bigints.
     for (const name of names) total[name] = (total[name] as number) + (sum[name] as number)
   }
   return total as Totals
 }
 
-/**
- * The rows and sums of a period. Columns: `at` (ms since 1970, somewhere in the hour or day), the names (0 or null =
- * none), and FIGURES.
- */
-export function source(
-  view: View, period: Period, dimensions: Dimensions, names: readonly NamedDimension[],
-): Sql {
+/** Rows and sums with the columns `at` (ms since 1970, somewhere in the hour or day), the names (0 or null = none), and SUM_COLUMNS. */
+export function source(view: View, period: Period, dimensions: Dimensions, names: readonly NamedDimension[]): Sql {
   const segments = names.some(isDetail) ? detailedSegmentsOf(view, period) : segmentsOf(view, period)
   return unionAll(segments.map(piece => segmentSource(view.dialect, piece, dimensions, names)))
 }
 
-/**
- * Like `source`, by the group of the key at that time: sums by group alone go further back than the detailed ones.
- *
- * @param days from a midnight to a midnight, UTC
- */
+/** Like `source`, by the group of the key at that time: sums by group only go further back. @param days whole UTC days */
 export function groupDays(view: View, days: Period): Sql {
   return unionAll(segmentsOf(view, days).map(piece => (piece.table === 'days'
     ? dimensionSource(view.dialect, piece, 'group', undefined, ['group'])
@@ -154,15 +137,10 @@ export function groupDays(view: View, days: Period): Sql {
 }
 
 function unionAll(pieces: readonly Sql[]): Sql {
-  return {
-    sql: pieces.map(({ sql }) => sql).join(' UNION ALL '),
-    values: pieces.flatMap(({ values }) => values),
-  }
+  return { sql: pieces.map(({ sql }) => sql).join(' UNION ALL '), values: pieces.flatMap(({ values }) => values) }
 }
 
-function segmentSource(
-  dialect: Dialect, piece: PeriodSegment, dimensions: Dimensions, names: readonly NamedDimension[],
-): Sql {
+function segmentSource(dialect: Dialect, piece: PeriodSegment, dimensions: Dimensions, names: readonly NamedDimension[]): Sql {
   const { table, from, to } = piece
   const { sql, values } = conditionsOf(dialect, dimensions)
   const involved = new Set([...Object.keys(dimensions) as Dimension[], ...names.filter(name => !isDetail(name))])
@@ -187,7 +165,7 @@ function segmentSource(
   }
 }
 
-/** The columns of rows for the names. */
+/** Column of rows, as SQL. */
 const ROW_NAMES: Readonly<Record<NamedDimension, string>> = {
   key: 'key', model: 'model', upstream: 'upstream', group: '"group"', protocol: 'protocol', status: 'CAST(status AS text)',
 }
@@ -196,7 +174,7 @@ function isDetail(name: NamedDimension): name is DetailDimension {
   return name === 'group' || name === 'protocol' || name === 'status'
 }
 
-/** Days if only one dimension matters. */
+/** For days, if only one dimension matters. */
 function dimensionSource(
   dialect: Dialect, { from, to }: Period, dimension: LedgerDimension, only: string | null | undefined, names: readonly NamedDimension[],
 ): Sql {
@@ -209,7 +187,7 @@ function dimensionSource(
   }
 }
 
-/** For rows and sums alike. */
+/** Valid for rows and sums. */
 export function conditionsOf(dialect: Dialect, dimensions: Dimensions): Sql {
   const sql = ['TRUE']
   const values: string[] = []
@@ -222,44 +200,37 @@ export function conditionsOf(dialect: Dialect, dimensions: Dimensions): Sql {
   return { sql: sql.join(' AND '), values }
 }
 
-/** @param stored a name from the tables of sums: 0 or null = none */
+/** @param stored from the tables of sums: 0 or null = no name */
 export function nameOf(stored: unknown): string | null {
   return typeof stored === 'string' ? stored : null
 }
 
-/** @param stored one record with all of FIGURES; absent figures are 0 */
+/** @param stored with SUM_COLUMNS; absent columns count as 0 */
 export function totals(stored: StoredRow): Totals {
   const whole = (name: string) => (typeof stored[name] === 'bigint' ? stored[name] : 0n)
   const exact = (name: string) => whole(`${name}_high`) * BigInt(PART_SIZE) + whole(`${name}_low`)
   return {
-    requests: Number(whole('requests')),
-    errors: Number(whole('errors')),
-    unpriced: Number(whole('unpriced')),
-    estimated: Number(whole('estimated')),
-    input: exact('input'),
-    cached: exact('cached'),
-    cacheWrite: exact('cache_write'),
-    output: exact('output'),
-    reasoning: exact('reasoning'),
-    cost: exact('cost'),
-    estimatedCost: exact('estimated_cost'),
+    requests: Number(whole('requests')), errors: Number(whole('errors')),
+    unpriced: Number(whole('unpriced')), estimated: Number(whole('estimated')),
+    input: exact('input'), cached: exact('cached'), cacheWrite: exact('cache_write'),
+    output: exact('output'), reasoning: exact('reasoning'),
+    cost: exact('cost'), estimatedCost: exact('estimated_cost'),
   }
 }
 
 export const ZERO_TOTALS: Totals = totals({})
+export const NO_FIGURES: Figures = Object.freeze(figures(ZERO_TOTALS))
 
 export function figures(sums: Totals): Figures {
   return {
-    requests: sums.requests,
-    errors: sums.errors,
+    requests: sums.requests, errors: sums.errors,
     input_tokens: Number(sums.input),
     cached_input_tokens: Number(sums.cached),
     cache_write_tokens: Number(sums.cacheWrite),
     output_tokens: Number(sums.output),
     reasoning_tokens: Number(sums.reasoning),
     cost_usd: knownCost(sums),
-    estimated_requests: sums.estimated,
-    estimated_cost_usd: formatUsd(sums.estimatedCost),
+    estimated_requests: sums.estimated, estimated_cost_usd: formatUsd(sums.estimatedCost),
     unpriced_requests: sums.unpriced,
   }
 }
@@ -269,13 +240,12 @@ export function knownCost({ cost, unpriced }: Pick<Totals, 'cost' | 'unpriced'>)
   return cost === 0n && unpriced > 0 ? null : formatUsd(cost)
 }
 
-/** Highest cost first, then the busiest, then by name. */
+/** Highest cost first, then most requests, then by name. */
 export function sortByCost<N extends string | number | null>(sums: ReadonlyMap<N, Totals>): [N, Totals][] {
   return [...sums].map(([name, totals]) => ({ names: [name], totals })).sort(compareByCost)
     .map(({ names: [name], totals }) => [name as N, totals])
 }
 
-/** Compares in the order of sortByCost. */
 export function compareByCost(a: GroupSum, b: GroupSum): number {
   if (a.totals.cost !== b.totals.cost) return a.totals.cost < b.totals.cost ? 1 : -1
   return b.totals.requests - a.totals.requests || (String(a.names) < String(b.names) ? -1 : 1)

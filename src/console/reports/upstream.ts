@@ -1,27 +1,22 @@
-import { ERRORS } from '../../base/errors.ts'
-import type { ErrorCode, ErrorSource } from '../../base/errors.ts'
-import { addToBucket, bucketOf, quantiles } from '../../ledger/sums/first-byte.ts'
-import type { Histogram } from '../../ledger/sums/first-byte.ts'
+import { ERRORS, type ErrorCode, type ErrorSource } from '../../base/errors.ts'
+import { addToBucket, bucketOf, quantiles, type Histogram } from '../../ledger/sums/first-byte.ts'
 import type { AttemptRecord } from '../../ledger/row.ts'
 import { parseAttempts } from '../../ledger/stored-values.ts'
 import type { Latency, Outcomes, UpstreamReport } from '../api/upstream.ts'
 import { MINUTE, floor, periodOf } from './period.ts'
 import type { Sql, StoredRow, View } from './view.ts'
 
-/** Requests that are read one by one; if there are more, the newest. */
+/** Requests to read one by one; if there are more, the newest. */
 const MAX_ROWS = 100_000
-/** Slices of a period, at most. */
 const MAX_SLICES = 100
 const SLICE_SIZES = [1, 5, 15, 60, 360, 1440].map(minutes => minutes * MINUTE)
-/** Statuses of an upstream's errors that are not the client's fault, although they begin with 4. */
+/** 4xx statuses of an upstream that are not the fault of the client. */
 const PROVIDER_STATUSES: ReadonlySet<number> = new Set([401, 402, 403, 408, 409, 425, 429])
 
 type Outcome = Exclude<keyof Outcomes, 'requests'>
 
-/** What one upstream did in a period: how requests ended, how long they took, and where failovers went. */
-export function upstreamReport(
-  view: View, name: string, query: { readonly from?: string, readonly to?: string },
-): UpstreamReport {
+/** How requests ended, how long they took, and where failovers went. */
+export function upstreamReport(view: View, name: string, query: { readonly from?: string, readonly to?: string }): UpstreamReport {
   const period = periodOf(query, view.now)
   const size = SLICE_SIZES.find(ms => (period.to - period.from) / ms <= MAX_SLICES) ?? SLICE_SIZES.at(-1)!
   const rows = view.rows(rowsOf(view, name, period.from, period.to))
@@ -47,13 +42,9 @@ export function upstreamReport(
     for (const tally of [all, slices[Math.floor((Number(row['started_at']) - first) / size)]]) tally?.add(row)
   }
   return {
-    from: new Date(period.from).toISOString(),
-    to: new Date(period.to).toISOString(),
-    complete: rows.length < MAX_ROWS,
-    slice_ms: size,
-    outcomes: all.outcomes,
-    first_byte: all.firstByte,
-    duration: all.duration,
+    from: new Date(period.from).toISOString(), to: new Date(period.to).toISOString(),
+    complete: rows.length < MAX_ROWS, slice_ms: size,
+    outcomes: all.outcomes, first_byte: all.firstByte, duration: all.duration,
     slices: slices.map((tally, n) => ({
       at: new Date(first + n * size).toISOString(), outcomes: tally.outcomes, first_byte: tally.firstByte, duration: tally.duration,
     })),
@@ -102,11 +93,8 @@ const OUTCOMES: Readonly<Record<ErrorSource, Outcome>> = {
   client: 'client_errors', gateway: 'gateway_refusals', upstream: 'provider_failures',
 }
 
-/** Totals of several requests. */
 class Tally {
-  readonly outcomes = {
-    requests: 0, complete: 0, client_disconnected: 0, provider_failures: 0, client_errors: 0, gateway_refusals: 0,
-  }
+  readonly outcomes = { requests: 0, complete: 0, client_disconnected: 0, provider_failures: 0, client_errors: 0, gateway_refusals: 0 }
   readonly #firstByte: Histogram = new Map()
   readonly #duration: Histogram = new Map()
 

@@ -2,15 +2,13 @@ import { DIMENSION } from '../../ledger/sums/contributions.ts'
 import type { ResponseOf } from '../api/api.ts'
 import type { Figures } from '../api/shapes.ts'
 import { DAY, floor } from './period.ts'
-import { figures, ZERO_TOTALS, source, sumsBy } from './sums.ts'
-import type { Dimensions } from './sums.ts'
+import { figures, ZERO_TOTALS, source, sumsBy, type Dimensions } from './sums.ts'
 import type { View } from './view.ts'
 
-/** The use of one key. */
 export interface KeyUse {
   /** Of the last 30 days. */
   readonly figures: Figures
-  /** When its last request started, ISO 8601, without a limit of age. */
+  /** Start of the last request ever, ISO 8601. */
   readonly last_used_at: string
 }
 
@@ -18,7 +16,7 @@ const RECENT_MS = 30 * DAY
 /** Clients choose the names of models. */
 const MAX_NAMES = 1000
 
-/** The names of the last 30 days, sorted; if there are too many, the busiest. */
+/** Of the last 30 days, sorted; if there are too many names, the busiest. */
 export function filters(view: View, own: string | null): Omit<ResponseOf<'GET /filters'>, 'owners'> {
   const dimensions = own === null ? {} : { key: own }
   return {
@@ -40,7 +38,7 @@ function names(view: View, by: 'key' | 'model' | 'upstream', dimensions: Dimensi
   return found.map(({ name }) => String(name)).sort()
 }
 
-/** By name, without keys that were never used. */
+/** By name of the key, without unused keys. */
 export function keyUse(view: View): Map<string, KeyUse> {
   const now = floor(view.now, DAY) + DAY
   const lately = sumsBy(view, { from: now - RECENT_MS, to: now }, {}, 'key')

@@ -1,49 +1,46 @@
-import { DatabaseSync } from 'node:sqlite'
-import type { SQLInputValue } from 'node:sqlite'
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { fileIdentity } from '../../base/files/file-exists.ts'
 import { openReader } from '../../ledger/read/file-reader.ts'
 import type { LedgerReader } from '../../ledger/read/ledger-reader.ts'
 import { DETAILED_FROM } from '../../ledger/sums/rollups.ts'
-import { allRows } from '../../ledger/stored-values.ts'
-import type { StoredRow } from '../../ledger/stored-values.ts'
-import { SQLITE } from './dialect.ts'
-import type { Dialect } from './dialect.ts'
+import { allRows, type StoredRow } from '../../ledger/stored-values.ts'
+import { SQLITE, type Dialect } from './dialect.ts'
 
 export type { StoredRow }
 
-/** A part of SQL with the values of its question marks. */
+/** `values` are for the question marks. */
 export interface Sql {
   readonly sql: string
   readonly values: readonly SQLInputValue[]
 }
 
-/** The ledger at one moment, for a report. */
+/** The ledger at one moment. */
 export interface View {
   /** ms since 1970. */
   readonly now: number
-  /** The last row that is in the sums. */
+  /** Id of the last row that is in the sums. */
   readonly summedTo: number
-  /** Maximum number of rows that are not in the sums. */
+  /** Upper bound of the rows that are not in the sums. */
   readonly unsummed: number
-  /** Days since 1970: since then there are sums by group, protocol and status. */
+  /** Days since 1970: from then on, there are sums by group, protocol and status. */
   readonly detailedFrom: number
   readonly reader: LedgerReader
   readonly dialect: Dialect
-  /** Prefix of the cursors of a ledger: positions in one ledger mean nothing in another. */
+  /** Prefix of cursors: a position in one ledger means nothing in another. */
   readonly positions: 'c' | ''
   /** Returns whole numbers as bigint. */
   all(query: Sql): StoredRow[]
   /** Returns whole numbers as number, for columns without large ones. */
   rows(query: Sql): StoredRow[]
-  /** May a request of that key and time still be running, or unsettled after a crash? */
+  /** Whether a request of the key and time may still run, or be unsettled after a crash. */
   mayChange(key: string, from: number, to: number): boolean
 }
 
-/** An open ledger for reports: of one gateway, or of all. */
+/** Of one gateway, or of all gateways. */
 export interface OpenView {
-  /** All queries inside see the same moment. */
+  /** All queries of `work` see the same moment. */
   read<T>(now: number, work: (view: View) => T): T
-  /** Does the path still lead to this file? */
+  /** Whether the path still leads to this file. */
   isCurrent(): boolean
   close(): void
 }
@@ -53,13 +50,10 @@ const SUMMED_STATE: Sql = {
   values: [],
 }
 const BUSY_TIMEOUT = 2000
-/** KiB: the sums of a day with many keys. */
+/** KiB for the sums of a day with many keys. */
 const CACHE_KIB = 16_384
 
-/**
- * @param file path of the ledger
- * @throws as openReader
- */
+/** @param file path of the ledger @throws as openReader */
 export function openView(file: string): OpenView {
   const reader = openReader(file)
   const identity = fileIdentity(file)
@@ -72,13 +66,9 @@ export function openView(file: string): OpenView {
         const [state] = all(db, SUMMED_STATE, false)
         const summedTo = Number(state?.['summed'] ?? 0)
         return work({
-          now,
-          summedTo,
-          unsummed: Number(state?.['last']) - summedTo,
+          now, summedTo, unsummed: Number(state?.['last']) - summedTo,
           detailedFrom: Number(state?.['detailed_from'] ?? Infinity),
-          reader,
-          dialect: SQLITE,
-          positions: '',
+          reader, dialect: SQLITE, positions: '',
           all: query => all(db, query, true),
           rows: ({ sql, values }) => allRows(db.prepare(sql), ...values),
           mayChange: (key, from, to) => all(db, {

@@ -4,10 +4,10 @@ import type { WorkerActivity } from './workers.ts'
 
 export type CandidateState = UpstreamState['candidates'][number]
 
-/** Worst first: if workers differ, the worst state counts, because the other workers will soon have it too. */
+/** Worst first: the worst state of any worker counts, because the other workers will soon have it. */
 const CIRCUITS_BY_SEVERITY = ['open', 'probing', 'closed'] as const
 
-/** The states of each candidate by upstream, merged over all workers. */
+/** By upstream, merged over all workers. */
 export function candidateStates(all: readonly WorkerActivity[]): Map<string, CandidateState[]> {
   const byUpstream = new Map<string, Map<string | null, CandidateState>>()
   for (const candidate of all.flatMap(({ candidates }) => candidates)) {
@@ -23,14 +23,10 @@ export function candidateStates(all: readonly WorkerActivity[]): Map<string, Can
 
 function mergeStates(a: CandidateState, b: CandidateState): CandidateState {
   const [worse, other] = CIRCUITS_BY_SEVERITY.indexOf(a.circuit) <= CIRCUITS_BY_SEVERITY.indexOf(b.circuit) ? [a, b] : [b, a]
-  return {
-    ...worse,
-    in_flight: a.in_flight + b.in_flight,
-    first_byte_ms: worse.first_byte_ms ?? other.first_byte_ms,
-  }
+  return { ...worse, in_flight: a.in_flight + b.in_flight, first_byte_ms: worse.first_byte_ms ?? other.first_byte_ms }
 }
 
-/** @param known states of the upstream; a model without requests is as healthy as the health checks say */
+/** @param known states of the upstream; without requests for the model, the health checks of the upstream decide */
 export function circuitOf(model: string | null, known: readonly CandidateState[]): CandidateState['circuit'] {
   const asked = known.find(state => state.model === model)
   if (asked) return asked.circuit
@@ -38,7 +34,6 @@ export function circuitOf(model: string | null, known: readonly CandidateState[]
   return failsChecks ? 'open' : 'closed'
 }
 
-/** The health of a whole upstream. */
 export function healthOf(states: readonly CandidateState[]): UpstreamState['health'] {
   if (states.length === 0) return 'unknown'
   const failing = states.filter(({ circuit }) => circuit !== 'closed').length
@@ -46,7 +41,7 @@ export function healthOf(states: readonly CandidateState[]): UpstreamState['heal
   return failing === states.length ? 'down' : 'failing'
 }
 
-/** The URL of an upstream; null for the simulator. A URL of the configuration contains no credentials. */
+/** null = the simulator. A configured URL contains no credentials. */
 export function addressOf({ config }: Gateway, name: string): string | null {
   return config.upstreams.get(name)?.url?.href ?? null
 }

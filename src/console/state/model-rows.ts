@@ -7,42 +7,32 @@ import type { Model } from '../api/routes.ts'
 
 type ProtocolName = Model['protocols'][number]
 
-/** The path of a text request in each protocol that the playground supports. */
+/** For the protocols that the playground supports. */
 const PATHS = PROTOCOLS.flatMap(({ name, textPath }) => textPath ? [{ name: name as ProtocolName, path: textPath }] : [])
 
 type ModelTarget = Model['targets'][number]
 
-/**
- * Describes a model: its protocols, its targets and its prices there.
- *
- * @param listed is it in GET /v1/models?
- * @param now prices can change with the date or the hour
- */
+/** @param listed does GET /v1/models list the model? @param now prices can change with the date or the hour */
 export function modelRow(gateway: Gateway, name: string, listed: boolean, now: Date): Model {
   const { routes } = gateway
   const served = PATHS.filter(({ path }) => routes.match(path(name), name) !== null)
   const targets = targetsOf(gateway, name, served, now)
   const [first] = targets
-  // A name that no route matches is an upstream's name for a model.
+  // A name without a route is a name at an upstream.
   const { price, price_source } = first ?? quote(gateway, null, name, now)
   return {
-    name,
-    listed,
-    protocols: served.map(protocol => protocol.name),
-    price,
-    price_source,
+    name, listed, protocols: served.map(protocol => protocol.name), price, price_source,
     price_varies: new Set(targets.map(target => JSON.stringify(target.price))).size > 1,
-    upstream: first?.upstream ?? null,
-    targets,
+    upstream: first?.upstream ?? null, targets,
   }
 }
 
-/** The model for key holders, without upstreams and prices. */
+/** For key holders. */
 export function withoutTargets(model: Model): Model {
   return { ...model, price: null, price_source: null, price_varies: false, upstream: null, targets: [] }
 }
 
-/** In the order of the protocols and of each route; a target of several protocols appears once. */
+/** In the order of the protocols and of each route. A target of several protocols appears once. */
 function targetsOf(gateway: Gateway, name: string, served: typeof PATHS, now: Date): ModelTarget[] {
   const found = new Map<string, ModelTarget>()
   for (const { name: protocol, path } of served) {
@@ -65,13 +55,13 @@ function targetsOf(gateway: Gateway, name: string, served: typeof PATHS, now: Da
   return [...found.values()]
 }
 
-/** Looks the price up as the reservation and the bill do. */
+/** Must look up the price as the reservation and the bill do. */
 function quote({ accounts }: Gateway, target: Target | null, name: string, now: Date) {
   const quoted = accounts.prices.priceOf(target?.upstream.url ?? null, target?.model ?? name, now, name)
   return { price: quoted && plainPrice(quoted), price_source: quoted?.version ?? null }
 }
 
-/** By the names of gateway.yaml, with the prices above each tier's tokens and in each service tier. */
+/** With the names of gateway.yaml, for each tier and service tier. */
 function plainPrice({ price, serviceTiers }: QuotedPrice): Record<string, string> {
   const apart = [...serviceTiers ?? []].flatMap(([tier, { price }]) => rates(price, ` (${tier})`))
   return Object.fromEntries([...rates(price, ''), ...apart])

@@ -2,17 +2,11 @@ import type { Gateway } from '../../pipeline/parts/gateway.ts'
 import { listedModels } from '../../pipeline/gateway-endpoints.ts'
 import { PROTOCOLS } from '../../protocols/index.ts'
 
-/** Paths of text requests. */
 const TEXT_PATHS = PROTOCOLS.flatMap(({ textPath }) => textPath ?? [])
-/** Clients choose model names, and each name is looked up in the routes. */
+/** Clients choose model names, and each name costs a lookup in the routes. */
 const MAX_MODELS = 300
 
-/**
- * The models that reach each route though it does not name them: through a glob, or because it names none.
- *
- * @param used names of models in the ledger
- * @returns sorted names by the index of the route
- */
+/** Models that a route takes without naming them. @param used models in the ledger @returns sorted names by index of the route */
 export function servedModels(gateway: Gateway, used: readonly string[]): Map<number, string[]> {
   const { config, routes } = gateway
   const names = new Set([...listedModels(gateway), ...used].slice(0, MAX_MODELS))

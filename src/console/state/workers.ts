@@ -1,7 +1,6 @@
 import { stat, utimes } from 'node:fs/promises'
 import { isoTime } from '../../base/clock.ts'
-import { wantsEventStream } from '../../pipeline/exchange/exchange.ts'
-import type { Exchange } from '../../pipeline/exchange/exchange.ts'
+import { wantsEventStream, type Exchange } from '../../pipeline/exchange/exchange.ts'
 import type { Gateway, CredentialFailure } from '../../pipeline/parts/gateway.ts'
 import { candidateOf } from '../../routing/candidate.ts'
 import type { CredentialState } from '../../upstreams/credentials/credential-state.ts'
@@ -10,50 +9,47 @@ import type { CircuitCause } from '../../routing/circuit-log.ts'
 import type { Live, UpstreamState } from '../api/panel.ts'
 import type { ConsoleStoreClient } from '../store/console-store-client.ts'
 
-/** A candidate's state in one process. */
 export interface WorkerCandidate extends Readonly<UpstreamState['candidates'][number]> {
   readonly upstream: string
-  /** When the circuit opened, ISO 8601; null while it is closed. */
+  /** ISO 8601; null = closed */
   readonly open_since: string | null
   readonly consecutive_failures: number
-  /** The failures since it last worked. */
+  /** Failures since the last success. */
   readonly cause: CircuitCause
 }
 
-/** The running requests of one process, and what it knows about the candidates. */
+/** Of one process. */
 export interface WorkerActivity {
   readonly running: number
   readonly streams: number
-  /** Longest-running first; limited in number. */
+  /** Longest-running first, at most MAX_EXCHANGES. */
   readonly exchanges: readonly Live['exchanges'][number][]
   readonly candidates: readonly WorkerCandidate[]
   readonly credentialFailures: readonly (readonly [upstream: string, failure: CredentialFailure])[]
   readonly upstreams: readonly WorkerUpstream[]
 }
 
-/** An upstream's state in one process. */
+/** Of one process. */
 export interface WorkerUpstream {
   readonly name: string
-  /** What remains of its limits. */
   readonly rateLimits: RateLimitStates
-  /** State of each credential of its pool, or of its only one; empty = none. */
+  /** Of each credential of the pool, or of the only credential; empty = none. */
   readonly credentials: readonly CredentialState[]
 }
 
 const NO_RATE_LIMITS: RateLimitStates = { requests: null, tokens: null }
 
-/** ms between two checks whether the console is in use, and between two snapshots while it is. */
+/** ms between two snapshots, and between two checks whether the console is in use */
 const SNAPSHOT_INTERVAL = 1_500
-/** ms after a request for which the console counts as in use. */
+/** ms since a request for which the console counts as in use */
 const VIEWER_TIMEOUT = 60_000
-/** ms after which a snapshot belongs to a worker that has ended. */
+/** ms; an older snapshot is of a worker that has ended */
 const SNAPSHOT_MAX_AGE = 6_000
-/** Exchanges that are listed. */
 const MAX_EXCHANGES = 500
-/** ms between two updates of the file's modification time. */
+/** ms between two updates of the modification time */
 const TOUCH_INTERVAL = 5_000
 
-/** @param own the only key whose requests count; null = all do */
+/** @param own the only key whose requests count; null = all keys */
 function activityOf({ sharedState, health, config, upstreams, accounts: { limiter } }: Gateway, own: string | null): WorkerActivity {
   const named = (name: string) => config.upstreams.has(name)
   const all: Exchange[] = []
@@ -74,12 +70,8 @@ function activityOf({ sharedState, health, config, upstreams, accounts: { limite
       const [upstream, model] = candidateOf(id)
       const opens = opensIn === Infinity || circuit === 'closed' ? null : opensIn
       return {
-        upstream,
-        model: model === '' ? null : model,
-        circuit,
-        opens_in_ms: opens,
-        in_flight: inFlight,
-        first_byte_ms: firstByteMs,
+        upstream, model: model === '' ? null : model,
+        circuit, opens_in_ms: opens, in_flight: inFlight, first_byte_ms: firstByteMs,
         open_since: openForMs === null ? null : isoTime(Date.now() - openForMs),
         consecutive_failures: consecutiveFailures,
         cause: health.causeOf(id),
@@ -97,29 +89,21 @@ function activityOf({ sharedState, health, config, upstreams, accounts: { limite
 function toLiveExchange(exchange: Exchange): Live['exchanges'][number] {
   const { id, startedWall, identity, request: { model }, servedBy, delivery } = exchange
   return {
-    request_id: id,
-    started_at: isoTime(startedWall),
-    key: identity.key?.name ?? null,
-    model,
-    upstream: servedBy?.target.upstream.name ?? null,
-    stream: wantsEventStream(exchange),
-    bytes_out: delivery.bytes,
+    request_id: id, started_at: isoTime(startedWall), key: identity.key?.name ?? null,
+    model, upstream: servedBy?.target.upstream.name ?? null, stream: wantsEventStream(exchange), bytes_out: delivery.bytes,
   }
 }
 
 export interface WorkersOptions {
   readonly current: () => Gateway
-  /** The number of this process among several; null = there is only one. */
+  /** Number of this process among several; null = there is one process. */
   readonly worker: number | null
-  /** The file that all processes share; null = none. */
+  /** Shared by all processes; null = no file. */
   readonly file: string | null
   readonly store: ConsoleStoreClient
 }
 
-/**
- * The activity of all workers. Each saves snapshots while the console is in use. The modification time of a file
- * shows that, so no worker has to open it.
- */
+/** Each worker saves snapshots while the console is in use, as the modification time of the file shows: no worker has to open the file. */
 export class Workers {
   readonly #options: WorkersOptions
   #touchedAt = 0
@@ -131,7 +115,7 @@ export class Workers {
     if (this.#hasPeers) this.#scheduleSnapshot()
   }
 
-  /** The activity of every process, this one first. `own` is the only key whose requests count; null = all do. */
+  /** This process first. @param own the only key whose requests count; null = all keys */
   async all(own: string | null = null): Promise<WorkerActivity[]> {
     const { current, worker, store } = this.#options
     const here = activityOf(current(), own)
@@ -139,8 +123,7 @@ export class Workers {
     await this.#touchFile()
     const now = Date.now()
     const others = await store.call('snapshots', now - SNAPSHOT_MAX_AGE, now + SNAPSHOT_MAX_AGE)
-    return [here, ...others.filter(other => other.worker !== worker)
-      .map(({ data }) => JSON.parse(data) as WorkerActivity)
+    return [here, ...others.filter(other => other.worker !== worker).map(({ data }) => JSON.parse(data) as WorkerActivity)
       .map(there => (own === null ? there : activityOfKey(there, own)))]
   }
 
@@ -174,12 +157,12 @@ export class Workers {
   }
 }
 
-/** Counts only the exchanges that the snapshot lists. */
+/** Only exchanges in the snapshot count. */
 function activityOfKey(there: WorkerActivity, own: string): WorkerActivity {
   const exchanges = there.exchanges.filter(({ key }) => key === own)
   const streams = exchanges.filter(({ stream }) => stream).length
   return { ...there, exchanges, running: exchanges.length, streams }
 }
 
-/** The file does not exist before the console is used, and what fails now may succeed later. */
+/** The file does not exist before the first use of the console, and a failed call may succeed later. */
 function ignore(): void {}

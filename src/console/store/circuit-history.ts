@@ -1,12 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { CircuitChange } from '../../routing/circuit-log.ts'
 
-/** A change of a circuit with the number of its process; 0 = there is only one. */
+/** `worker`: number of the process; 0 = there is one process. */
 export interface StoredCircuitChange extends CircuitChange {
   readonly worker: number
 }
 
-/** A table that a file of version 2 may lack. It is added without a new version, which would empty the other tables. */
+/** A file of version 2 may lack this table: a new version number would empty the other tables. */
 export const CIRCUIT_SCHEMA = `
   CREATE TABLE IF NOT EXISTS circuit_changes (
     id INTEGER PRIMARY KEY,
@@ -16,12 +16,12 @@ export const CIRCUIT_SCHEMA = `
   ) STRICT;
   CREATE INDEX IF NOT EXISTS circuit_changes_by_upstream ON circuit_changes (upstream, at);`
 
-/** Changes that are kept: a day of three circuits that open and close every minute. */
+/** A day of three circuits that open and close every minute. */
 const MAX_CHANGES = 10_000
-/** Changes between two deletions of older ones. */
+/** Additions between two deletions of older changes. */
 const TRIM_INTERVAL = 100
 
-/** The changes of all circuits, kept over restarts. */
+/** Survives restarts. */
 export class CircuitHistory {
   readonly #db: DatabaseSync
 
@@ -36,12 +36,7 @@ export class CircuitHistory {
     this.#db.prepare('DELETE FROM circuit_changes WHERE id <= (SELECT max(id) FROM circuit_changes) - ?').run(MAX_CHANGES)
   }
 
-  /**
-   * The changes of an upstream in a period, oldest first, preceded by the last earlier one of each circuit.
-   *
-   * @param from ms since 1970
-   * @param to ms since 1970
-   */
+  /** Oldest first, with the last change of each circuit before the period. @param from ms since 1970 @param to ms since 1970 */
   read(upstream: string, from: number, to: number): StoredCircuitChange[] {
     const changes = this.#db.prepare('SELECT data FROM circuit_changes WHERE upstream = ? AND at < ? ORDER BY id')
       .all(upstream, Math.ceil(to))

@@ -1,15 +1,14 @@
-import { Database } from '../../cluster/postgres/database.ts'
-import type { DatabaseOptions, Row } from '../../cluster/postgres/database.ts'
+import { Database, type DatabaseOptions, type Row } from '../../cluster/postgres/database.ts'
 import { DatabaseError } from '../../cluster/postgres/database-error.ts'
 import { migrate } from '../../cluster/postgres/migrate.ts'
 import { MIGRATIONS } from '../../cluster/postgres/migrations.ts'
 
-/** ms for a query: a user waits for the page. */
+/** ms; a user waits for the page */
 const TIMEOUT_MS = 1_000
-/** ms after a failure without another attempt, so that not every request waits for PostgreSQL */
+/** ms after a failure without another attempt: otherwise every request waits for PostgreSQL */
 export const RETRY_MS = 2_000
 
-/** The PostgreSQL database that the consoles of all gateways share. */
+/** Shared by the consoles of all gateways. */
 export class ConsoleDatabase {
   readonly #database: Database
   #isMigrated = false

@@ -2,7 +2,6 @@ import { ThreadClient, ThreadError } from '../../base/threads/thread-client.ts'
 import { threadUrl } from '../../base/threads/thread-url.ts'
 import type { ConsoleStore, ConsoleStoreOptions } from './console-store.ts'
 
-/** A request to the store's thread. */
 export interface StoreCall {
   readonly method: keyof ConsoleStore
   readonly args: readonly unknown[]
@@ -10,10 +9,9 @@ export interface StoreCall {
 
 type StoreResult<M extends keyof ConsoleStore> = Awaited<ReturnType<ConsoleStore[M]>>
 
-/** A call of the store that failed. */
 export class ConsoleStoreError extends Error {
   override readonly name = 'ConsoleStoreError'
-  /** `taken` and other codes of the key store; `down` = the store could not be called; null = another error. */
+  /** Code of the key store, such as `taken`; `down` = the store cannot be called; null = another error. */
   readonly code: string | null
 
   constructor(code: string | null, message: string) {
@@ -22,21 +20,19 @@ export class ConsoleStoreError extends Error {
   }
 }
 
-/** ms; changing a key may wait for other processes. */
+/** ms; a change of a key may wait for other processes */
 const CALL_TIMEOUT_MS = 15_000
 const CLOSE_TIMEOUT_MS = 2_000
 
-/** Calls the methods of a ConsoleStore in a thread, because they block. */
+/** Calls a ConsoleStore in a thread, because its methods block. */
 export class ConsoleStoreClient {
   readonly #thread: ThreadClient
-  /** The store's name in errors. */
+  /** For errors. */
   readonly #name: string
 
   constructor(options: ConsoleStoreOptions) {
     this.#name = options.consoleFile ?? 'the store'
-    this.#thread = new ThreadClient({
-      name: 'console', script: threadUrl('console-store-thread', import.meta.url), workerData: options,
-    })
+    this.#thread = new ThreadClient({ name: 'console', script: threadUrl('console-store-thread', import.meta.url), workerData: options })
   }
 
   /** @throws {ConsoleStoreError} */

@@ -1,8 +1,7 @@
 import { workerData } from 'node:worker_threads'
 import { serveThread } from '../../base/threads/thread-server.ts'
 import type { StoreCall } from './console-store-client.ts'
-import { ConsoleStore } from './console-store.ts'
-import type { ConsoleStoreOptions } from './console-store.ts'
+import { ConsoleStore, type ConsoleStoreOptions } from './console-store.ts'
 
 const store = new ConsoleStore(workerData as ConsoleStoreOptions)
 

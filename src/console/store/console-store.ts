@@ -1,70 +1,52 @@
 import { existsSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
-import { readAuditEvents, recordAuditEvent } from '../../auth/audit.ts'
-import type { Actor, AuditEvent, StoredAuditEvent } from '../../auth/audit.ts'
+import { readAuditEvents, recordAuditEvent, type Actor, type AuditEvent, type StoredAuditEvent } from '../../auth/audit.ts'
 import { KeyFile } from '../../auth/key-file.ts'
-import { readBlocks, readKeys } from '../../auth/key-reader.ts'
-import type { BlockRecord } from '../../auth/key-reader.ts'
-import type { KeyEdit, KeyRecord, NewSecret } from '../../auth/key-record.ts'
+import { readBlocks, readKeys, type BlockRecord } from '../../auth/key-reader.ts'
+import type { KeyEdit, KeyRecord, KeySummary, NewSecret } from '../../auth/key-record.ts'
 import type { KeyWriter } from '../../auth/key-writer.ts'
 import { SharedKeys } from '../../cluster/keys/shared-keys.ts'
 import { fileIdentity } from '../../base/files/file-exists.ts'
 import { transaction } from '../../base/files/sqlite-schema.ts'
-import { configLines } from '../../config/text/lines.ts'
-import type { ConfigLines } from '../../config/text/lines.ts'
+import { configLines, type ConfigLines } from '../../config/text/lines.ts'
 import { maskedText } from '../../config/text/masked.ts'
 import type { Key } from '../../config/key-types.ts'
 import type { DatabaseOptions } from '../../cluster/postgres/database.ts'
 import { DatabaseError } from '../../cluster/postgres/database-error.ts'
-import { CircuitHistory } from './circuit-history.ts'
-import type { StoredCircuitChange } from './circuit-history.ts'
+import { CircuitHistory, type StoredCircuitChange } from './circuit-history.ts'
 import { ConsoleDatabase } from './console-database.ts'
 import { openConsoleFile } from './console-file.ts'
-import { LoginAttemptTable } from './login-attempts.ts'
-import type { LoginAttempt } from './login-attempts.ts'
-import { SessionTable } from './session-table.ts'
-import type { SessionRecord } from './session-table.ts'
-import { ReloadHistory } from './reload-history.ts'
-import type { GatewayReload, ReportedReload } from './reload-history.ts'
+import { LoginAttemptTable, type LoginAttempt } from './login-attempts.ts'
+import { SessionTable, type SessionRecord } from './session-table.ts'
+import { ReloadHistory, type GatewayReload, type ReportedReload } from './reload-history.ts'
 import { SharedReloads } from './shared-reloads.ts'
 import { SharedSessions } from './shared-sessions.ts'
 
 export interface ConsoleStoreOptions {
   /** null = the state is lost when the process ends. */
   readonly consoleFile: string | null
-  /** null = there are no stored keys. */
+  /** null = no key store */
   readonly keyFile: string | null
-  /** Where all gateways keep their keys, sessions and audit list; null = this gateway has its own. */
-  readonly shared: SharedOptions | null
+  /** null = this gateway does not share keys, sessions and the audit list */
+  readonly shared: Pick<DatabaseOptions, 'url' | 'name'> & { /** Name of this gateway. */ readonly gateway: string } | null
 }
 
-interface SharedOptions extends Pick<DatabaseOptions, 'url' | 'name'> {
-  /** The name of this gateway. */
-  readonly gateway: string
-}
+/** `done`: every gateway applies the change; `unconfirmed`: stored, but a running gateway has not confirmed it; `unknown`: no live key. */
+export type ChangeResult = 'done' | 'unconfirmed' | 'unknown'
 
-/** The result of a change of a key. */
-export type ChangeResult =
-  /** Every gateway applies it. */
-  | 'done'
-  /** It is stored, but a running gateway has not confirmed it. */
-  | 'unconfirmed'
-  /** There is no live key with that name. */
-  | 'unknown'
-
-/** A worker's activity, for the others to show. */
-export interface Snapshot {
+/** Activity of a worker as JSON, for the other workers. */
+interface Snapshot {
   readonly worker: number
   readonly data: string
 }
 
-/** ms for running gateways to apply a change; they check the store at least every second. */
+/** ms; running gateways check the store for changes at least every second */
 const PUBLISH_TIMEOUT = 2_500
-/** ms between two checks whether they have. */
+/** ms between two checks whether every gateway applies the change */
 const POLL_INTERVAL = 10
 
-/** Everything that the console stores. Its calls block, so it runs in a thread of its own. */
+/** Runs in a thread of its own, because its calls block. */
 export class ConsoleStore {
   readonly #options: ConsoleStoreOptions
   readonly #db: DatabaseSync
@@ -92,10 +74,8 @@ export class ConsoleStore {
     this.#sharedReloads = shared && this.#database && new SharedReloads(this.#database, this.#reloads, shared.gateway)
   }
 
-  /** While PostgreSQL is unreachable, the session is known to this gateway only. */
-  async openSession(
-    digest: Uint8Array, session: Pick<SessionRecord, 'kind' | 'name' | 'credential'>, now: number,
-  ): Promise<void> {
+  /** While PostgreSQL is unreachable, only this gateway knows the session. */
+  async openSession(digest: Uint8Array, session: Pick<SessionRecord, 'kind' | 'name' | 'credential'>, now: number): Promise<void> {
     if (await this.#sharedSessions?.open(digest, session, now)) return
     this.#sessions.open(digest, session, now)
   }
@@ -109,7 +89,7 @@ export class ConsoleStore {
     await this.#sharedSessions?.close(digest)
   }
 
-  /** @returns ms to wait; 0 = the attempt may begin */
+  /** @returns ms to wait; 0 = the attempt can begin */
   beginAttempt(attempt: LoginAttempt, now: number): number {
     return transaction(this.#db, () => this.#attempts.begin(attempt, now))
   }
@@ -118,7 +98,7 @@ export class ConsoleStore {
     this.#attempts.succeeded(attempt, now)
   }
 
-  /** While PostgreSQL is unreachable, the event is stored here; the gateway sends it later. */
+  /** While PostgreSQL is unreachable, the event is stored here, and the gateway sends it later. */
   async note(entry: AuditEvent): Promise<void> {
     if (this.#options.keyFile === null) return recordAuditEvent(this.#db, entry)
     try {
@@ -134,7 +114,7 @@ export class ConsoleStore {
     return this.#keyWriter().audit(before, count)
   }
 
-  /** While PostgreSQL is unreachable, returns the keys that this gateway knows. */
+  /** While PostgreSQL is unreachable: the keys that this gateway knows. */
   async storedKeys(): Promise<{ keys: KeyRecord[]; blocks: BlockRecord[] }> {
     const { keyFile } = this.#options
     try {
@@ -153,38 +133,24 @@ export class ConsoleStore {
     return waitUntilPublished(file)
   }
 
-  async changeKey(name: string, to: KeyEdit, detail: string, now: number, by: Actor): Promise<ChangeResult> {
-    const file = this.#keyWriter()
-    const found = await file.find('name', name)
-    if (found === null || found.revokedAt !== null) return 'unknown'
-    await file.change(found, to, detail, now, by)
-    return waitUntilPublished(file)
+  changeKey(name: string, to: KeyEdit, detail: string, now: number, by: Actor): Promise<ChangeResult> {
+    return this.#editKey(name, (file, key) => file.change(key, to, detail, now, by))
   }
 
-  async rotateKey(name: string, to: NewSecret, now: number, by: Actor): Promise<ChangeResult> {
-    const file = this.#keyWriter()
-    const found = await file.find('name', name)
-    if (found === null || found.revokedAt !== null) return 'unknown'
-    await file.rotate(found, { ...to, digest: Buffer.from(to.digest) }, now, by)
-    return waitUntilPublished(file)
+  rotateKey(name: string, to: NewSecret, now: number, by: Actor): Promise<ChangeResult> {
+    return this.#editKey(name, (file, key) => file.rotate(key, { ...to, digest: Buffer.from(to.digest) }, now, by))
   }
 
-  async revokeKey(name: string, now: number, by: Actor): Promise<ChangeResult> {
-    const file = this.#keyWriter()
-    const found = await file.find('name', name)
-    if (found === null || found.revokedAt !== null) return 'unknown'
-    await file.revoke(found, now, by)
-    return waitUntilPublished(file)
+  revokeKey(name: string, now: number, by: Actor): Promise<ChangeResult> {
+    return this.#editKey(name, (file, key) => file.revoke(key, now, by))
   }
 
-  async setBlocked(
-    name: string, digest: Uint8Array, blocked: boolean, now: number, by: Actor,
-  ): Promise<ChangeResult> {
+  async setBlocked(name: string, digest: Uint8Array, blocked: boolean, now: number, by: Actor): Promise<ChangeResult> {
     const file = this.#keyWriter()
     const key = { name, digest: Buffer.from(digest) }
     if (blocked) await file.block(key, now, by)
     else await file.unblock(key, now, by)
-    // Wait even without a change: a gateway may still have to confirm an earlier one.
+    // Even without a change: a gateway may still have to confirm an earlier change.
     return waitUntilPublished(file)
   }
 
@@ -197,10 +163,7 @@ export class ConsoleStore {
     return this.#circuits.read(upstream, from, to)
   }
 
-  /**
-   * Every worker reports each reload; only the first report is added to the audit list, with the gateway's name if
-   * there are several.
-   */
+  /** Every worker reports each reload; the first report goes to the audit list, with the gateway's name if there are several. */
   async addReload(reload: ReportedReload): Promise<void> {
     if (!this.#reloads.add(reload)) return
     const { at, applied, by, changes, problems } = reload
@@ -211,17 +174,17 @@ export class ConsoleStore {
     await this.note({ at, actor: by, address: null, action: applied ? 'config.reloaded' : 'config.rejected', subject: null, detail })
   }
 
-  /** Newest first, of all gateways. */
+  /** Of all gateways, newest first. */
   async reloads(): Promise<GatewayReload[]> {
     return await this.#sharedReloads?.read() ?? this.#reloads.read().map(reload => ({ ...reload, gateway: null }))
   }
 
-  /** Masks the secrets of a configuration's text; for a large one this takes a while. */
+  /** Here, because masking a large configuration takes a while. */
   masked(text: string): string {
     return maskedText(text)
   }
 
-  /** Parsing a large configuration takes a while. */
+  /** Here, because parsing a large configuration takes a while. */
   lines(text: string): ConfigLines {
     return configLines(text)
   }
@@ -231,24 +194,19 @@ export class ConsoleStore {
   }
 
   /**
-   * The snapshots of a time range. An older one belongs to a worker that has ended; a later one was made before the clock
-   * was set back.
+   * Skips older snapshots, of workers that have ended, and later snapshots, made before the clock was set back.
    *
-   * @param since ms since 1970
-   * @param until ms since 1970: now, plus how far other clocks may be ahead
+   * @param since ms since 1970 @param until ms since 1970: now, plus how far other clocks may be ahead
    */
   snapshots(since: number, until: number): Snapshot[] {
-    return this.#db.prepare('SELECT worker, data FROM snapshots WHERE at BETWEEN ? AND ? ORDER BY worker')
-      .all(since, until)
+    return this.#db.prepare('SELECT worker, data FROM snapshots WHERE at BETWEEN ? AND ? ORDER BY worker').all(since, until)
       .map(({ worker, data }) => ({ worker: Number(worker), data: String(data) }))
   }
 
-  /** 32 bytes that all workers and all gateways share, and nobody else knows. */
+  /** 32 bytes, the same for all workers and gateways. */
   async secret(): Promise<Uint8Array> {
     const bytes = this.#db.prepare('SELECT bytes FROM secret').get()?.['bytes']
-    if (!(bytes instanceof Uint8Array)) {
-      throw new Error('the console\'s file has lost its secret: delete console.db')
-    }
+    if (!(bytes instanceof Uint8Array)) throw new Error('the console\'s file has lost its secret: delete console.db')
     const shared = await this.#sharedSessions?.secret(Buffer.from(bytes).toString('hex')) ?? null
     return shared === null ? bytes : Buffer.from(shared, 'hex')
   }
@@ -261,6 +219,14 @@ export class ConsoleStore {
     this.#db.close()
   }
 
+  async #editKey(name: string, edit: (file: KeyWriter, key: KeySummary) => unknown): Promise<ChangeResult> {
+    const file = this.#keyWriter()
+    const key = await file.find('name', name)
+    if (key === null || key.revokedAt !== null) return 'unknown'
+    await edit(file, key)
+    return waitUntilPublished(file)
+  }
+
   #keyWriter(): KeyWriter {
     return this.#sharedKeys ?? this.#keyFile()
   }
@@ -269,7 +235,7 @@ export class ConsoleStore {
     const { keyFile } = this.#options
     if (keyFile === null) throw new Error('the configuration names no ledger, beside which keys are kept')
     const identity = fileIdentity(keyFile)
-    // If another file has replaced the open one, writing to it would have no effect.
+    // Writing to the open file has no effect if another file has replaced it.
     if (this.#keys === null || (identity !== null && identity !== this.#keys.identity)) {
       this.#keys?.file.close()
       this.#keys = null
@@ -280,7 +246,7 @@ export class ConsoleStore {
   }
 }
 
-/** Like KeyFile's own wait, but without blocking other calls. */
+/** Polls, because the wait of `KeyFile` would block other calls. */
 async function waitUntilPublished(keys: KeyWriter): Promise<ChangeResult> {
   const end = performance.now() + PUBLISH_TIMEOUT
   while (!await keys.waitUntilPublished(0)) {

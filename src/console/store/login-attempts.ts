@@ -1,28 +1,25 @@
 import type { DatabaseSync } from 'node:sqlite'
 
-/** What a login tries to guess: a user's password, from an address. */
+/** A login that may be a guess at a password. */
 export interface LoginAttempt {
-  /** null = a login with a key, which names no user. */
+  /** null = a login with a key */
   readonly name: string | null
   readonly address: string
 }
 
-/** Number of failures without a delay, because people mistype. */
+/** Failures without a delay: people mistype. */
 const FREE_FAILURES = 4
-/** ms of the first delay after these failures; each further failure doubles it. */
+/** ms of the first delay; each further failure doubles the delay. */
 const FIRST_DELAY = 1_000
-/** Maximum delay in ms: for an address, and for a name. The second is short, so that others cannot lock out the owner of a name. */
+/** Longest delay, ms. For a name it is short, so that others cannot lock out the owner of the name. */
 const MAX_DELAY = { address: 15 * 60_000, name: 30_000 } as const
-/** ms after which failures are forgotten. */
+/** ms after which a failure is forgotten */
 const FAILURE_RETENTION = 24 * 60 * 60_000
-/** ms for which an address counts as known for a name after a login. */
+/** ms after a login for which the address counts as known for the name */
 const KNOWN_ADDRESS_RETENTION = 30 * 24 * 60 * 60_000
 const MAX_ROWS = 20_000
 
-/**
- * Makes guessing slow. Each attempt counts as failed from its start, so that concurrent attempts do not avoid the
- * delay; a success deletes its failure.
- */
+/** Each attempt counts as failed from its start: concurrent attempts cannot avoid the delay. A success deletes the failure. */
 export class LoginAttemptTable {
   readonly #db: DatabaseSync
 
@@ -30,7 +27,7 @@ export class LoginAttemptTable {
     this.#db = db
   }
 
-  /** @returns ms to wait before another attempt; 0 = the attempt may begin, and is counted */
+  /** @returns ms to wait before another attempt; 0 = the attempt can begin, and counts */
   begin(attempt: LoginAttempt, now: number): number {
     this.#deleteExpired(now)
     const subjects = this.#subjects(attempt, now)
@@ -44,22 +41,19 @@ export class LoginAttemptTable {
     const forget = this.#db.prepare('DELETE FROM attempts WHERE subject = ?')
     forget.run(addressSubject(address))
     if (name === null) return
-    forget.run(nameSubject(name))
+    forget.run(`name ${name}`)
     forget.run(ownerSubject(name, address))
-    this.#db.prepare('INSERT OR REPLACE INTO attempts VALUES (?, 0, 0, ?)').run(
-      knownSubject(name, address), now,
-    )
+    this.#db.prepare('INSERT OR REPLACE INTO attempts VALUES (?, 0, 0, ?)').run(knownSubject(name, address), now)
   }
 
   /**
-   * Guesses from other addresses do not delay the owner of a name. At an address where the owner has logged in,
-   * failures of the name count separately: another user there may log in successfully, which deletes the failures of
-   * the address.
+   * Guesses from other addresses do not delay the owner of a name. At an address where the owner has logged in, failures of the
+   * name count separately, because the successful login of another user there deletes the failures of the address.
    */
   #subjects({ name, address }: LoginAttempt, now: number): { subject: string; longest: number }[] {
     const byAddress = { subject: addressSubject(address), longest: MAX_DELAY.address }
     if (name === null) return [byAddress]
-    const subject = this.#isKnown(name, address, now) ? ownerSubject(name, address) : nameSubject(name)
+    const subject = this.#isKnown(name, address, now) ? ownerSubject(name, address) : `name ${name}`
     return [byAddress, { subject, longest: MAX_DELAY.name }]
   }
 
@@ -71,18 +65,15 @@ export class LoginAttemptTable {
   #wait(subject: string, longest: number, now: number): number {
     const until = this.#db.prepare('SELECT until FROM attempts WHERE subject = ?').get(subject)?.['until']
     const wait = Number(until ?? 0) - now
-    // The date has been set back since then.
+    // A longer wait means that the clock was set back.
     return wait > longest ? 0 : wait
   }
 
   #countFailure(subject: string, longest: number, now: number): void {
-    const before = this.#db.prepare('SELECT failures FROM attempts WHERE subject = ?')
-      .get(subject)?.['failures']
+    const before = this.#db.prepare('SELECT failures FROM attempts WHERE subject = ?').get(subject)?.['failures']
     const failures = Number(before ?? 0) + 1
     const delay = failures <= FREE_FAILURES ? 0 : Math.min(longest, FIRST_DELAY * 2 ** (failures - FREE_FAILURES - 1))
-    this.#db.prepare('INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?)').run(
-      subject, failures, now + delay, now,
-    )
+    this.#db.prepare('INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?)').run(subject, failures, now + delay, now)
   }
 
   #deleteExpired(now: number): void {
@@ -93,11 +84,7 @@ export class LoginAttemptTable {
   }
 }
 
-function nameSubject(name: string): string {
-  return `name ${name}`
-}
-
-/** A name at an address where its owner has logged in before. */
+/** A name at an address where the owner of the name has logged in. */
 function ownerSubject(name: string, address: string): string {
   return `owner ${addressSubject(address)} ${name}`
 }

@@ -2,29 +2,26 @@ import { createHash } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
 import { truncateAuditText } from '../../auth/audit.ts'
 import { transaction } from '../../base/files/sqlite-schema.ts'
-import { maskedDiff } from '../../config/text/masked-diff.ts'
-import type { DiffLine } from '../../config/text/masked-diff.ts'
+import { maskedDiff, type DiffLine } from '../../config/text/masked-diff.ts'
 import type { ReloadEvent } from '../../config/reload-event.ts'
 
-/** A reload reported by a process, with places and messages as text. */
+/** Reported by a process. `problems`: place and message as text. */
 export interface ReportedReload extends Omit<ReloadEvent, 'problems'> {
   readonly problems: readonly string[]
 }
 
-/** A stored reload, without secrets. */
+/** Without secrets. */
 export interface StoredReload extends Pick<ReportedReload, 'at' | 'applied' | 'by' | 'changes' | 'problems'> {
-  /** null = the file could not be read, or too much changed. */
+  /** null = unreadable, or too much changed */
   readonly diff: readonly DiffLine[] | null
 }
 
-/** A reload of one of several gateways. */
 export interface GatewayReload extends StoredReload {
-  /** The name of the gateway; null = there is only one. */
+  /** Name of the gateway; null = there is one gateway. */
   readonly gateway: string | null
 }
 
-/** A row of the table of reloads. */
-export interface ReloadRecord {
+interface ReloadRecord {
   /** ms since 1970 */
   readonly at: number
   readonly digest: Uint8Array
@@ -32,7 +29,7 @@ export interface ReloadRecord {
   readonly data: string
 }
 
-/** A table that a file of version 2 may lack. It is added without a new version, which would empty the other tables. */
+/** A file of version 2 may lack this table: a new version number would empty the other tables. */
 export const RELOAD_SCHEMA = `
   CREATE TABLE IF NOT EXISTS reloads (
     id INTEGER PRIMARY KEY,
@@ -41,14 +38,13 @@ export const RELOAD_SCHEMA = `
     data TEXT NOT NULL
   ) STRICT;`
 
-/** Reloads that are kept. */
 export const MAX_RELOADS = 20
-/** Changes and problems that are kept of each. */
+/** Stored changes, and stored problems, of each reload. */
 const MAX_TEXTS = 100
-/** ms within which equal reports of several workers are one reload. */
+/** ms; equal reports within this time are one reload of several workers */
 const SAME_WITHIN = 5_000
 
-/** The last reloads of all workers, kept over restarts. */
+/** Of all workers. Survives restarts. */
 export class ReloadHistory {
   readonly #db: DatabaseSync
 
@@ -72,12 +68,12 @@ export class ReloadHistory {
     })
   }
 
-  /** The newest first. */
+  /** Newest first. */
   read(): StoredReload[] {
     return this.records().map(({ data }) => JSON.parse(data) as StoredReload)
   }
 
-  /** The newest first. */
+  /** Newest first. */
   records(): ReloadRecord[] {
     return this.#db.prepare('SELECT at, digest, data FROM reloads ORDER BY id DESC').all()
       .map(({ at, digest, data }) => ({ at: Number(at), digest: digest as Uint8Array, data: String(data) }))

@@ -1,37 +1,34 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 
-/** A stored session, with only the digest of its token. Times are ms since 1970. */
+/** Times are ms since 1970. */
 export interface SessionRecord {
   readonly kind: 'user' | 'key' | 'oidc'
-  /** Name of the user or of the key; for single sign-on the mail address. */
+  /** Name of the user or key; for single sign-on the mail address or the subject. */
   readonly name: string
-  /** What the login proved; when it no longer holds, the session ends. */
+  /** What the login proved: when that no longer holds, the session ends. */
   readonly credential: string
   readonly createdAt: number
   readonly seenAt: number
 }
 
-/** ms without a request after which a session ends. */
+/** ms without a request */
 export const IDLE_TIMEOUT = 30 * 60_000
-/** ms after the login at which a session ends in any case: a working day, which limits the use of a stolen session. */
+/** ms since the login. A working day limits the use of a stolen session. */
 export const MAX_SESSION_AGE = 12 * 60 * 60_000
-/** ms between two writes of a session's last use. */
+/** ms between two writes of `seenAt` */
 export const SEEN_AT_INTERVAL = 30_000
-/** Concurrent sessions; beyond that, the least recently used is deleted. */
+/** Beyond this number, the least recently used session is deleted. */
 export const MAX_SESSIONS = 10_000
-/** Sessions of one user or key, so that endless logins do not end the sessions of others. */
+/** Of one user or key: endless logins do not end the sessions of others. */
 export const MAX_SESSIONS_PER_LOGIN = 100
 
-/** The sessions of logged-in users. */
 export class SessionTable {
   readonly #db: DatabaseSync
   readonly #find: StatementSync
 
   constructor(db: DatabaseSync) {
     this.#db = db
-    this.#find = db.prepare(
-      'SELECT kind, name, credential, created_at, seen_at FROM sessions WHERE digest = ?',
-    )
+    this.#find = db.prepare('SELECT kind, name, credential, created_at, seen_at FROM sessions WHERE digest = ?')
   }
 
   open(digest: Uint8Array, session: Pick<SessionRecord, 'kind' | 'name' | 'credential'>, now: number): void {
@@ -43,19 +40,15 @@ export class SessionTable {
       .run(session.kind, session.name, MAX_SESSIONS_PER_LOGIN - 1)
     this.#db.prepare(`DELETE FROM sessions WHERE digest IN
       (SELECT digest FROM sessions ORDER BY seen_at DESC LIMIT -1 OFFSET ?)`).run(MAX_SESSIONS - 1)
-    this.#db.prepare('INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?)')
-      .run(digest, session.kind, session.name, session.credential, now, now)
+    this.#db.prepare('INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?)').run(digest, session.kind, session.name, session.credential, now, now)
   }
 
-  /**
-   * @param extend the user is active, so the session is extended
-   * @returns null = there is none, or it has ended
-   */
+  /** @param extend the user is active, so the session is extended @returns null = no session, or an ended one */
   find(digest: Uint8Array, now: number, extend: boolean): SessionRecord | null {
     const row = this.#find.get(digest)
     if (row === undefined) return null
     const session = sessionOf(row)
-    // If the clock was set back since the last use, the session's age is unknown.
+    // A last use in the future: the clock was set back, and the age of the session is unknown.
     if (now >= expiryOf(session) || session.seenAt > now + SEEN_AT_INTERVAL) {
       this.close(digest)
       return null
@@ -70,7 +63,7 @@ export class SessionTable {
   }
 }
 
-/** Converts a row of the session table, in the file or in PostgreSQL. */
+/** @param row of the session table, in the file or in PostgreSQL */
 export function sessionOf(row: Readonly<Record<string, unknown>>): SessionRecord {
   return {
     kind: row['kind'] as SessionRecord['kind'],
@@ -81,7 +74,7 @@ export function sessionOf(row: Readonly<Record<string, unknown>>): SessionRecord
   }
 }
 
-/** When the session ends without another request. */
+/** ms since 1970 at which the session ends without another request. */
 export function expiryOf({ seenAt, createdAt }: SessionRecord): number {
   return Math.min(seenAt + IDLE_TIMEOUT, createdAt + MAX_SESSION_AGE)
 }

@@ -1,11 +1,8 @@
-import { RETRY_MS } from './console-database.ts'
-import type { ConsoleDatabase } from './console-database.ts'
-import { MAX_RELOADS } from './reload-history.ts'
-import type { GatewayReload, ReloadHistory, StoredReload } from './reload-history.ts'
+import { RETRY_MS, type ConsoleDatabase } from './console-database.ts'
+import { MAX_RELOADS, type GatewayReload, type ReloadHistory, type StoredReload } from './reload-history.ts'
 
-/** Reloads of all gateways that are shown. */
 const MAX_SHOWN = 50
-/** Reloads of all gateways that are kept: gateway names may change. */
+/** A bound on all gateways together, because names of gateways can change. */
 const MAX_KEPT = 500
 
 const INSERT = `INSERT INTO gateway.reloads (instance, at, digest, data)
@@ -34,7 +31,7 @@ export class SharedReloads {
     this.#gateway = gateway
   }
 
-  /** Writes this gateway's reloads to PostgreSQL; if it is unreachable, later. */
+  /** Writes the reloads of this gateway, or retries later if PostgreSQL is unreachable. */
   async share(): Promise<void> {
     const records = this.#history.records().map(({ at, digest, data }) => ({ at, digest: Buffer.from(digest).toString('hex'), data }))
     this.#isShared = await this.#database.ask(async () => {
@@ -46,12 +43,12 @@ export class SharedReloads {
     if (this.#isShared) return
     this.#retry ??= setTimeout(() => {
       this.#retry = null
-      // The next reload, or the next request for the page, tries again.
+      // A failure is no loss: the next reload or the next request for the page tries again.
       this.share().catch(() => undefined)
     }, RETRY_MS).unref()
   }
 
-  /** Newest first; while PostgreSQL is unreachable, those of this gateway. */
+  /** Newest first. While PostgreSQL is unreachable, only reloads of this gateway. */
   async read(): Promise<GatewayReload[]> {
     if (!this.#isShared) await this.share()
     const rows = await this.#database.ask(() =>

@@ -4,8 +4,7 @@ import {
 } from '@tanstack/react-query'
 import type { QueryState, UseMutationResult, UseQueryResult } from '@tanstack/react-query'
 import { useCallback, useEffect, useSyncExternalStore } from 'react'
-import { ApiError, send } from './api.ts'
-import type { OperationInput, OperationName, ResponseOf } from './api.ts'
+import { ApiError, send, type OperationInput, type OperationName, type ResponseOf } from './api.ts'
 import type { TimeRange } from './range.ts'
 
 export type Session = ResponseOf<'GET /session'>

@@ -1,5 +1,4 @@
-import { Suspense } from 'react'
-import type { ComponentType } from 'react'
+import { Suspense, type ComponentType } from 'react'
 import { Route, Router, Switch } from 'wouter'
 import { useSession } from './api-hooks.ts'
 import { ErrorBoundary } from './components/page/error-boundary.tsx'
@@ -8,8 +7,7 @@ import { lazyPage } from './lazy-page.ts'
 import { navigationItemsFor } from './navigation-items.ts'
 import { Login } from './pages/login.tsx'
 import { NotFoundPage } from './pages/not-found.tsx'
-import { UserContext } from './session.ts'
-import type { User } from './session.ts'
+import { UserContext, type User } from './session.ts'
 import { Shell } from './shell/shell.tsx'
 
 const PAGES: readonly { path: string; page: ComponentType }[] = [

@@ -1,5 +1,4 @@
-import { lazy } from 'react'
-import type { ComponentType } from 'react'
+import { lazy, type ComponentType } from 'react'
 
 /** The script of a page did not arrive. Only a reload of the document requests it again. */
 export class PageLoadError extends Error {

@@ -1,5 +1,4 @@
-import { searchOf } from './range.ts'
-import type { TimeRange } from './range.ts'
+import { searchOf, type TimeRange } from './range.ts'
 
 /** Filters of the Logs page. */
 export interface LogFilter {

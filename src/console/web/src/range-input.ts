@@ -1,6 +1,5 @@
 import { dayUtc, minuteUtc } from './format.ts'
-import { customRange } from './range.ts'
-import type { TimeRange } from './range.ts'
+import { customRange, type TimeRange } from './range.ts'
 
 /** A range as the user types it, UTC: `2026-11-21 07:18`; for whole days, first and last day: `2026-11-21`. */
 export interface RangeInput {

@@ -1,9 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { createContext, use, useCallback } from 'react'
-import { send } from './api.ts'
-import type { BodyOf } from './api.ts'
-import { SESSION, endSession, clearCachedResponses, notifyOtherTabs } from './api-hooks.ts'
-import type { Session } from './api-hooks.ts'
+import { send, type BodyOf } from './api.ts'
+import { SESSION, endSession, clearCachedResponses, notifyOtherTabs, type Session } from './api-hooks.ts'
 
 export type User = NonNullable<Session['user']>
 

@@ -1,6 +1,5 @@
 import { IconChevronDown, IconChevronUp } from '@tabler/icons-react'
-import { useState } from 'react'
-import type { KeyboardEvent, MouseEvent, ReactNode } from 'react'
+import { useState, type KeyboardEvent, type MouseEvent, type ReactNode } from 'react'
 import { Link, useLocation } from 'wouter'
 import classes from './data-table.module.css'
 import { useOverflow } from './use-overflow.ts'

@@ -1,8 +1,6 @@
 import { IconDoorExit, IconLoader } from '@tabler/icons-react'
-import { END_LABELS } from '../end-labels.ts'
-import type { End } from '../end-labels.ts'
-import { StatusBadge } from './badges.tsx'
-import type { Tone } from './badges.tsx'
+import { END_LABELS, type End } from '../end-labels.ts'
+import { StatusBadge, type Tone } from './badges.tsx'
 
 const TONES: Readonly<Record<End, Tone>> = {
   complete: 'good',

@@ -1,5 +1,4 @@
-import { counted, money, decimalsOf } from '../format.ts'
-import type { KnownCost } from '../format.ts'
+import { counted, money, decimalsOf, type KnownCost } from '../format.ts'
 import classes from './money.module.css'
 
 const FIGURE_SPACE = '\u2007'

@@ -1,11 +1,8 @@
 import { ActionIcon, Button, Popover, Select, TextInput, Tooltip } from '@mantine/core'
 import { IconZoomOut } from '@tabler/icons-react'
-import { useState } from 'react'
-import type { FormEvent } from 'react'
-import { PRESETS, presetRange, zoomedOut } from '../range.ts'
-import type { Preset, TimeRange } from '../range.ts'
-import { parseRangeInput, toRangeInput } from '../range-input.ts'
-import type { RangeErrors } from '../range-input.ts'
+import { useState, type FormEvent } from 'react'
+import { PRESETS, presetRange, zoomedOut, type Preset, type TimeRange } from '../range.ts'
+import { parseRangeInput, toRangeInput, type RangeErrors } from '../range-input.ts'
 import classes from './range-picker.module.css'
 
 export interface RangePickerProps {

@@ -13,8 +13,7 @@ import { useUser } from '../session.ts'
 import { filterOf, changeFilter, sortOf } from './logs/filter.ts'
 import { Filters, ClearFilters } from './logs/filters.tsx'
 import classes from './logs/logs.module.css'
-import { MAX_LIVE_ROWS, identityOf, mergeRows, useRequests, useTail } from './logs/requests.ts'
-import type { Tail } from './logs/requests.ts'
+import { MAX_LIVE_ROWS, identityOf, mergeRows, useRequests, useTail, type Tail } from './logs/requests.ts'
 import { RequestTable } from './logs/table.tsx'
 
 /** The list of requests, with filters and a live tail. */

@@ -1,6 +1,5 @@
 import { Button, TextInput } from '@mantine/core'
-import { useState } from 'react'
-import type { FormEvent } from 'react'
+import { useState, type FormEvent } from 'react'
 import { useLocation } from 'wouter'
 import { Dialog } from '../components/page/dialog.tsx'
 import { parsePastedId } from '../pages/logs/filter.ts'

@@ -1,7 +1,6 @@
 import { ActionIcon, Burger, Drawer } from '@mantine/core'
 import { IconSearch } from '@tabler/icons-react'
-import { useCallback, useEffect, useRef, useState } from 'react'
-import type { ReactNode } from 'react'
+import { useCallback, useEffect, useRef, useState, type ReactNode } from 'react'
 import { Link, useLocation } from 'wouter'
 import type { Session } from '../api-hooks.ts'
 import icon from '../icon.svg'

@@ -1,6 +1,5 @@
 import { useElementSize } from '@mantine/hooks'
-import { useRef, useState } from 'react'
-import type { PointerEvent } from 'react'
+import { useRef, useState, type PointerEvent } from 'react'
 import { axisTicks, labelStep } from './chart-ticks.ts'
 import classes from './chart.module.css'
 

@@ -1,7 +1,5 @@
-import { Modal } from '@mantine/core'
-import type { ModalProps } from '@mantine/core'
-import { useEffect, useLayoutEffect, useRef } from 'react'
-import type { ReactNode } from 'react'
+import { Modal, type ModalProps } from '@mantine/core'
+import { useEffect, useLayoutEffect, useRef, type ReactNode } from 'react'
 import classes from './dialog.module.css'
 
 export interface DialogProps {

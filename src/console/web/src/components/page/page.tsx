@@ -1,5 +1,4 @@
-import { useEffect, useId } from 'react'
-import type { ReactNode } from 'react'
+import { useEffect, useId, type ReactNode } from 'react'
 import { useFailedRefetch } from '../../api-hooks.ts'
 import { timeUtc } from '../../format.ts'
 import { Notice } from './notice.tsx'

@@ -1,7 +1,6 @@
 import { Button, Skeleton } from '@mantine/core'
 import { IconAlertTriangle, IconInbox } from '@tabler/icons-react'
-import { useQueryClient } from '@tanstack/react-query'
-import type { UseQueryResult } from '@tanstack/react-query'
+import { useQueryClient, type UseQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import classes from './states.module.css'
 

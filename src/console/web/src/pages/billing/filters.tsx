@@ -1,6 +1,5 @@
 import { CloseButton } from '@mantine/core'
-import { NameLabel } from '../../components/badges.tsx'
-import type { Kind } from '../../components/badges.tsx'
+import { NameLabel, type Kind } from '../../components/badges.tsx'
 import classes from './filters.module.css'
 
 export type Filter = Partial<Record<Kind, string>>

@@ -1,6 +1,5 @@
 import type { ResponseOf } from '../../api.ts'
-import { Bars, ChartSection, Legend } from '../../components/charts/chart.tsx'
-import type { Point, Series } from '../../components/charts/chart.tsx'
+import { Bars, ChartSection, Legend, type Point, type Series } from '../../components/charts/chart.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import { Cost, columnDecimals } from '../../components/money.tsx'
 import { Empty } from '../../components/page/states.tsx'

@@ -1,7 +1,6 @@
 import type { ResponseOf } from '../../api.ts'
 import { StatusBadge } from '../../components/badges.tsx'
-import { DataTable } from '../../components/data-table.tsx'
-import type { Column } from '../../components/data-table.tsx'
+import { DataTable, type Column } from '../../components/data-table.tsx'
 import { Cost, columnDecimals } from '../../components/money.tsx'
 import { costText, count, counted, dayUtc, money, monthName, timeUtc } from '../../format.ts'
 import icon from '../../icon.svg'

@@ -1,7 +1,6 @@
 import { Button, Checkbox, CopyButton } from '@mantine/core'
 import { IconAlertTriangle, IconCheck, IconCopy } from '@tabler/icons-react'
-import { useEffect, useRef, useState } from 'react'
-import type { ReactNode } from 'react'
+import { useEffect, useRef, useState, type ReactNode } from 'react'
 import type { CreatedKey } from '../../../../api/keys.ts'
 import classes from './keys.module.css'
 

@@ -1,6 +1,5 @@
 import { Button, PasswordInput } from '@mantine/core'
-import { useState } from 'react'
-import type { FormEvent } from 'react'
+import { useState, type FormEvent } from 'react'
 import type { KeyOwner } from '../../../../api/keys.ts'
 import type { ResponseOf } from '../../api.ts'
 import { useApiMutation } from '../../api-hooks.ts'

@@ -1,8 +1,7 @@
 import { ActionIcon, NativeSelect, TextInput } from '@mantine/core'
 import { IconTrash } from '@tabler/icons-react'
 import { PER_PERIOD } from '../../format.ts'
-import { COUNTS } from './fields.ts'
-import type { ModelRates, RateFields } from './fields.ts'
+import { COUNTS, type ModelRates, type RateFields } from './fields.ts'
 import classes from './keys.module.css'
 
 const LABELS = {

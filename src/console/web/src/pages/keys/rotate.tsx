@@ -1,6 +1,5 @@
 import { Button, Select } from '@mantine/core'
-import { useState } from 'react'
-import type { FormEvent } from 'react'
+import { useState, type FormEvent } from 'react'
 import type { KeyState } from '../../../../api/keys.ts'
 import { useApiMutation } from '../../api-hooks.ts'
 import { Dialog } from '../../components/page/dialog.tsx'

@@ -1,5 +1,4 @@
-import { END_LABELS } from '../../end-labels.ts'
-import type { End } from '../../end-labels.ts'
+import { END_LABELS, type End } from '../../end-labels.ts'
 
 /** Filters besides the time range. The page's address keeps them, under the names of the API. */
 export interface LogFilter {

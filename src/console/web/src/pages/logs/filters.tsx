@@ -1,13 +1,11 @@
 import { Button, Select, TextInput } from '@mantine/core'
 import { IconFilterOff, IconSearch } from '@tabler/icons-react'
-import { useState } from 'react'
-import type { FormEvent } from 'react'
+import { useState, type FormEvent } from 'react'
 import { useLocation } from 'wouter'
 import { ApiError } from '../../api.ts'
 import { useApiQuery } from '../../api-hooks.ts'
 import { END_LABELS } from '../../end-labels.ts'
-import { FILTERS, parsePastedId, narrowFilter, withoutOf } from './filter.ts'
-import type { LogFilter, NameFilter } from './filter.ts'
+import { FILTERS, parsePastedId, narrowFilter, withoutOf, type LogFilter, type NameFilter } from './filter.ts'
 import classes from './logs.module.css'
 
 export interface FiltersProps {

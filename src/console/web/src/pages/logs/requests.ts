@@ -1,8 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import type { Row } from '../../../../api/logs.ts'
-import { send } from '../../api.ts'
-import type { QueryOf, ResponseOf } from '../../api.ts'
+import { send, type QueryOf, type ResponseOf } from '../../api.ts'
 import type { TimeRange } from '../../range.ts'
 import type { LogFilter, Sort } from './filter.ts'
 

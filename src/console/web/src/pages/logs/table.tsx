@@ -1,7 +1,6 @@
 import { useMemo } from 'react'
 import type { Row } from '../../../../api/logs.ts'
-import { DataTable } from '../../components/data-table.tsx'
-import type { Column, Order } from '../../components/data-table.tsx'
+import { DataTable, type Column, type Order } from '../../components/data-table.tsx'
 import { EndBadge } from '../../components/end-badge.tsx'
 import { count, counted, duration, money, moneyShort, timeExact, timeLocal, timeShort, visible } from '../../format.ts'
 import { useNow } from '../../use-now.ts'

@@ -1,6 +1,5 @@
 import type { ResponseOf } from '../../api.ts'
-import { DataTable } from '../../components/data-table.tsx'
-import type { Column } from '../../components/data-table.tsx'
+import { DataTable, type Column } from '../../components/data-table.tsx'
 import { Section, Stack } from '../../components/page/page.tsx'
 import { ConcurrencyLimit, LimitGrid, RateLimit } from '../../components/rate-limit.tsx'
 import { Empty } from '../../components/page/states.tsx'

@@ -1,9 +1,7 @@
 import { useState } from 'react'
 import type { ResponseOf } from '../../api.ts'
-import { Bars, ChartSection } from '../../components/charts/chart.tsx'
-import type { Point, Series } from '../../components/charts/chart.tsx'
-import { DataTable } from '../../components/data-table.tsx'
-import type { Column } from '../../components/data-table.tsx'
+import { Bars, ChartSection, type Point, type Series } from '../../components/charts/chart.tsx'
+import { DataTable, type Column } from '../../components/data-table.tsx'
 import { Columns } from '../../components/page/page.tsx'
 import {
   approximate, costText, count, countShort, counted, dayShort, dayUtc, hourUtc, minuteUtc, moneyTick, percent,

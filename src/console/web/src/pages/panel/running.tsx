@@ -1,7 +1,6 @@
 import type { ResponseOf } from '../../api.ts'
 import { StatusBadge, NameLabel } from '../../components/badges.tsx'
-import { DataTable } from '../../components/data-table.tsx'
-import type { Column } from '../../components/data-table.tsx'
+import { DataTable, type Column } from '../../components/data-table.tsx'
 import { Section } from '../../components/page/page.tsx'
 import { Empty } from '../../components/page/states.tsx'
 import { bytes, count, counted, duration } from '../../format.ts'

@@ -1,5 +1,4 @@
-import { reachableOrigin } from '../../reachable-origin.ts'
-import type { PageLocation } from '../../reachable-origin.ts'
+import { reachableOrigin, type PageLocation } from '../../reachable-origin.ts'
 
 /**
  * Base URL for the code samples.

@@ -1,14 +1,11 @@
 import { Autocomplete, Button, NativeSelect, Switch, Textarea, TextInput } from '@mantine/core'
 import { IconPlayerPlay, IconPlayerStop } from '@tabler/icons-react'
-import { useState } from 'react'
-import type { FormEvent, KeyboardEvent } from 'react'
+import { useState, type FormEvent, type KeyboardEvent } from 'react'
 import type { Models } from '../../../../api/routes.ts'
 import { Images } from './images.tsx'
-import { MESSAGES_MAX_TOKENS, PROTOCOL_NAMES, PROTOCOLS, PROTOCOLS_WITH_STOP } from './prompt.ts'
-import type { Prompt, Protocol } from './prompt.ts'
+import { MESSAGES_MAX_TOKENS, PROTOCOL_NAMES, PROTOCOLS, PROTOCOLS_WITH_STOP, type Prompt, type Protocol } from './prompt.ts'
 import classes from './playground.module.css'
-import { parseTools } from './tools.ts'
-import type { Tool } from './tools.ts'
+import { parseTools, type Tool } from './tools.ts'
 
 /** The form, as text in its fields. */
 export interface Draft extends Omit<Prompt, 'maxTokens' | 'temperature' | 'topP' | 'stop' | 'tools'> {

@@ -1,7 +1,5 @@
-import { readResponse, readEvent, problemMessage } from './parse-response.ts'
-import type { ParsedOutput, ToolCallPart } from './parse-response.ts'
-import { EventReader } from './events.ts'
-import type { ServerEvent } from './events.ts'
+import { readResponse, readEvent, problemMessage, type ParsedOutput, type ToolCallPart } from './parse-response.ts'
+import { EventReader, type ServerEvent } from './events.ts'
 import type { Call, Protocol } from './prompt.ts'
 
 /** State of a playground request, and what has arrived so far. */

@@ -1,6 +1,5 @@
 import { Code, javascript, python, pythonArguments, shell } from './literals.ts'
-import { callOf, generateParts, generateTools, generationConfig } from './prompt.ts'
-import type { Prompt, Protocol } from './prompt.ts'
+import { callOf, generateParts, generateTools, generationConfig, type Prompt, type Protocol } from './prompt.ts'
 
 /** Placeholder for the user's API key. */
 export const PLACEHOLDER = 'YOUR_API_KEY'

@@ -1,11 +1,8 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useCallback, useEffect, useRef, useState } from 'react'
-import { SESSION, endSession } from '../../api-hooks.ts'
-import type { Session } from '../../api-hooks.ts'
-import { callOf } from './prompt.ts'
-import type { Call, Prompt } from './prompt.ts'
-import { run } from './run.ts'
-import type { Progress } from './run.ts'
+import { SESSION, endSession, type Session } from '../../api-hooks.ts'
+import { callOf, type Call, type Prompt } from './prompt.ts'
+import { run, type Progress } from './run.ts'
 
 export interface Running {
   /** null before the first request. */

@@ -2,8 +2,7 @@ import type { RequestDetails } from '../../../../api/logs.ts'
 import { StatusBadge } from '../../components/badges.tsx'
 import { counted, duration, money } from '../../format.ts'
 import classes from './timeline.module.css'
-import { timelineOf } from './timeline.ts'
-import type { Bar, Timeline } from './timeline.ts'
+import { timelineOf, type Bar, type Timeline } from './timeline.ts'
 
 export interface TimelineTableProps {
   readonly story: RequestDetails

@@ -1,8 +1,6 @@
 import type { UpstreamReport } from '../../../../api/upstream.ts'
-import { Bars, ChartSection, Legend } from '../../components/charts/chart.tsx'
-import type { Point, Series } from '../../components/charts/chart.tsx'
-import { DataTable } from '../../components/data-table.tsx'
-import type { Column } from '../../components/data-table.tsx'
+import { Bars, ChartSection, Legend, type Point, type Series } from '../../components/charts/chart.tsx'
+import { DataTable, type Column } from '../../components/data-table.tsx'
 import { count, countShort, dayShort, duration, hourUtc, minuteUtc } from '../../format.ts'
 
 type Slice = UpstreamReport['slices'][number]
