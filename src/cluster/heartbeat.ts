@@ -3,15 +3,10 @@ import type { Clock, Timer } from '../base/clock.ts'
 import { messageOf } from '../base/message-of.ts'
 import { Database } from './postgres/database.ts'
 import { migrate } from './postgres/migrate.ts'
-import { MIGRATIONS } from './postgres/migrations.ts'
 
-/** What a process reports about itself. */
 export interface HeartbeatOptions {
-  /** postgres://user:password@host/database */
   readonly url: string
-  /** The UUID of this process. */
   readonly process: string
-  /** The name of the gateway. */
   readonly instance: string
   readonly version: string
   readonly clock: Pick<Clock, 'wall' | 'monotonic' | 'setTimeout'>
@@ -20,22 +15,20 @@ export interface HeartbeatOptions {
   readonly onBeat: (failure: string | null) => void
   readonly state: () => {
     readonly requestsInFlight: number
-    /** Rows that wait to be sent to PostgreSQL. */
     readonly outboxRows: number
-    /** The last change of keys that is active; null = none yet. */
+    /** The last active change of keys; null = none yet. */
     readonly keyChange: number | null
   }
 }
 
-/** ms between two heartbeats. */
 const HEARTBEAT_MS = 5_000
-/** ms for one heartbeat; a late one is useless. */
+/** ms for one heartbeat: a late one is useless. */
 const TIMEOUT_MS = 2_000
-/** Clock difference between gateway and database, in ms, above which a warning is logged. */
+/** Larger differences between the clocks of gateway and database are logged. */
 export const MAX_CLOCK_DIFFERENCE_MS = 1_000
 const WARNING_INTERVAL_MS = 60_000
 
-/** Reports this process to the other gateways, in PostgreSQL. It logs no failures: shipping reports the same ones. */
+/** Reports this process to the other gateways, in PostgreSQL. Logs no failures: shipping reports the same ones. */
 export class Heartbeat {
   readonly #options: HeartbeatOptions
   readonly #database: Database
@@ -52,7 +45,6 @@ export class Heartbeat {
     void this.#run()
   }
 
-  /** Reports that this process ends. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#timer?.cancel()
@@ -63,7 +55,6 @@ export class Heartbeat {
   }
 
   async #run(): Promise<void> {
-    // The ledger logs that PostgreSQL is unreachable.
     const failure = await this.#beat().then(() => null, messageOf)
     if (!this.#isClosed) this.#options.onBeat(failure)
     if (!this.#isClosed) this.#timer = this.#options.clock.setTimeout(() => void this.#run(), HEARTBEAT_MS)
@@ -71,10 +62,10 @@ export class Heartbeat {
 
   async #beat(): Promise<void> {
     const { process, instance, version, clock, state } = this.#options
-    if (!this.#isRegistered) await migrate(this.#database, MIGRATIONS)
+    if (!this.#isRegistered) await migrate(this.#database)
     const asked = clock.wall()
     const [row] = await this.#database.query('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now', [], TIMEOUT_MS)
-    // The database reads its clock between the two readings of this process: compare with their middle.
+    // Compare with the middle: the database reads its clock between the two readings of this process.
     const difference = (asked + clock.wall()) / 2 - Number(row?.['now'])
     this.#warn(difference)
     const { requestsInFlight, outboxRows, keyChange } = state()

@@ -13,15 +13,15 @@ import type { Health } from '../routing/health.ts'
 import type { StoreStates } from './store-states.ts'
 import { Valkey } from './valkey/valkey.ts'
 
-/** What a process does together with the other gateways, apart from its requests. */
+/** What a process shares with other gateways, apart from requests. */
 export interface ClusterMember {
-  /** Resolves when the keys of all gateways are known, or after a timeout without PostgreSQL. */
+  /** Resolves when all keys are known, or after a timeout without PostgreSQL. */
   ready(): Promise<void>
-  /** Reports that this process ends, and closes the connections. */
+  /** Reports the end of this process, and closes the connections. */
   close(): Promise<void>
 }
 
-/** What this process shares with the other gateways, as of the last reload. */
+/** As of the last reload. */
 export interface LocalState {
   readonly config: Pick<Config, 'upstreams'>
   readonly health: Health
@@ -51,7 +51,6 @@ export function joinCluster(
   }
 }
 
-/** Follows key changes in PostgreSQL, and reports this process there. */
 function followDatabase(
   { cluster, ledger }: Config, url: string, process: string, { version, log }: { readonly version: string, readonly log: Logger },
   gateway: () => LocalState,
@@ -97,7 +96,7 @@ function shareCircuits(
   const hints = new CircuitHints({
     instance, process, health, circuits, clock: systemClock,
     knows: upstream => gateway().config.upstreams.has(upstream),
-    // This writes every second, even without open circuits.
+    // This writes every second even without open circuits, so it notices failures.
     run: async (keys, argument) => {
       const failure = (error: unknown) => {
         stores.report('valkey', messageOf(error))

@@ -1,9 +1,7 @@
 import type { Clock, WallTime } from '../base/clock.ts'
 
-/** A store that several gateways share. */
 export type StoreName = 'valkey' | 'postgres'
 
-/** The state of a common store, as of the last write. */
 export interface StoreState {
   readonly name: StoreName
   /** Why writes fail; null = they succeed. */
@@ -12,7 +10,7 @@ export interface StoreState {
   readonly since: WallTime
 }
 
-/** The configured common stores of this gateway, from the first write on. */
+/** The configured stores that gateways share, from the first write on. */
 export class StoreStates {
   readonly #clock: Pick<Clock, 'wall'>
   readonly #states = new Map<StoreName, StoreState>()

@@ -1,52 +1,43 @@
-/**
- * A bucket's level is kept in 1/60,000 of what is counted: at a limit of N a
- * minute exactly N such units drain in a millisecond, so that all arithmetic is
- * on integers and no rounding adds up.
- */
+/** Level units per request or token: a limit of N a minute drains N units each ms, so all arithmetic is on integers. */
 const UNITS = 60_000
 
-/** The highest rate. Higher limits are lowered to this value: a double would not count their units exactly. */
+/** Higher limits are lowered to this rate: a double would not count their units exactly. */
 export const MAX_PER_MINUTE = 1e11
 
-/** What a reservation holds of a bucket until its actual amount is known. */
+/** The reserved amount of a bucket until the actual amount is known. */
 export interface Hold {
   amount: number
-  /** Counts the holds of the bucket. A hold that was split keeps its number. */
+  /** Number of this hold in its bucket. The parts of a split hold have the same number. */
   readonly number: number
 }
 
 /** The lowest level since some holds were poured in. */
 interface LowWaterMark {
-  /** The level in units. */
   low: number
-  /** Number of the first hold that the mark covers. It covers the holds up to the next mark's `firstHold`. */
+  /** The mark covers the holds from this number up to the next mark's `firstHold`. */
   readonly firstHold: number
-  /** Number of unsettled holds that the mark covers. */
+  /** Unsettled holds that the mark covers. */
   holds: number
 }
 
 /**
- * A rate per minute by the generic cell rate algorithm, in its continuous-state
- * leaky bucket form (ITU-T I.371, annex A): what is admitted is poured in, the
- * bucket drains evenly, and a request conforms if it fits. The bucket holds one
- * minute's worth, so that in any stretch of t minutes at most limit * (1 + t) is
- * admitted.
+ * A rate per minute by the generic cell rate algorithm, as a continuous-state leaky bucket (ITU-T I.371, annex A): each
+ * admitted amount is poured in, the bucket drains evenly, and a request conforms if it fits. The bucket holds one minute's
+ * worth, so any stretch of t minutes admits at most limit * (1 + t).
  *
- * A hold is poured in at its worst case. When it turns out smaller, the level
- * becomes exactly what it would be had the actual amount been poured in at the
- * start. That is not always the whole difference: what would since have drained
- * from an empty bucket is lost, as for every limit that is left unused. Otherwise
- * long-running requests could save up a burst. The loss follows from the lowest
- * level since (the regulator of a reflected process), therefore the low-water marks.
+ * A hold is poured in at its worst case. When its actual amount is smaller, the level becomes exactly what it would be with
+ * the actual amount from the start. This can return less than the difference: the drain is lost for the time in which the
+ * bucket would have been empty, so that long-running requests cannot save up a burst. The lowest level since the hold gives
+ * the loss (the regulator of a reflected process): hence the low-water marks.
  *
- * Times are whole milliseconds of a monotonic clock, amounts whole numbers.
+ * Times are whole ms of a monotonic clock, amounts whole numbers.
  */
 export class Bucket {
   /** Written by `setRate`. */
   perMinute: number
   #level = 0
   #drainedAt: number
-  /** Oldest first, which is also lowest first: a new level merges the marks above it. Usually there are few. */
+  /** Oldest and lowest first: a new level merges the marks above it. Usually there are few. */
   readonly #marks: LowWaterMark[] = []
   #lastHold = 0
 
@@ -55,7 +46,7 @@ export class Bucket {
     this.#drainedAt = now
   }
 
-  /** Changes the rate; what is in the bucket stays. */
+  /** Changes the rate and keeps the level. */
   setRate(perMinute: number, now: number): void {
     if (now > this.#drainedAt) this.#drain(now)
     this.perMinute = Math.min(perMinute, MAX_PER_MINUTE)
@@ -83,7 +74,7 @@ export class Bucket {
     return { amount, number }
   }
 
-  /** Replaces the amount of a hold by the actual one. Called once for each hold. */
+  /** Replaces the amount of a hold by the actual amount; called once for each hold. */
   settle(hold: Hold, amount: number, now: number): void {
     if (now > this.#drainedAt) this.#drain(now)
     let at = this.#markOf(hold)
@@ -93,7 +84,7 @@ export class Bucket {
     if (amount > hold.amount) this.add(amount - hold.amount, now)
   }
 
-  /** Takes up to `amount` out of a hold. @returns a hold for it, with the same start */
+  /** Takes up to `amount` out of a hold. @returns a hold of that amount with the same start */
   split(hold: Hold, amount: number): Hold {
     const mark = this.#marks[this.#markOf(hold)]
     if (mark !== undefined) mark.holds++
@@ -114,7 +105,7 @@ export class Bucket {
     return this.perMinute === 0 ? 0 : Math.ceil(this.#level / this.perMinute)
   }
 
-  /** True if the bucket has the state of a new one, so that it can be dropped. */
+  /** Whether the bucket equals a new one, so that it can be dropped. */
   idle(now: number): boolean {
     if (now > this.#drainedAt) this.#drain(now)
     return this.#level === 0 && this.#marks.length === 0
@@ -138,7 +129,7 @@ export class Bucket {
     return this.#merge(at)
   }
 
-  /** Merges a mark with the older marks that are not lower. @returns the index of the merged mark */
+  /** Merges a mark with older marks that are as high or higher. @returns the index of the merged mark */
   #merge(at: number): number {
     const marks = this.#marks
     for (let mark = marks[at], older = marks[at - 1]; mark && older && older.low >= mark.low; older = marks[at - 1]) {
@@ -151,7 +142,6 @@ export class Bucket {
     return at
   }
 
-  /** The index of the mark that covers a hold. */
   #markOf({ number }: Hold): number {
     let [from, to] = [0, this.#marks.length]
     while (to - from > 1) {

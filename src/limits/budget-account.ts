@@ -1,42 +1,38 @@
 import type { Budget } from '../config/key-types.ts'
 
-/** What is spent and reserved in one period of a budget, in picodollars (1e-12 USD). */
+/** Spent and reserved picodollars (1e-12 USD) of one period of a budget; the times are ms since 1970. */
 export interface Period {
-  /** Inclusive, ms since 1970. */
+  /** Inclusive. */
   readonly start: number
-  /** Exclusive, ms since 1970. */
+  /** Exclusive. */
   readonly end: number
   spent: bigint
   reserved: bigint
 }
 
-/** ms after which to retry when only running requests hold the budget: a guess, because their ends are unknown. */
+/** ms to wait if only running requests hold the budget: a guess, because their ends are unknown. */
 export const IN_FLIGHT_RETRY_MS = 1000
 
 const DAY_MS = 86_400_000
 
-/** Periods that are kept, the current one included. */
+/** Including the current period. */
 const PERIODS_KEPT = 4
 
 /**
- * A budget over time: what is spent and reserved of each period. A cost belongs to the
- * period in which its request began, whenever it is settled. Periods are remembered for
- * a while after their end, for a date that is set back: a period that is not remembered
- * begins as spent as the next later one.
+ * Spend and reservations of a budget by period. A cost belongs to the period in which its request began, whenever it is settled.
+ * Some past periods are kept in case the date is set back; a period that is no longer known starts with the spend of the next one.
  */
 export class BudgetAccount {
   readonly per: Budget['per']
-  /** Picodollars for each period; can change at any time. */
+  /** Picodollars for each period; the owner can set it at any time. */
   limit: bigint
-  /** Ascending. */
   readonly #periods: Period[]
   #current: Period
-  /** The restore from the ledger has ended: later past spend is ignored. */
+  /** Past spend from the ledger is no longer accepted. */
   #isRestoreClosed = false
-  /** The budget was suspended, so this account does not have all spend. */
+  /** The budget was suspended, so spend is missing here. */
   #stale = false
 
-  /** @param now - ms since 1970 */
   constructor(per: Budget['per'], limit: bigint, now: number) {
     this.per = per
     this.limit = limit
@@ -44,11 +40,7 @@ export class BudgetAccount {
     this.#periods = [this.#current]
   }
 
-  /**
-   * @param pico picodollars (1e-12 USD)
-   * @param now ms since 1970
-   * @returns ms until `pico` can be spent: 0 = now, Infinity = never; 0 picodollars can always be spent
-   */
+  /** @param now ms since 1970 @returns ms until `pico` can be spent: 0 = now (always for 0 picodollars), Infinity = never */
   wait(pico: bigint, now: number): number {
     if (pico === 0n) return 0
     const { spent, reserved, end } = this.periodAt(now)
@@ -64,12 +56,7 @@ export class BudgetAccount {
     return this.limit - spent - reserved
   }
 
-  /**
-   * Reserves an amount of the budget.
-   * @param pico picodollars
-   * @param now ms since 1970
-   * @returns the period that it is reserved in, for its settlement
-   */
+  /** Reserves picodollars. @param now ms since 1970 @returns the period of the reservation, for its settlement */
   reserve(pico: bigint, now: number): Period {
     if (!this.#isRestoreClosed) this.closeRestore()
     const period = this.periodAt(now)
@@ -84,11 +71,8 @@ export class BudgetAccount {
   }
 
   /**
-   * Adds what was spent before this account began, or came back into force. In the
-   * latter case that replaces what it has itself.
-   * @param pico picodollars
-   * @param startedAt ms since 1970
-   * @returns false, and adds nothing, once it has reserved something
+   * Adds past spend in picodollars. After a suspension, the first call replaces the spend counted here.
+   * @returns false, and adds nothing, once this account has reserved something
    */
   restore(pico: bigint, startedAt: number): boolean {
     if (this.#isRestoreClosed) return false
@@ -99,20 +83,18 @@ export class BudgetAccount {
     return true
   }
 
-  /** Past spend is complete. */
+  /** No more past spend follows. */
   closeRestore(): void {
     if (this.#isRestoreClosed) return
     this.#isRestoreClosed = true
-    // The gateway started with an earlier date than the last time.
+    // The date was set back while the gateway was stopped.
     if (isUnused(this.#current)) this.#carryBack(this.#current)
   }
 
-  /** Whether no period has spend or reservations. */
   idle(): boolean {
     return this.#periods.every(isUnused)
   }
 
-  /** The period that counts at `now`, ms since 1970. */
   periodAt(now: number): Period {
     if (!covers(this.#current, now)) {
       const previous = this.#current
@@ -126,7 +108,7 @@ export class BudgetAccount {
 
   #open(now: number): Period {
     const [oldest] = this.#periods
-    // Keeping this older period would drop the latest one.
+    // Adding an older period would drop the latest one.
     const isBeyondMemory = oldest !== undefined && this.#periods.length === PERIODS_KEPT && now < oldest.start
     return isBeyondMemory ? oldest : this.#find(now)
   }
@@ -163,7 +145,7 @@ function covers({ start, end }: Period, now: number): boolean {
   return now >= start && now < end
 }
 
-/** An empty period of a budget. @param now ms since 1970, in the period */
+/** An empty period that contains `now` (ms since 1970). */
 export function periodOf(per: Budget['per'], now: number): Period {
   const open = { spent: 0n, reserved: 0n }
   if (per === 'total') return { start: -Infinity, end: Infinity, ...open }

@@ -1,16 +1,9 @@
 import type { Limits } from '../config/key-types.ts'
 import type { ScopeLimits } from './types.ts'
 
-/** The limits of one key, as a whole and by glob of models. */
-export interface EffectiveLimits {
-  readonly whole: ScopeLimits
-  readonly models: ReadonlyMap<string, ScopeLimits>
-}
+export type EffectiveLimits = { readonly whole: ScopeLimits; readonly models: ReadonlyMap<string, ScopeLimits> }
 
-/**
- * Lays a key's own limits over the defaults, field by field, for the key as a
- * whole and for each glob that either of the two names.
- */
+/** Lays a key's own limits over the defaults, field by field, for the whole key and for each glob of models in either. */
 export function effectiveLimits(own: Limits | null, defaults: Limits | null): EffectiveLimits {
   const globs = new Set([...own?.models.keys() ?? [], ...defaults?.models.keys() ?? []])
   return {

@@ -2,29 +2,27 @@ import type { Clock } from '../base/clock.ts'
 import { networkOf } from '../base/network-of.ts'
 import { Bucket } from './bucket.ts'
 
-/** Wrong keys that one address can send in a minute: all at once, or one every 0.6 s. */
+/** Wrong keys that one address can send at once; after them, one every 0.6 s. */
 const PER_MINUTE = 100
-/** Addresses that are remembered. When there are more, the oldest is forgotten. */
+/** With more addresses, the oldest is forgotten. */
 const MAX_ADDRESSES = 10_000
-/** Milliseconds between two reports about one address. */
+/** ms between two reports about one address. */
 const REPORT_INTERVAL = 60_000
 
 export interface GuessLimitOptions {
   readonly clock: Pick<Clock, 'monotonic'>
-  /** An address is above the limit. */
   onLimited(address: string): void
 }
 
 interface AddressState {
   readonly wrongKeys: Bucket
-  /** Time of the last report on the monotonic clock, ms. */
+  /** ms of the monotonic clock. */
   reportedAt: number
 }
 
 /** Limits how many wrong keys one address may send. An IPv6 address stands for its network (/64). */
 export class GuessLimit {
   readonly #options: GuessLimitOptions
-  /** States of addresses, by network. */
   readonly #states = new Map<string, AddressState>()
 
   constructor(options: GuessLimitOptions) {
@@ -37,11 +35,7 @@ export class GuessLimit {
     return this.#states.get(networkOf(address))?.wrongKeys.wait(1, this.#now()) ?? 0
   }
 
-  /**
-   * Counts wrong keys.
-   *
-   * @returns ms to wait; 0 = the address is below the limit
-   */
+  /** Counts wrong keys. @returns ms to wait; 0 = the address is below the limit */
   count(address: string, keys: number): number {
     if (address === '') return 0
     const now = this.#now()

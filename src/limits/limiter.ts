@@ -4,55 +4,32 @@ import { effectiveLimits } from './effective-limits.ts'
 import { MIN_LEASE_REQUESTS, QuotaLease, MAX_LEASE_MS } from './quota-lease.ts'
 import { refusalOf } from './refusal.ts'
 import { normalizeEstimate, MultiScopeReservation, UNLIMITED } from './reservation.ts'
-import { Scope } from './scope.ts'
-import type { Moment, BlockingLimit } from './scope.ts'
+import { Scope, type Moment, type BlockingLimit } from './scope.ts'
 import { idOf, isUnlimited } from './types.ts'
 import type {
   Admission, AdmissionRequest, CompileGlob, RateLimitStates, LimitClock, LimitedKey, Limiter, RateLimitState, Spend,
 } from './types.ts'
 
-/** A limiter with its state in this process: it decides at once. */
-export interface LocalLimiter extends Limiter {
-  admit(request: AdmissionRequest): Admission
-  /**
-   * Reserves what up to `maxRequests` requests like this one may need.
-   * @returns null if too little is free for a lease, or if the key has no limits
-   */
-  lease(request: AdmissionRequest, maxRequests: number): QuotaLease | null
-  /** A key may have lost its limits: its spend is no longer counted. */
-  limitsRemoved(key: LimitedKey): void
+/** @param options `defaults` hold for every key, field by field, unless the key sets its own value */
+export function createLimiter(options: { defaults: Limits | null; compileGlob: CompileGlob; clock: LimitClock }): LocalLimiter {
+  return new LocalLimiter(options.defaults, options.compileGlob, options.clock)
 }
 
-/**
- * Limits with their state in memory. A key's state comes into being with its
- * first request, and what a request costs does not depend on the number of keys.
- *
- * @param defaults - hold for every key, field by field, where it sets none of its own
- * @param compileGlob - for the globs in `limits.models`
- */
-export function createLimiter(options: {
-  defaults: Limits | null
-  compileGlob: CompileGlob
-  clock: LimitClock
-}): LocalLimiter {
-  return new MemoryLimiter(options.defaults, options.compileGlob, options.clock)
-}
-
-/** The scopes of one key or group, and the limits that they have. */
+/** The state of one key or group. */
 interface KeyState {
   key: LimitedKey
   defaults: Limits | null
   readonly whole: Scope
   /** Every glob that was ever active. */
   readonly byGlob: Map<string, Scope>
-  /** The active globs. */
   models: readonly { readonly matches: (model: string) => boolean; readonly scope: Scope }[]
 }
 
-/** Number of states (about 10 MB) at which idle ones are removed for the first time. */
+/** About 10 MB of states. At this number, idle states are removed for the first time. */
 const INITIAL_SWEEP_SIZE = 16_384
 
-class MemoryLimiter implements LocalLimiter {
+/** Limits with their state in this process. The time for a request does not depend on the number of keys. */
+export class LocalLimiter implements Limiter {
   #defaults: Limits | null
   readonly #compileGlob: CompileGlob
   readonly #clock: LimitClock
@@ -74,18 +51,20 @@ class MemoryLimiter implements LocalLimiter {
     const scopes = this.#scopes(request.key, request.model, now)
     const { tokens, pico } = normalizeEstimate(request.estimate)
     const isPart = request.isPart === true
-
     let worst: BlockingLimit | null = null
     for (const scope of scopes) {
       const blocking = scope.blockingLimit(tokens, pico, now, isPart)
       if (blocking !== null && blocking.waitMs > (worst?.waitMs ?? 0)) worst = blocking
     }
     if (worst !== null) return { ok: false, refusal: refusalOf(worst, request) }
-
     const reservations = scopes.map(scope => scope.reserve(tokens, pico, now, isPart))
     return { ok: true, reservation: new MultiScopeReservation(reservations, this.#clock, !isPart) }
   }
 
+  /**
+   * Reserves what up to `maxRequests` requests like this one may need.
+   * @returns null = too little is free for a lease, or the key has no limits
+   */
   lease({ key, model, estimate }: AdmissionRequest, maxRequests: number): QuotaLease | null {
     if (isUnlimited(key, this.#defaults)) return null
     const now = this.#now()
@@ -95,15 +74,12 @@ class MemoryLimiter implements LocalLimiter {
     if (requests < MIN_LEASE_REQUESTS) return null
     const countsTokens = scopes.some(({ limits }) => limits.tokensPerMinute !== null)
     const hasBudget = scopes.some(({ limits }) => limits.budget !== null)
-    const size = {
-      requests,
-      tokens: countsTokens ? tokens * requests : null,
-      pico: hasBudget ? (pico ?? 0n) * BigInt(requests) : null,
-    }
+    const size = { requests, tokens: countsTokens ? tokens * requests : null, pico: hasBudget ? (pico ?? 0n) * BigInt(requests) : null }
     const lifetimeMs = Math.min(MAX_LEASE_MS, ...scopes.map(scope => scope.renewalMs(now)))
     return new QuotaLease(size, lifetimeMs, scopes.map(scope => scope.lease(size, now)), this.#clock)
   }
 
+  /** Stops counting the spend of a key that has lost its limits. */
   limitsRemoved(key: LimitedKey): void {
     if (!isUnlimited(key, this.#defaults)) return
     for (const each of [key, ...key.groups ?? []]) {
@@ -152,7 +128,7 @@ class MemoryLimiter implements LocalLimiter {
     return { mono: Math.floor(this.#clock.monotonic()), wall: this.#clock.wall() }
   }
 
-  /** The scopes of the key and of every group above it. */
+  /** The scopes of the key and of its parent groups. */
   #scopes(key: LimitedKey, model: string | null, now: Moment): readonly Scope[] {
     const scopes: Scope[] = []
     this.#addScopes(scopes, key, model, now)

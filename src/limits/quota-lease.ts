@@ -2,31 +2,26 @@ import { notNegative, toCount, MultiScopeReservation } from './reservation.ts'
 import type { ScopeLease } from './scope.ts'
 import type { Estimate, LimitClock, LeaseSize, Reservation } from './types.ts'
 
-/** Maximum ms that a lease lasts: until then no other worker can use its unused part. */
+/** Short, because no other worker can use the unused part of a lease. */
 export const MAX_LEASE_MS = 100
 /** A lease for fewer requests is not worth its messages. */
 export const MIN_LEASE_REQUESTS = 4
 
-/** The used part of a lease. */
+/** The used part of a lease. Tokens and picodollars (1e-12 USD) are those of ended requests. */
 export interface LeaseSettlement {
-  /** Number of admitted requests. */
   readonly requests: number
-  /** Tokens of the ended requests. */
   readonly tokens: number
-  /** Picodollars (1e-12 USD) of the ended requests. */
   readonly pico: bigint
-  /** The reserved amounts of each request that is still open. */
+  /** The reserved amounts of each open request. */
   readonly open: readonly Estimate[]
 }
 
 /**
- * Quota that is reserved for requests of one key and model, which a worker admits
- * without asking for each. It is taken from the limits as those requests would
- * take it. What they did not use is returned as if it had never been reserved.
+ * Quota with which a worker admits requests of one key and model without asking for each. The limits count it like those
+ * requests; settlement returns unused quota as if it had never been reserved.
  */
 export class QuotaLease {
   readonly size: LeaseSize
-  /** ms; later requests need another lease. */
   readonly lifetimeMs: number
   readonly #scopeLeases: readonly ScopeLease[]
   readonly #clock: LimitClock
@@ -38,7 +33,7 @@ export class QuotaLease {
     this.#clock = clock
   }
 
-  /** Ends the lease; called once. @returns a reservation for each open request, in their order */
+  /** Ends the lease; called once. @returns a reservation for each open request, in the order of `open` */
   settle({ requests, tokens, pico, open }: LeaseSettlement): Reservation[] {
     const mono = Math.floor(this.#clock.monotonic())
     const reservations = open.map(estimate => {

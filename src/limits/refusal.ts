@@ -1,14 +1,9 @@
 import type { BlockingLimit } from './scope.ts'
 import type { AdmissionRequest, LimitRefusal } from './types.ts'
 
-/**
- * Up to this long a client may wait by itself. Beyond it the vendors' SDKs do
- * harm: openai 7 ignores a longer retry-after and retries within seconds,
- * openai 6 and Anthropic's SDKs sleep that long.
- */
+/** Above this, a retry-after does harm: openai 7 ignores it and retries within seconds; openai 6 and Anthropic's SDKs sleep that long. */
 const MAX_RETRY_WAIT_MS = 60_000
 
-/** The refusal that the client gets for the limit that blocks its request. */
 export function refusalOf(blocking: BlockingLimit, request: AdmissionRequest): LimitRefusal {
   const { which, waitMs, scope } = blocking
   return {
@@ -24,18 +19,14 @@ function message({ which, waitMs, scope }: BlockingLimit, request: AdmissionRequ
   const { limits } = scope
   const holder = scope.group === null ? 'this key' : `the group ${scope.group}`
   const whose = scope.model === null ? holder : `${holder} on models ${scope.model}`
-  if (which === 'requests') {
-    return `Rate limit of ${whose} reached: ${limits.requestsPerMinute} requests per minute.`
-  }
+  if (which === 'requests') return `Rate limit of ${whose} reached: ${limits.requestsPerMinute} requests per minute.`
   if (which === 'tokens') {
     const need = `this request may use ${request.estimate.tokens}`
     return waitMs === Infinity
       ? `Request too large for ${whose}: ${need} tokens, ${limits.tokensPerMinute} per minute are allowed.`
       : `Rate limit of ${whose} reached: ${limits.tokensPerMinute} tokens per minute; ${need}.`
   }
-  if (which === 'concurrent') {
-    return `Too many requests at once for ${whose}: ${limits.concurrent} may run at a time.`
-  }
+  if (which === 'concurrent') return `Too many requests at once for ${whose}: ${limits.concurrent} may run at a time.`
   const { usd, per } = limits.budget ?? { usd: '0', per: 'total' }
   const budget = `the budget of ${whose} (${usd} USD ${per === 'total' ? 'in total' : `per ${per}`})`
   return which === 'unpriced'

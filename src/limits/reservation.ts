@@ -2,13 +2,12 @@ import { MAX_PER_MINUTE } from './bucket.ts'
 import type { ScopeReservation } from './scope.ts'
 import type { ActualUsage, Admission, Estimate, LimitClock, Reservation } from './types.ts'
 
-/** The reservation of one request in each scope that limits it. */
 export class MultiScopeReservation implements Reservation {
   #reservations: readonly ScopeReservation[]
   #isRunning: boolean
   readonly #clock: LimitClock
 
-  /** @param isRunning the request counts as running */
+  /** @param isRunning false = a part of a request, which does not count as running */
   constructor(reservations: readonly ScopeReservation[], clock: LimitClock, isRunning = true) {
     this.#reservations = reservations
     this.#clock = clock
@@ -35,13 +34,12 @@ export class MultiScopeReservation implements Reservation {
   }
 }
 
-/** The admission of a key without limits. */
 export const UNLIMITED: Admission = Object.freeze({
   ok: true,
   reservation: Object.freeze({ releaseConcurrency() {}, settle() {}, release() {} }),
 })
 
-/** Turns any number into a count for a bucket; NaN becomes the maximum. */
+/** Rounds up to a whole number that a bucket can count; NaN becomes the maximum. */
 export function toCount(count: number): number {
   return Number.isNaN(count) ? MAX_PER_MINUTE : Math.min(Math.max(0, Math.ceil(count)), MAX_PER_MINUTE)
 }
@@ -50,15 +48,12 @@ export function notNegative(pico: bigint): bigint {
   return pico < 0n ? 0n : pico
 }
 
-/** Turns an estimate into numbers for limits; NaN becomes the maximum. */
+/** NaN becomes the maximum. */
 export function normalizeEstimate({ tokens, pico }: Estimate): Estimate {
   return { tokens: toCount(tokens), pico: pico === null ? null : notNegative(pico) }
 }
 
-/** Turns usage into numbers for limits; NaN becomes unknown. */
+/** NaN becomes unknown. */
 export function normalizeUsage({ tokens, pico }: ActualUsage): ActualUsage {
-  return {
-    tokens: tokens === null || Number.isNaN(tokens) ? null : toCount(tokens),
-    pico: pico === null ? null : notNegative(pico),
-  }
+  return { tokens: tokens === null || Number.isNaN(tokens) ? null : toCount(tokens), pico: pico === null ? null : notNegative(pico) }
 }

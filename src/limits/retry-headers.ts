@@ -1,9 +1,8 @@
 import type { LimitRefusal } from './types.ts'
 
 /**
- * When a client should retry: `retry-after` (seconds, rounded up;
- * RFC 9110, section 10.2.3) and `retry-after-ms`, which the vendors' SDKs prefer,
- * unless waiting is of no use; `x-should-retry: false` unless it is a short wait.
+ * Headers that say when to retry: `retry-after` (s, rounded up; RFC 9110, section 10.2.3) and `retry-after-ms` (preferred by the
+ * vendors' SDKs), unless waiting cannot help; `x-should-retry: false` unless the wait is short.
  */
 export function retryHeaders({ retryAfterMs, renewsSoon }: LimitRefusal): Record<string, string> {
   return {

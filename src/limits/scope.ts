@@ -1,16 +1,13 @@
 import { picoUsd } from '../base/decimal.ts'
 import type { Budget } from '../config/key-types.ts'
-import { Bucket } from './bucket.ts'
-import type { Hold } from './bucket.ts'
-import { BudgetAccount, IN_FLIGHT_RETRY_MS } from './budget-account.ts'
-import type { Period } from './budget-account.ts'
+import { Bucket, type Hold } from './bucket.ts'
+import { BudgetAccount, IN_FLIGHT_RETRY_MS, type Period } from './budget-account.ts'
 import type { LeaseSize, ActualUsage, RateLimitState, LimitReason, ScopeLimits } from './types.ts'
 
-/** One moment on both clocks. */
 export interface Moment {
-  /** Whole milliseconds, monotonic. */
+  /** Whole ms of a monotonic clock. */
   readonly mono: number
-  /** Milliseconds since 1970. */
+  /** ms since 1970. */
   readonly wall: number
 }
 
@@ -22,33 +19,27 @@ export interface BlockingLimit {
   readonly scope: Pick<Scope, 'group' | 'model' | 'limits'>
 }
 
-/** A lease takes at most 1/32 of the free rate or budget, so that rate-limit headers stay accurate. */
+/** Largest share of the free rate or budget in a lease: small, so that rate-limit headers stay accurate. */
 const LEASE_SHARE_DIVISOR = 32
-/** A lease takes at most 1/8 of the free concurrency: no header shows the concurrency. */
+/** Largest share of the free concurrency in a lease: no header shows the concurrency. */
 const CONCURRENCY_SHARE_DIVISOR = 8
 
-const NO_LIMITS: ScopeLimits = {
-  requestsPerMinute: null,
-  tokensPerMinute: null,
-  concurrent: null,
-  budget: null,
-}
+const NO_LIMITS: ScopeLimits = { requestsPerMinute: null, tokensPerMinute: null, concurrent: null, budget: null }
 
 /**
- * One set of limits and the state that they need: of a key as a whole (model
- * null) or of a glob of models inside it. State outlives the limit that it was
- * made for: a limit that goes and comes back finds it, as happens for a moment
- * while a reload is in progress and requests come with the old and the new key.
+ * The limits of a whole key (model null) or of a glob of models, with their state. State outlives its limit: during a reload,
+ * requests with the old and the new key alternate, and a limit that returns must find its counts.
  */
 export class Scope {
   readonly model: string | null
-  /** The group that has these limits; null = a key has them. */
+  /** null = the limits of a key. */
   readonly group: string | null
-  #limits = NO_LIMITS
+  /** Written by `configure`. */
+  limits = NO_LIMITS
   #running = 0
   #requests: Bucket | null = null
   #tokens: Bucket | null = null
-  /** The buckets of the active limits; null = no such limit. */
+  /** Buckets of active limits. */
   #requestBucket: Bucket | null = null
   #tokenBucket: Bucket | null = null
   #account: BudgetAccount | null = null
@@ -59,15 +50,9 @@ export class Scope {
     this.group = group
   }
 
-  /** The active limits; none at first. */
-  get limits(): ScopeLimits {
-    return this.#limits
-  }
-
-  /** Sets the active limits; null = none. */
   configure(limits: ScopeLimits | null, now: Moment): void {
-    this.#limits = limits ?? NO_LIMITS
-    const { requestsPerMinute, tokensPerMinute, budget } = this.#limits
+    this.limits = limits ?? NO_LIMITS
+    const { requestsPerMinute, tokensPerMinute, budget } = this.limits
     if (requestsPerMinute !== null) this.#requests = withRate(this.#requests, requestsPerMinute, now)
     if (tokensPerMinute !== null) this.#tokens = withRate(this.#tokens, tokensPerMinute, now)
     this.#requestBucket = requestsPerMinute === null ? null : this.#requests
@@ -77,18 +62,13 @@ export class Scope {
     this.#account = account
   }
 
-  /**
-   * @param tokens worst case
-   * @param pico worst case in picodollars; null = unknown
-   * @param isPart the reservation counts neither as a request nor as running
-   * @returns the limit that blocks the request longest; null = none blocks it
-   */
+  /** A part counts neither as a request nor as running. @returns the limit with the longest wait; null = none blocks */
   blockingLimit(tokens: number, pico: bigint | null, now: Moment, isPart = false): BlockingLimit | null {
     let which: LimitReason = 'requests'
     let waitMs = isPart ? 0 : this.#requestBucket?.wait(1, now.mono) ?? 0
     const tokenWait = this.#tokenBucket?.wait(tokens, now.mono) ?? 0
     if (tokenWait > waitMs) [which, waitMs] = ['tokens', tokenWait]
-    const { concurrent } = this.#limits
+    const { concurrent } = this.limits
     const isFull = concurrent !== null && this.#running >= concurrent
     const concurrencyWait = isPart || !isFull ? 0 : concurrent === 0 ? Infinity : IN_FLIGHT_RETRY_MS
     if (concurrencyWait > waitMs) [which, waitMs] = ['concurrent', concurrencyWait]
@@ -99,7 +79,7 @@ export class Scope {
     return waitMs === 0 ? null : { which, waitMs, scope: this }
   }
 
-  /** Reserves the worst case of a request. Call it only after blockingLimit returned null. */
+  /** Call it only after blockingLimit returned null. */
   reserve(tokens: number, pico: bigint | null, now: Moment, isPart = false): ScopeReservation {
     if (!isPart) {
       this.#running++
@@ -111,17 +91,17 @@ export class Scope {
     return { scope: this, tokenBucket, tokenHold, period, pico: pico ?? 0n }
   }
 
-  /** @returns what is spent of the budget's current period, 1e-12 USD; null = there is no budget */
+  /** @returns 1e-12 USD spent in the current period; null = no budget */
   budgetSpent(wall: number): bigint | null {
     return this.#account?.periodAt(wall).spent ?? null
   }
 
-  /** A request with a reservation has ended. Called once for each, before its settlement. */
+  /** Called once for each reservation, before its settlement. */
   releaseConcurrency(): void {
     this.#running--
   }
 
-  /** Ends a reservation; called once for each. `outcome` as in Reservation.settle, normalized. */
+  /** Called once for each reservation. `outcome` is normalized. */
   settle({ tokenBucket, tokenHold, period, pico }: ScopeReservation, outcome: ActualUsage, mono: number): void {
     if (tokenBucket !== null && tokenHold !== null) tokenBucket.settle(tokenHold, outcome.tokens ?? tokenHold.amount, mono)
     if (period !== null) {
@@ -130,9 +110,9 @@ export class Scope {
     }
   }
 
-  /** How many requests like this one a lease may be for. */
+  /** @returns the number of such requests that a lease may have */
   leasableRequests(tokens: number, pico: bigint | null, now: Moment): number {
-    const { concurrent } = this.#limits
+    const { concurrent } = this.limits
     const requests = this.#requestBucket?.remaining(now.mono) ?? Infinity
     const counted = tokens === 0 ? Infinity : (this.#tokenBucket?.remaining(now.mono) ?? Infinity) / tokens
     const slots = concurrent === null ? Infinity : (concurrent - this.#running) / CONCURRENCY_SHARE_DIVISOR
@@ -144,25 +124,21 @@ export class Scope {
     return this.#account === null ? Infinity : this.#account.periodAt(now.wall).end - now.wall
   }
 
-  /** Reserves a lease of that size. Call it only when leasableRequests allows that. */
+  /** Call it only when leasableRequests allows that size. */
   lease(size: LeaseSize, now: Moment): ScopeLease {
     this.#running += size.requests
     const requestBucket = this.#requestBucket
     const tokenBucket = this.#tokenBucket
     const pico = size.pico ?? 0n
     return {
-      scope: this,
-      running: size.requests,
-      requestBucket,
-      requestHold: requestBucket?.hold(size.requests, now.mono) ?? null,
-      tokenBucket,
-      tokenHold: tokenBucket?.hold(size.tokens ?? 0, now.mono) ?? null,
-      period: this.#account?.reserve(pico, now.wall) ?? null,
-      pico,
+      scope: this, running: size.requests,
+      requestBucket, requestHold: requestBucket?.hold(size.requests, now.mono) ?? null,
+      tokenBucket, tokenHold: tokenBucket?.hold(size.tokens ?? 0, now.mono) ?? null,
+      period: this.#account?.reserve(pico, now.wall) ?? null, pico,
     }
   }
 
-  /** Splits off the part of a lease that an open request keeps. */
+  /** Splits off the reservation of an open request. */
   splitLease(lease: ScopeLease, tokens: number, pico: bigint): ScopeReservation {
     const { tokenBucket, tokenHold, period } = lease
     const part = pico < lease.pico ? pico : lease.pico
@@ -172,7 +148,7 @@ export class Scope {
     return { scope: this, tokenBucket, tokenHold: ownHold, period, pico: part }
   }
 
-  /** Ends a lease after its open requests were split off; `used` is normalized. */
+  /** Ends a lease after its open requests were split off. `used` is normalized. */
   settleLease(
     { running, requestBucket, requestHold, ...reservation }: ScopeLease,
     used: { readonly requests: number, readonly tokens: number, readonly pico: bigint }, mono: number,
@@ -182,24 +158,21 @@ export class Scope {
     this.settle(reservation, used, mono)
   }
 
-  /** Adds past spend in picodollars. @returns the account that accepted it, or null */
+  /** @param pico past spend @returns the account that accepted it, or null */
   restore(pico: bigint, startedAt: number): BudgetAccount | null {
     return this.#account?.restore(pico, startedAt) === true ? this.#account : null
   }
 
-  /** null where no such limit is active. */
   rateLimitState(kind: 'requests' | 'tokens', { mono }: Moment): RateLimitState | null {
     const bucket = kind === 'requests' ? this.#requestBucket : this.#tokenBucket
     if (bucket === null) return null
     return { limit: bucket.perMinute, remaining: bucket.remaining(mono), resetMs: bucket.resetMs(mono) }
   }
 
-  /** True if this scope has the state of a new scope, so that it can be dropped. */
+  /** Whether this scope equals a new one, so that it can be dropped. */
   idle(now: Moment): boolean {
-    return this.#running === 0
-      && (this.#requests?.idle(now.mono) ?? true)
-      && (this.#tokens?.idle(now.mono) ?? true)
-      && this.#accounts.every(account => account.idle())
+    return this.#running === 0 && (this.#requests?.idle(now.mono) ?? true)
+      && (this.#tokens?.idle(now.mono) ?? true) && this.#accounts.every(account => account.idle())
   }
 
   #affordableRequests(pico: bigint | null, now: Moment): number {
@@ -219,7 +192,6 @@ export class Scope {
   }
 }
 
-/** The reservation of one request in one scope. */
 export interface ScopeReservation {
   readonly scope: Scope
   readonly tokenBucket: Bucket | null
@@ -228,15 +200,11 @@ export interface ScopeReservation {
   readonly pico: bigint
 }
 
-/** The reservation of a lease in one scope. Open requests are split off it. */
-export interface ScopeLease {
-  readonly scope: Scope
+/** Open requests are split off it. */
+export interface ScopeLease extends ScopeReservation {
   running: number
   readonly requestBucket: Bucket | null
   readonly requestHold: Hold | null
-  readonly tokenBucket: Bucket | null
-  readonly tokenHold: Hold | null
-  readonly period: Period | null
   pico: bigint
 }
 

@@ -5,16 +5,15 @@ import type { Key, Limits } from '../config/key-types.ts'
 export type LimitClock = Pick<Clock, 'monotonic' | 'wall'>
 
 /**
- * The owner of limits: a key, a group or an upstream. State is kept by name. The active limits are
- * those of the object last seen, compared by identity: pass the same frozen
- * object while nothing changes.
+ * A key, group or upstream with limits. State is kept by name. The limits of the last object count; they are compared by identity,
+ * so pass the same frozen object while they do not change.
  */
 export interface LimitedKey extends Pick<Key, 'name' | 'limits'> {
-  /** Its parent groups, the nearest first: their limits apply too. Absent = none. */
+  /** Parent groups, the nearest first: their limits apply too. */
   readonly groups?: readonly LimitedKey[] | undefined
-  /** If this is a group: the names of the group and of its child groups, whose spend counts for this group. */
+  /** For a group: the names of this group and its child groups, whose spend counts here. */
   readonly members?: readonly string[] | undefined
-  /** A group of keys or an upstream: defaults do not apply, and a key can have the same name. */
+  /** A group or an upstream: defaults do not apply, and a key can have the same name. */
   readonly isGroup?: true | undefined
 }
 
@@ -23,23 +22,21 @@ export function idOf({ name, isGroup }: Pick<LimitedKey, 'name' | 'isGroup'>): s
   return isGroup ? `group\n${name}` : name
 }
 
-/** Whether no limit applies to a key. @param defaults of every key */
+/** @param defaults of every key */
 export function isUnlimited({ limits, groups = [], isGroup }: LimitedKey, defaults: Limits | null): boolean {
   return limits === null && (isGroup || defaults === null) && groups.every(({ limits: above }) => above === null)
 }
 
-/** The limits of one scope: a key as a whole, or a glob of models inside it. */
 export type ScopeLimits = Omit<Limits, 'models'>
 
-/** Turns a glob over model names into its matcher. */
 export type CompileGlob = (glob: string) => (model: string) => boolean
 
 export interface AdmissionRequest {
   readonly key: LimitedKey
-  /** The model as the client sent it; null = none: only the limits of the key as a whole apply. */
+  /** As the client sent it; null = none: only the limits of the whole key apply. */
   readonly model: string | null
   readonly estimate: Estimate
-  /** A part of a request that was admitted, such as a response in a WebSocket: it counts neither as a request nor as running. */
+  /** A part of an admitted request, such as a response in a WebSocket: counts neither as a request nor as running. */
   readonly isPart?: boolean | undefined
 }
 
@@ -47,15 +44,12 @@ export interface AdmissionRequest {
 export interface Estimate {
   /** Input and output together. 0 = the token limit does not apply. */
   readonly tokens: number
-  /** Picodollars (1e-12 USD); 0 = free, null = unpriced. */
+  /** 1e-12 USD; 0 = free, null = unpriced. */
   readonly pico: bigint | null
 }
 
-/** What a request used; null = unknown: the estimate counts. */
-export interface ActualUsage {
-  readonly tokens: number | null
-  readonly pico: bigint | null
-}
+/** Actual usage; null = unknown: the estimate counts. */
+export type ActualUsage = { readonly tokens: number | null; readonly pico: bigint | null }
 
 export type Admission =
   | { readonly ok: true; readonly reservation: Reservation }
@@ -63,33 +57,27 @@ export type Admission =
 
 /** Ends with the first call of `settle` or `release`; further calls do nothing. */
 export interface Reservation {
-  /** The request has ended. Its usage is settled later, when it is counted. */
+  /** The request has ended; its usage is settled later, after counting. */
   releaseConcurrency(): void
-  /**
-   * Replaces the estimate by the actual usage: returns the rest, or charges in
-   * full what exceeds it.
-   */
+  /** Replaces the estimate by the actual usage, even if that is more. */
   settle(outcome: ActualUsage): void
-  /** For a request without usage. It still counts as a request. */
+  /** Settles a request without usage. It still counts as a request. */
   release(): void
 }
 
-/** The size of a lease: requests, and what they can use together; null = not limited. */
+/** What all requests of a lease may use together; null = not limited. */
 export interface LeaseSize {
   readonly requests: number
   readonly tokens: number | null
-  /** Cost in 1e-12 USD; null = not limited. */
+  /** 1e-12 USD. */
   readonly pico: bigint | null
 }
 
 export interface LimitRefusal {
   readonly which: LimitReason
-  /** The limit that refused: of the key or a group as a whole (model null), or of a glob in its `limits.models`. */
+  /** Where the refusing limit is: model null = the limits of the whole key or group, else a glob in `limits.models`. */
   readonly scope: { readonly key: string; readonly group: string | null; readonly model: string | null }
-  /**
-   * ms after which this request would be admitted if no other were. A short guess
-   * where running requests are in the way. null where waiting cannot help.
-   */
+  /** ms until this request would be admitted without others; a guess while running requests block it. null = waiting cannot help. */
   readonly retryAfterMs: number | null
   /** Whether a client should wait and retry instead of reporting the error. */
   readonly renewsSoon: boolean
@@ -97,53 +85,39 @@ export interface LimitRefusal {
   readonly message: string
 }
 
-/**
- * `unpriced`: there is a budget, and the price of the model is unknown. `unavailable`: limits that several gateways
- * share cannot be checked.
- */
+/** `unpriced`: a budget needs the unknown price of the model. `unavailable`: shared limits cannot be checked. */
 export type LimitReason = 'requests' | 'tokens' | 'concurrent' | 'budget' | 'unpriced' | 'unavailable'
 
-/** The state of one rate limit, as headers report it. */
 export interface RateLimitState {
-  /** The limit per minute. */
   readonly limit: number
   readonly remaining: number
-  /** Milliseconds until all of the limit is free again, if nothing else is used. */
+  /** ms until all of the limit is free again, if nothing else is used. */
   readonly resetMs: number
 }
 
-/** null where no such limit is set. */
-export interface RateLimitStates {
-  readonly requests: RateLimitState | null
-  readonly tokens: RateLimitState | null
-}
+/** null = no such limit. */
+export type RateLimitStates = { readonly requests: RateLimitState | null; readonly tokens: RateLimitState | null }
 
-/** One sum of past spend. */
+/** A sum of past spend in 1e-12 USD. */
 export interface Spend {
   readonly key: LimitedKey
-  /** The model as the client sent it; null = none. */
+  /** As the client sent it; null = none. */
   readonly model: string | null
   /** Any moment of the UTC day in which the requests began, ms since 1970. */
   readonly startedAt: number
   readonly pico: bigint
 }
 
-/**
- * Admission by limits. `admit` may be asynchronous, for limits that several
- * processes share; nothing else waits.
- */
+/** Admission by limits. `admit` may be asynchronous, for limits that several processes share; nothing else waits. */
 export interface Limiter {
   /** Reserves at all limits or at none. */
   admit(request: AdmissionRequest): Admission | Promise<Admission>
   /** The tightest limit of each kind for this key and model. */
   rateLimitStates(key: LimitedKey, model: string | null): RateLimitStates
-  /**
-   * What keys with a budget as a whole, and groups, have spent of its current period, 1e-12 USD, by `idOf`; those of
-   * which nothing was counted are absent. Empty where another process counts.
-   */
+  /** 1e-12 USD spent in the current period, by `idOf`, of groups and of whole keys with a budget. Empty if another process counts. */
   budgetSpend(): ReadonlyMap<string, bigint>
-  /** Adds spend from before the budgets existed; each budget accepts it once. */
+  /** Adds past spend; each budget accepts it once. */
   restoreSpend(rows: Iterable<Spend>): void
-  /** Sets other default limits. Counts are kept. */
+  /** Changes the default limits and keeps counts. */
   reconfigure(defaults: Limits | null): void
 }

@@ -4,16 +4,15 @@ import { MEDIA_FROM, MEDIA_MARKS, MEDIA_TOKENS, isBase64 } from '../protocols/re
 
 type Count = (text: string) => number
 
-// Tokens that a chat template adds to each message, and before the response (OpenAI's cookbook,
-// "How to count tokens with tiktoken").
+// Tokens that a chat template adds (OpenAI's cookbook, "How to count tokens with tiktoken").
 const TOKENS_PER_MESSAGE = 4
 const TOKENS_BEFORE_RESPONSE = 3
 const MAX_DEPTH = 64
 
-/** Members that the model gets as JSON, with their keys. */
+/** Members that the model gets as JSON, keys included. */
 const SCHEMA_MEMBERS = ['tools', 'functions', 'response_format']
 
-// Parameters, which contain no text of the conversation.
+// Parameters without text of the conversation.
 const METADATA_MEMBERS = new Set([
   'type', 'role', 'id', 'index', 'object', 'status', 'model', 'detail', 'finish_reason', 'finishReason',
   'stop_reason', 'tool_call_id', 'tool_use_id', 'call_id', 'item_id', 'cache_control', 'signature', 'phase',
@@ -23,27 +22,22 @@ const METADATA_MEMBERS = new Set([
   'safetyRatings', 'reasoning_details',
 ])
 const RESPONSE_METADATA_MEMBERS = new Set([...METADATA_MEMBERS, 'name'])
-// Objects written by or for a tool: the model sees them as JSON.
+// Objects from or for a tool: the model sees them as JSON.
 const JSON_MEMBERS = new Set(['args', 'response', 'input', 'input_schema'])
 const MEDIA_TYPES: ReadonlySet<string> = new Set(MEDIA_MARKS.types)
-// Text of a document, or a recording as base64.
+// Text of a document, or media as base64.
 const DATA_MEMBERS = new Set(['data', 'b64_json'])
 
 interface Walk {
   readonly count: Count
-  /** Tokens of each message in addition to its text. */
+  /** Additional tokens of each message. */
   readonly perMessage: number
-  /** Members that do not count. */
   readonly skippedMembers: ReadonlySet<string>
 }
 
 /**
- * Counts the tokens of a request's prompt: its texts, the usual overhead of a chat
- * template, tools and schemas as JSON, and a flat number for each image,
- * recording or file.
- *
- * @param prompt null where the endpoint's input is not text: then the count is null too
- * @param body the parsed request
+ * Counts texts, the usual overhead of a chat template, tools and schemas as JSON, and a flat number for each image, recording or file.
+ * @param prompt null = the endpoint's input is not text: the count is null too
  */
 export function promptTokens(prompt: PromptText | null, body: unknown, count: Count): number | null {
   if (prompt === null || !isObject(body)) return null
@@ -57,10 +51,7 @@ export function promptTokens(prompt: PromptText | null, body: unknown, count: Co
   return tokens
 }
 
-/**
- * Counts the tokens of a response body: text, visible reasoning and tool calls;
- * null = it is not text.
- */
+/** Counts text, visible reasoning and tool calls; null = the response is not text. */
 export function responseTokens(members: readonly string[] | null, body: unknown, count: Count): number | null {
   if (members === null || !isObject(body)) return null
   const walk: Walk = { count, perMessage: 0, skippedMembers: RESPONSE_METADATA_MEMBERS }
@@ -89,6 +80,5 @@ function textTokens(value: unknown, walk: Walk, depth: number): number {
 }
 
 function isMedia(value: unknown): boolean {
-  if (typeof value !== 'string' || value.length < MEDIA_FROM) return false
-  return isBase64(Buffer.from(value), 0, Buffer.byteLength(value))
+  return typeof value === 'string' && value.length >= MEDIA_FROM && isBase64(Buffer.from(value), 0, Buffer.byteLength(value))
 }

@@ -6,19 +6,15 @@ type RateName = Exclude<keyof Price, 'tiers'>
 
 interface Term {
   readonly rate: RateName
-  /** Converts the catalogue's unit to the price's: a power of ten, then a divisor. */
+  /** Converts the catalogue's unit: a power of ten, then a divisor. */
   readonly places?: number
   readonly divisor?: bigint
 }
 
-// Enough digits for a price per hour divided by 3,600 to be exact to the picodollar over years of audio.
+// A price per hour divided by 3,600 is then exact to the picodollar over years of audio.
 const PER_SECOND_PLACES = 24
 
-/**
- * The items for the catalogue's price keys. The table omits price keys for amounts that
- * no protocol reports in its usage: searches and other tool calls, pages, citations,
- * video, and cached audio and images.
- */
+/** Missing price keys are for amounts that no protocol reports in its usage: tool calls, pages, citations, video, cached media. */
 const TERMS: ReadonlyMap<string, Term> = new Map(Object.entries({
   input_mtok: { rate: 'input' },
   cache_read_mtok: { rate: 'cachedInput' },
@@ -36,10 +32,8 @@ const TERMS: ReadonlyMap<string, Term> = new Map(Object.entries({
 }))
 
 /**
- * Translates an entry of @pydantic/genai-prices. Its numbers are decimals with few
- * digits, so JavaScript prints them as they were published.
- *
- * @returns null when nothing in the entry can be billed here
+ * Translates an entry of @pydantic/genai-prices. Its numbers have few digits, so JavaScript prints them as published.
+ * @returns null = nothing in the entry can be billed here
  */
 export function fromCatalogue(listed: ModelPrice): Price | null {
   const rates: { [name in RateName]?: string } = {}
@@ -67,10 +61,8 @@ function convert(value: number, { places = 0, divisor }: Term): string {
   return formatDecimal(divisor ? divide(moved, divisor, PER_SECOND_PLACES) : moved)
 }
 
-/** In the catalogue each key has its own tiers. A request is billed by one tier, so each also contains the changes of lower ones. */
+/** Each price key has its own tiers, but one tier bills a request: a tier also gets the changes of lower tiers. */
 function cumulative(tiers: ReadonlyMap<number, Omit<Price, 'tiers'>>): NonNullable<Price['tiers']> {
   let price: Omit<Price, 'tiers'> = {}
-  return [...tiers]
-    .sort(([a], [b]) => a - b)
-    .map(([above, changes]) => ({ above, price: (price = { ...price, ...changes }) }))
+  return [...tiers].sort(([a], [b]) => a - b).map(([above, changes]) => ({ above, price: (price = { ...price, ...changes }) }))
 }

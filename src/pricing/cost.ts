@@ -1,33 +1,27 @@
 import { PICO_PLACES, ZERO, add, formatDecimal, multiply, parseDecimal, shift, toUnits } from '../base/decimal.ts'
 import type { Price } from '../config/price-types.ts'
 import type { Usage } from '../protocols/usage/usage.ts'
-import { ITEMS, quantities } from './quantities.ts'
-import type { Item, Per } from './quantities.ts'
-import { MIN_SCALE, tariffOf } from './tariff.ts'
-import type { Rates } from './tariff.ts'
+import { ITEMS, quantities, type Item, type Per } from './quantities.ts'
+import { MIN_SCALE, tariffOf, type Rates } from './tariff.ts'
 
 /** One line of a bill: quantity x price / per = cost. */
 export interface CostLine {
-  /** What is paid for: `input`, `cached_input`, `cache_write_5m`, `output`, `second`, `request`, ... */
   readonly item: Item
   readonly quantity: number
-  /** Exact price in USD for `per` units of the item. */
+  /** USD for `per` units, exact. */
   readonly price: string
   readonly per: Per
-  /** Exact cost in USD, not rounded. */
+  /** USD, not rounded. */
   readonly cost: string
 }
 
-/** Moves the decimal point from a price per million to a price per unit. */
+/** Moves the decimal point of a price per million to that of a price per unit. */
 const MILLIONTH = -6
 
 /**
- * The cost of the usage in picodollars (10^-12 USD). Only the sum is rounded, half
- * up; with usual prices it is already whole.
- *
- * @param which `ceiling` = what it costs at most where only the sums of output and of media are known
- * @returns null, not 0, when the price does not tell: no price at all, none for a
- *   direction in which tokens were used, or nothing known that it applies to
+ * The cost in picodollars (1e-12 USD). Only the sum is rounded, half up; with usual prices it is already whole.
+ * @param which `ceiling` = the highest cost if only the sums of output and of media are known
+ * @returns null = unknown: no price, none for a direction in which tokens were used, or no known usage that it applies to
  */
 export function cost(usage: Usage, price: Price | null, which: 'rates' | 'ceiling' = 'rates'): bigint | null {
   const bill = price && priceQuantities(usage, price, which)
@@ -48,7 +42,7 @@ export function cost(usage: Usage, price: Price | null, which: 'rates' | 'ceilin
   return toUnits({ units: total.units, scale: total.scale - MILLIONTH }, PICO_PLACES)
 }
 
-/** The lines whose amounts add up to the cost, without those of quantity 0; empty where the cost is null. */
+/** The lines of the cost, without those of quantity 0; empty if the cost is null. */
 export function explainCost(usage: Usage, price: Price | null): CostLine[] {
   const bill = price && priceQuantities(usage, price, 'rates')
   if (!bill) return []
@@ -64,14 +58,10 @@ export function explainCost(usage: Usage, price: Price | null): CostLine[] {
   })
 }
 
-/** Quantities and rates, by item. */
-interface PricedQuantities {
-  readonly quantities: readonly (number | null)[]
-  readonly rates: Rates
-}
-
 /** null = the price does not cover all known usage. */
-function priceQuantities(usage: Usage, price: Price, which: 'rates' | 'ceiling'): PricedQuantities | null {
+function priceQuantities(
+  usage: Usage, price: Price, which: 'rates' | 'ceiling',
+): { readonly quantities: readonly (number | null)[]; readonly rates: Rates } | null {
   const tariff = tariffOf(price)
   const { inputTokens } = usage
   const tier = inputTokens === null || tariff.tiers.length === 0 ? null : tariff.tiers.findLast(({ above }) => inputTokens > above)

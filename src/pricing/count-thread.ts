@@ -7,16 +7,12 @@ import { tokenCount } from './tokenizer.ts'
 const count = tokenCount()
 
 serveThread<CountRequest>((request): TokenCounts => {
-  if (request.kind === 'texts') {
-    return request.texts.map(({ bytes, escaped }) => count(textOf(bytes, escaped)))
-  }
+  if (request.kind === 'texts') return request.texts.map(({ bytes, escaped }) => count(textOf(bytes, escaped)))
   const body = parseJsonRange(bufferOf(request.body), 0, request.body.length)
-  return [request.kind === 'prompt'
-    ? promptTokens(request.prompt, body, count)
-    : responseTokens(request.members, body, count)]
+  return [request.kind === 'prompt' ? promptTokens(request.prompt, body, count) : responseTokens(request.members, body, count)]
 })
 
-/** The decoded text of a string, or JSON without white space; if the text was cut, its raw bytes. */
+/** The decoded text of a string, or JSON without white space; the raw bytes of a cut text. */
 function textOf(bytes: Uint8Array, escaped: boolean): string {
   const text = bufferOf(bytes).toString('utf8')
   if (escaped && !text.includes('\\')) return text

@@ -6,31 +6,15 @@ import { parseDecimal } from '../base/decimal.ts'
 import type { Model, Price } from '../config/price-types.ts'
 import { fromCatalogue } from './catalogue.ts'
 
-export interface PriceBook {
-  /**
-   * The price of a model at a moment (some change with the date or the hour).
-   * The operator's own price wins, first under the upstream's name of the model,
-   * then under the client's; then the catalogue's for the upstream's name. A name
-   * without a price of the operator has that of its base model.
-   *
-   * @param upstream where the model runs: tells resellers' prices apart; null, or
-   *   a host that the catalogue does not know, goes by the model's name alone
-   * @returns null for a model without a price
-   */
-  priceOf(upstream: URL | null, model: string, at: Date, alias?: string): QuotedPrice | null
-  /** Models with a price: those of the operator, and of the catalogue. */
-  knownModels(upstream: URL | null): string[]
-}
-
 export interface QuotedPrice {
   readonly price: Price
-  /** Which price list: `genai-prices 0.1.8`, or `config 1f3870be274f` (a digest of the operator's price). */
+  /** The price list: `genai-prices 0.1.8`, or `config 1f3870be274f` (a digest of the operator's price). */
   readonly version: string
-  /** The price list of a service tier with its own prices: `config 8d969eef6eca, flex`. */
+  /** Service tiers with their own prices, as `config 8d969eef6eca, flex`. */
   readonly serviceTiers?: ReadonlyMap<string, QuotedPrice>
 }
 
-/** Further addresses of vendors, which the catalogue does not know: regions, and other kinds of access. */
+/** Addresses of vendors that the catalogue does not know: regions, and other kinds of access. */
 const OTHER_HOSTS: readonly (readonly [RegExp, string])[] = [
   [/^[a-z]+\.api\.openai\.com$/, 'openai'],
   [/^[a-z\d]+\.api\.cognitive\.microsoft\.com$/, 'azure'],
@@ -38,30 +22,23 @@ const OTHER_HOSTS: readonly (readonly [RegExp, string])[] = [
   [/\.bedrock-runtime\.[a-z\d-]+\.vpce\.amazonaws\.com$/, 'aws'],
   [/^api\.together\.ai$/, 'together'],
 ]
-/** Names of models of one vendor that the catalogue does not recognize. */
+/** Names of one vendor's models that the catalogue does not recognize. */
 const OTHER_MODELS: readonly (readonly [RegExp, string])[] = [
   [/^(?:text-embedding-(?:3-|ada)|chatgpt-|codex-mini|computer-use|text-davinci-)/, 'openai'],
   [/^embed-v\d/, 'cohere'],
 ]
-/** Models of Ollama: `deepseek-r1:7b`, `:latest`, `:671b-cloud`. No vendor sells a model with such a name. */
+/** Ollama's models: `deepseek-r1:7b`, `:latest`, `:671b-cloud`. No vendor sells a model with such a name. */
 const TAGGED = /:(?:latest|cloud|[a-z]?\d[\w.]*[bmt])\b/i
-/** The catalogue's id of a reseller of all vendors' models, which it names `vendor/model`. */
+/** A reseller of all vendors' models, which it names `vendor/model`. */
 const RESELLER = 'openrouter'
-/** The catalogue takes every name with this prefix for deepseek-r1, but these are small models of other vendors. */
+/** The catalogue takes every name with this prefix for deepseek-r1, but names that match DISTILLED are other vendors' small models. */
 const R1 = 'deepseek-reasoner'
 const DISTILLED = /distill|-(?:qwen|llama)/i
 const FREE: Price = Object.freeze({ input: '0', output: '0' })
 
-/** Of other models without prices, the catalogue says only that they are not billed by tokens. */
-function isFree(id: string, listed: object): boolean {
-  return id.endsWith(':free') && Object.keys(listed).length === 0
-}
-
 /**
- * Builds the price book from the configuration's models and the catalogue inside the
- * package @pydantic/genai-prices. Nothing is downloaded.
- *
- * @throws RangeError when a price of the configuration is not a decimal
+ * Uses the prices of the configuration, and the catalogue in the package @pydantic/genai-prices. Nothing is downloaded.
+ * @throws RangeError a price of the configuration is not a decimal
  */
 export function createPriceBook({ models }: { readonly models: ReadonlyMap<string, Model> }): PriceBook {
   const own = new Map<string, QuotedPrice>()
@@ -74,16 +51,16 @@ export function createPriceBook({ models }: { readonly models: ReadonlyMap<strin
     })
   }
   const bases = new Map([...models.values()].flatMap(({ name, baseModel }) => (baseModel === null ? [] : [[name, baseModel]])))
-  return new Book(own, bases, `genai-prices ${catalogueVersion()}`)
+  return new PriceBook(own, bases, `genai-prices ${catalogueVersion()}`)
 }
 
-class Book implements PriceBook {
+export class PriceBook {
   readonly #configured: ReadonlyMap<string, QuotedPrice>
   readonly #baseModels: ReadonlyMap<string, string>
   readonly #version: string
   readonly #providers = new Map<string, string | null>()
   #catalogueModule: typeof GenaiPrices | null = null
-  // The catalogue's entries are constants, so each is translated once.
+  // Entries are constants, so each is translated once.
   readonly #translated = new WeakMap<object, QuotedPrice | null>()
 
   constructor(own: ReadonlyMap<string, QuotedPrice>, baseModels: ReadonlyMap<string, string>, version: string) {
@@ -92,6 +69,12 @@ class Book implements PriceBook {
     this.#version = version
   }
 
+  /**
+   * The price of a model at a time: some prices change with the date or the hour. The operator's price wins: for the upstream's name
+   * of the model, else for the client's (`alias`), else for the base model. Then the catalogue's price of the base model, if there is
+   * one, or of the upstream's name.
+   * @param upstream tells resellers' prices apart; null, or a host that the catalogue does not know = by the model's name only
+   */
   priceOf(upstream: URL | null, model: string, at: Date, alias?: string): QuotedPrice | null {
     const own = this.#configured.get(model) ?? (alias === undefined ? undefined : this.#configured.get(alias))
     if (own !== undefined) return own
@@ -100,6 +83,7 @@ class Book implements PriceBook {
     return this.#configured.get(name) ?? this.#cataloguePrice(upstream, name.replace(/^(?:publishers\/[^/]+\/)?models\//, ''), at)
   }
 
+  /** Models with a price of the operator or the catalogue. */
   knownModels(upstream: URL | null): string[] {
     const { findProvider } = this.#catalogue
     const host = upstream && this.#providerOf(upstream)
@@ -116,7 +100,8 @@ class Book implements PriceBook {
     const found = calcPrice({}, model, { timestamp: at, ...(providerId ? { providerId } : {}) })
     if (found === null || (found.model.id === R1 && DISTILLED.test(model))) return null
     const listed = found.model_price
-    if (isFree(found.model.id, listed)) return { price: FREE, version: this.#version }
+    // Without `:free`, an entry without prices means only that the model is not billed by tokens.
+    if (found.model.id.endsWith(':free') && Object.keys(listed).length === 0) return { price: FREE, version: this.#version }
     let quoted = this.#translated.get(listed)
     if (quoted === undefined) {
       const price = fromCatalogue(listed)
@@ -126,22 +111,18 @@ class Book implements PriceBook {
     return quoted
   }
 
-  /**
-   * It takes 7 MB, and about 50 ms to read. It is read at the first request for a model
-   * without a price of the operator.
-   */
+  /** Takes 7 MB, and about 50 ms to read: only at the first request for a model without a price of the operator. */
   get #catalogue(): typeof GenaiPrices {
     return this.#catalogueModule ??= createRequire(import.meta.url)('@pydantic/genai-prices') as typeof GenaiPrices
   }
 
-  /** Cached by origin and path: a configuration has few upstreams. */
+  /** Cached by origin and path; a configuration has few upstreams. */
   #providerOf(upstream: URL): string | null {
     const url = upstream.origin + upstream.pathname
     let id = this.#providers.get(url)
     if (id === undefined) {
       const { hostname } = upstream
-      id = this.#catalogue.findProvider({ providerApiUrl: url })?.id
-        ?? OTHER_HOSTS.find(([pattern]) => pattern.test(hostname))?.[1] ?? null
+      id = this.#catalogue.findProvider({ providerApiUrl: url })?.id ?? OTHER_HOSTS.find(([pattern]) => pattern.test(hostname))?.[1] ?? null
       this.#providers.set(url, id)
     }
     return id
@@ -149,24 +130,14 @@ class Book implements PriceBook {
 }
 
 function quote(price: Price, suffix = ''): QuotedPrice {
-  checkDecimals(price)
-  return { price, version: `config ${digest(price)}${suffix}` }
-}
-
-function checkDecimals(price: Price): void {
   const { tiers = [], ...rates } = price
-  for (const rate of [rates, ...tiers.map(tier => tier.price)].flatMap(one => Object.values(one))) {
-    parseDecimal(rate)
-  }
+  for (const rate of [rates, ...tiers.map(tier => tier.price)].flatMap(each => Object.values(each))) parseDecimal(rate)
+  const digest = createHash('sha256').update(JSON.stringify(price)).digest('hex').slice(0, 12)
+  return { price, version: `config ${digest}${suffix}` }
 }
 
-function digest(price: Price): string {
-  return createHash('sha256').update(JSON.stringify(price)).digest('hex').slice(0, 12)
-}
-
-/** The version of the package, which is also the version of its data. */
+/** The version of the package and of its data. */
 function catalogueVersion(): string {
   const manifest = new URL('../package.json', import.meta.resolve('@pydantic/genai-prices'))
-  const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }
-  return version
+  return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version
 }

@@ -1,31 +1,23 @@
-import type { Endpoint } from '../protocols/endpoint/protocol.ts'
 import { readCharacters, estimateTokens } from '../protocols/request/request-estimate.ts'
 import { isQueuedResponse } from '../protocols/usage/response-body.ts'
 import type { StreamMeter } from '../protocols/events/stream-meter.ts'
 import { tokensOfBytes } from '../protocols/usage/tokens-of-bytes.ts'
-import { blankUsage } from '../protocols/usage/usage.ts'
-import type { Usage } from '../protocols/usage/usage.ts'
-import { reportedBy } from './settle-usage.ts'
-import type { MeteredResponse, SettledUsage } from './settle-usage.ts'
+import { blankUsage, type Usage } from '../protocols/usage/usage.ts'
+import { reportedBy, type MeteredResponse, type SettledUsage, type SettleInput } from './settle-usage.ts'
 
-/** The response of a running exchange, as known so far. */
-export interface ResponseProgress {
-  readonly endpoint: Endpoint
-  /** null = none has arrived yet. */
-  readonly response: MeteredResponse | null
-  /** Input tokens, as estimated at admission. */
+/** The response of a running exchange so far. */
+export interface ResponseProgress extends Pick<SettleInput, 'endpoint' | 'response' | 'request'> {
+  /** As estimated at admission. */
   readonly inputTokens: number | null
-  /** The request's body; null = it cannot be read. */
-  readonly request: Buffer | null
   /** The upstream generates the whole response, even if the client disconnects. */
   readonly inBackground: boolean
-  /** A whole response's body is compressed. */
+  /** The body of a whole response is compressed. */
   readonly isCompressed: boolean
 }
 
 /**
- * The usage of a running request as known now, without counting: for its checkpoint, which remains if the process is
- * killed. What would be unknown if the response broke now is unknown here too.
+ * The usage of a running request without counting, for its checkpoint, which remains if the process is killed. What would be
+ * unknown if the response broke now is unknown here too.
  */
 export function provisional(
   { endpoint, response, inputTokens, request, inBackground, isCompressed }: ResponseProgress,
@@ -45,7 +37,7 @@ export function provisional(
     case 'transcript':
       return { usage, unread: hasCome && (usage.inputTokens ?? usage.seconds) === null }
     case 'speech': {
-      // The text to speak is not a prompt, and the tokens of the audio are reported only at the end.
+      // The text to speak is not a prompt. Tokens of the audio are reported only at the end.
       const known = hasCome ? provisionalUsage(meter, null) : usage
       return { usage: { ...known, characters: request && readCharacters(request) }, unread: false }
     }
@@ -54,27 +46,19 @@ export function provisional(
   }
 }
 
-/** Has the end of a background response not arrived? */
+/** The end of a background response has not arrived. */
 function isUnfinished(response: MeteredResponse | null): boolean {
   if (response?.kind === 'stream') return response.meter.terminated !== true && !response.meter.sawError
   return response?.kind !== 'body' || isQueuedResponse(response.body)
 }
 
-/** Can the unreported part of the received text be counted? null = it was not read. */
+/** The unreported part of the received text can be counted. `terminated` null = the stream was not read. */
 function isCountable(meter: StreamMeter | null): boolean {
-  if (meter === null || meter.terminated === null) return false
-  return !meter.uncountable
+  return meter !== null && meter.terminated !== null && !meter.uncountable
 }
 
-/**
- * The usage as known now: what was reported, and estimates of the rest.
- *
- * @param inputTokens the estimate made at admission
- * @param text a whole response; null where none is there yet
- */
-export function provisionalUsage(
-  meter: StreamMeter | null, inputTokens: number | null, text: Buffer | null = null,
-): Usage {
+/** The reported usage, with estimates of the rest. @param text a whole response; null = none yet */
+export function provisionalUsage(meter: StreamMeter | null, inputTokens: number | null, text: Buffer | null = null): Usage {
   // Unknown usage is not 0.
   if (meter === null && inputTokens === null) return blankUsage()
   const reported = meter ? reportedBy(meter, meter.reading()) : blankUsage()
@@ -84,7 +68,6 @@ export function provisionalUsage(
     ...reported,
     inputTokens: reported.inputTokens ?? inputTokens,
     outputTokens: meter?.isOutputReported && reported.outputTokens !== null
-      ? reported.outputTokens
-      : Math.max(reported.outputTokens ?? 0, counted),
+      ? reported.outputTokens : Math.max(reported.outputTokens ?? 0, counted),
   }
 }

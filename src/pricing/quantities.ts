@@ -1,33 +1,19 @@
 import type { Usage } from '../protocols/usage/usage.ts'
 
-/** A price is for so many of an item. */
 export type Per = 1 | 1_000_000
 
-/** Billed items. One without its own rate has the rate of a related item. */
+/** Billed items, with the quantity to which a price applies. An item without a rate has the rate of a related item. */
 export const ITEMS = [
-  { item: 'cached_input', per: 1_000_000 },
-  { item: 'cache_write_5m', per: 1_000_000 },
-  { item: 'cache_write_1h', per: 1_000_000 },
-  { item: 'input_audio', per: 1_000_000 },
-  { item: 'input_image', per: 1_000_000 },
-  { item: 'input', per: 1_000_000 },
-  { item: 'reasoning', per: 1_000_000 },
-  { item: 'output_audio', per: 1_000_000 },
-  { item: 'output_image', per: 1_000_000 },
+  { item: 'cached_input', per: 1_000_000 }, { item: 'cache_write_5m', per: 1_000_000 }, { item: 'cache_write_1h', per: 1_000_000 },
+  { item: 'input_audio', per: 1_000_000 }, { item: 'input_image', per: 1_000_000 }, { item: 'input', per: 1_000_000 },
+  { item: 'reasoning', per: 1_000_000 }, { item: 'output_audio', per: 1_000_000 }, { item: 'output_image', per: 1_000_000 },
   { item: 'output', per: 1_000_000 },
-  { item: 'second', per: 1 },
-  { item: 'character', per: 1 },
-  { item: 'image', per: 1 },
-  { item: 'request', per: 1 },
+  { item: 'second', per: 1 }, { item: 'character', per: 1 }, { item: 'image', per: 1 }, { item: 'request', per: 1 },
 ] as const satisfies readonly { item: string; per: Per }[]
 
 export type Item = (typeof ITEMS)[number]['item']
 
-/**
- * The usage in quantities that do not overlap, in the order of ITEMS.
- *
- * @returns null where a quantity is not known
- */
+/** Quantities that do not overlap, in the order of ITEMS; null = unknown. */
 export function quantities(usage: Usage): (number | null)[] {
   const known: (number | null)[] = []
   addParts(known, usage.inputTokens, [
@@ -38,7 +24,7 @@ export function quantities(usage: Usage): (number | null)[] {
   return known
 }
 
-/** Splits a total into parts, and keeps the rest; of an unknown total, any part can be taken. */
+/** Adds the parts of a total, then the rest. Parts of an unknown total are not limited. */
 function addParts(known: (number | null)[], total: number | null, parts: readonly (number | null)[]): void {
   let left = total
   for (const part of parts) {

@@ -1,31 +1,27 @@
 import { beginsJson, isBlank } from '../protocols/json/json-text.ts'
 import type { Endpoint, InputEstimate, MeteringKind } from '../protocols/endpoint/protocol.ts'
-import { readBodyUsage } from '../protocols/usage/reported-usage.ts'
-import type { ReportedUsage, ServingModels } from '../protocols/usage/reported-usage.ts'
+import { readBodyUsage, type ReportedUsage, type ServingModels } from '../protocols/usage/reported-usage.ts'
 import { readCharacters, estimateTextTokens } from '../protocols/request/request-estimate.ts'
 import { requestsBackground, isErrorBody, isQueuedResponse } from '../protocols/usage/response-body.ts'
 import type { StreamMeter } from '../protocols/events/stream-meter.ts'
-import { blankUsage, minInputTokens, minOutputTokens } from '../protocols/usage/usage.ts'
-import type { Usage } from '../protocols/usage/usage.ts'
+import { blankUsage, minInputTokens, minOutputTokens, type Usage } from '../protocols/usage/usage.ts'
 import type { TokenCounter } from './token-counter.ts'
 
-/** The part of a successful response that settlement needs. */
 export type MeteredResponse =
   | { readonly kind: 'stream'; readonly meter: StreamMeter }
-  /** `body`: the received part, if the response was cut. */
+  /** A cut response has the received part. */
   | { readonly kind: 'body'; readonly body: Buffer }
-  /** There is no body: none has arrived yet, or it is not kept (audio). */
+  /** No body has arrived yet, or it is not kept (audio). */
   | { readonly kind: 'none'; readonly delivered: boolean }
 
 export interface SettleInput {
   readonly endpoint: Endpoint
-  /** `complete`, or what ended it early. */
   readonly end: 'complete' | 'client_gone' | 'other'
-  /** null = no upstream accepted the request. */
+  /** null = no upstream has accepted the request, or no response has arrived yet. */
   readonly response: MeteredResponse | null
-  /** The request's body as sent upstream; null = it cannot be read. */
+  /** The body as sent upstream; null = it cannot be read. */
   readonly request: Buffer | null
-  /** Estimate of the input, if the input is not in a request body. */
+  /** For input that is not in a request body. */
   readonly estimate?: InputEstimate | null
   /** What is billed for a request whose client disconnected before any response. */
   readonly abandoned: 'prompt' | 'none'
@@ -33,22 +29,22 @@ export interface SettleInput {
 
 export interface SettledUsage {
   readonly usage: Usage
-  /** Reported by the upstream, estimated by the gateway, mixed, or unknown. */
+  /** By the upstream, by the gateway, by both, or unknown. */
   readonly source: 'reported' | 'estimated' | 'mixed' | 'none'
-  /** False: nothing is billed, whatever the price. True: the usage is billed, and its cost may be unknown. */
+  /** False = nothing is billed, whatever the price. True = the cost can still be unknown. */
   readonly billed: boolean
-  /** The upstream reported invalid counts: they were counted instead, or are null. */
+  /** Invalid counts were reported: they were counted instead, or are null. */
   readonly suspect: boolean
-  /** Part of the response was not read or not reported, so its amount is unknown. */
+  /** Part of the response was not read or not reported: its amount is unknown. */
   readonly unread: boolean
-  /** Absent: the requested model served all of it. */
+  /** Absent = the requested model served everything. */
   readonly servingModels?: ServingModels
 }
 
 /**
- * Decides what a request is billed for: what the upstream reported, also for a response that ends early. Unreported
- * and invalid counts are counted; then the result is a promise. Without generated output nothing is billed, except the
- * prompt of a client that disconnected, depending on the operator's policy.
+ * Decides what a request is billed for: the reported usage, even if the response ends early. Missing and invalid counts are
+ * counted; the result is then a promise. Without generated output nothing is billed, except, if the operator wants it, the prompt
+ * of a client that disconnected.
  */
 export function settleUsage(input: SettleInput, counter: TokenCounter): SettledUsage | Promise<SettledUsage> {
   const { metering } = input.endpoint
@@ -57,8 +53,8 @@ export function settleUsage(input: SettleInput, counter: TokenCounter): SettledU
 }
 
 /**
- * What the upstream of a stream has reported. Some streams begin with zeros, and report the usage at the end. So 0
- * is not a count of the prompt, nor of the output if text has arrived.
+ * The reported usage of a stream. Some streams begin with zeros and report the usage at the end: before the end, 0 is not a count
+ * of the prompt, nor of the output if text has arrived.
  */
 export function reportedBy(meter: StreamMeter, reading: ReportedUsage | null): Usage {
   if (reading === null) return blankUsage()
@@ -75,12 +71,12 @@ class UsageSettler {
   readonly #counter: TokenCounter
   readonly #reading: ReportedUsage | null
   readonly #reported: Usage
-  /** The response contains an error of the protocol. */
+  /** The response has an error of the protocol. */
   readonly #failed: boolean
-  /** The response reached its proper end, without an error of the protocol. */
+  /** The response reached its proper end. */
   readonly #isComplete: boolean
   readonly #generated: boolean
-  /** The billed usage contains counts that the upstream reported. */
+  /** The billed usage has reported counts. */
   #usesReported = false
   #usesEstimate = false
 
@@ -111,7 +107,7 @@ class UsageSettler {
     const { inputTokens, outputTokens } = this.#reported
     if (!this.#isComplete && !this.#generated) {
       if (this.#input.end !== 'client_gone') return noCharge()
-      // The upstream has reported usage: it started to work on the request, and bills it.
+      // An upstream that reports usage has started to work, and bills the request.
       if ((inputTokens ?? outputTokens) === null) return this.#abandoned()
     }
     // Usually the upstream reports all counts.
@@ -121,7 +117,7 @@ class UsageSettler {
     return this.#settled(this.#reported)
   }
 
-  /** An incomplete background response: the upstream continues it, so its usage is unknown. */
+  /** The upstream continues an incomplete background response, so its usage is unknown. */
   get #runsInBackground(): boolean {
     const { endpoint, response, request } = this.#input
     if (this.#isComplete || this.#failed || !endpoint.supportsBackground) return false
@@ -134,9 +130,7 @@ class UsageSettler {
     const inputTokens = await this.#prompt()
     if (inputTokens === null) return noCharge()
     const { estimate } = this.#input
-    return this.#settled({
-      ...blankUsage(), ...estimate, inputTokens, outputTokens: 0, characters: this.#characters,
-    })
+    return this.#settled({ ...blankUsage(), ...estimate, inputTokens, outputTokens: 0, characters: this.#characters })
   }
 
   #settled(usage: Usage): SettledUsage {
@@ -151,7 +145,7 @@ class UsageSettler {
     }
   }
 
-  /** The tokens of images and of transcribed audio are reported only at the end. */
+  /** Tokens of images and of transcribed audio are reported only at the end. */
   #isIncomplete({ inputTokens, outputTokens, seconds }: Usage): boolean {
     if (this.#metering === 'text') return outputTokens === null
     if (this.#isComplete) return false
@@ -165,12 +159,15 @@ class UsageSettler {
         return this.#withOutput(await this.#withInput())
       case 'embedding':
         return { ...this.#reported, inputTokens: await this.#inputTokens() }
-      case 'speech':
-        return this.#withCharacters()
+      case 'speech': {
+        const characters = this.#characters
+        if (characters !== null || this.#reported.inputTokens !== null) this.#usesReported = true
+        return { ...this.#reported, characters }
+      }
       case 'images':
         return this.#isComplete ? this.#asReported() : { ...this.#reported, inputTokens: await this.#inputTokens() }
       case 'transcript':
-        // Of a cut response, the received text is counted.
+        // The received text of a cut response is counted.
         return this.#isComplete ? this.#asReported() : this.#withOutput(this.#asReported())
       case 'unmetered':
         return blankUsage()
@@ -188,16 +185,10 @@ class UsageSettler {
     return this.#reported
   }
 
-  /** Characters of the text to speak; null = not speech. */
+  /** Characters to speak; null = not speech. */
   get #characters(): number | null {
     const { request } = this.#input
     return request && this.#metering === 'speech' ? readCharacters(request) : null
-  }
-
-  #withCharacters(): Usage {
-    const characters = this.#characters
-    if (characters !== null || this.#reported.inputTokens !== null) this.#usesReported = true
-    return { ...this.#reported, characters }
   }
 
   async #inputTokens(): Promise<number | null> {
@@ -218,20 +209,19 @@ class UsageSettler {
     return tokens
   }
 
-  /** Does the reported usage cover all received output? */
   get #coversOutput(): boolean {
     const { response } = this.#input
     return this.#isComplete || response?.kind !== 'stream' || response.meter.isOutputReported
   }
 
-  /** Is there output that is neither reported nor countable? */
+  /** Some output is neither reported nor countable. */
   get #isUncountable(): boolean {
     const { response } = this.#input
     if (response?.kind !== 'stream' || !response.meter.uncountable) return false
     return this.#reported.outputTokens === null || !this.#coversOutput
   }
 
-  /** The reported output if it is all of the output; otherwise the count, but at least what was reported. */
+  /** The reported output if it covers everything; otherwise the count, but at least what was reported. */
   async #withOutput(usage: Usage): Promise<Usage> {
     const reported = this.#reported.outputTokens
     if (this.#isUncountable) return { ...usage, outputTokens: null }
@@ -246,22 +236,20 @@ class UsageSettler {
   async #count(): Promise<CountedOutput | null> {
     const { response, endpoint } = this.#input
     if (response?.kind === 'stream') {
-      // The output of a stream that was not read is unknown, not 0.
+      // The output of an unread stream is unknown, not 0.
       return response.meter.terminated === null ? null : this.#countStream(response.meter)
     }
     if (response?.kind !== 'body') return null
-    // A cut body is not JSON, so its text cannot be found.
+    // In a cut body, which is not JSON, no texts can be found.
     const { body } = response
     if (endpoint.supportsBackground && isQueuedResponse(body)) return null
-    const outputTokens = this.#isComplete
-      ? await this.#counter.response(endpoint.responseMembers, body)
-      : this.#estimateInterrupted(body)
+    const outputTokens = this.#isComplete ? await this.#counter.response(endpoint.responseMembers, body) : this.#estimateInterrupted(body)
     if (outputTokens === null) return null
     this.#usesEstimate = true
     return { outputTokens, reasoningTokens: this.#reported.reasoningTokens }
   }
 
-  /** The HTML page of a proxy is not the model's output, so it is not counted; a plain-text transcript is. */
+  /** An HTML page of a proxy is not the model's output; a transcript can be plain text. */
   #estimateInterrupted(body: Buffer): number | null {
     return this.#metering === 'transcript' || beginsJson(body) ? estimateTextTokens(body) : null
   }
@@ -270,16 +258,12 @@ class UsageSettler {
     const { content, reasoning, tool } = await this.#counter.generated(meter.partial())
     if (meter.sawContent) this.#usesEstimate = true
     const known = this.#reported.reasoningTokens
-    return {
-      outputTokens: content + tool + (known ?? reasoning),
-      reasoningTokens: known ?? (reasoning > 0 ? reasoning : null),
-    }
+    return { outputTokens: content + tool + (known ?? reasoning), reasoningTokens: known ?? (reasoning > 0 ? reasoning : null) }
   }
 }
 
 type CountedOutput = Pick<Usage, 'reasoningTokens'> & { readonly outputTokens: number }
 
-/** Nothing is billed. */
 export function noCharge(): SettledUsage {
   return { usage: blankUsage(), source: 'none', billed: false, suspect: false, unread: false }
 }

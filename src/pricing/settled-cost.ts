@@ -3,53 +3,45 @@ import type { Price } from '../config/price-types.ts'
 import type { Endpoint, InputEstimate } from '../protocols/endpoint/protocol.ts'
 import type { ServingModels } from '../protocols/usage/reported-usage.ts'
 import type { StreamMeter } from '../protocols/events/stream-meter.ts'
-import { blankUsage } from '../protocols/usage/usage.ts'
-import type { Usage } from '../protocols/usage/usage.ts'
+import { blankUsage, type Usage } from '../protocols/usage/usage.ts'
 import { cost } from './cost.ts'
 import type { QuotedPrice } from './prices.ts'
 import { provisional } from './provisional.ts'
 import type { MeteredResponse, SettledUsage } from './settle-usage.ts'
 import { priceFor } from './tier-price.ts'
 
-/** The usage of a request, and its cost. */
 export interface SettledCost extends SettledUsage {
   /** 1e-12 USD; null = unknown. */
   readonly costPico: bigint | null
 }
 
-/** The record for the tokens and the cost of an attempt. */
+/** Tokens and cost of an attempt, in its record. */
 export interface AttemptShare {
   inputTokens?: number
   outputTokens?: number
-  /** Cost in USD; absent = unknown or not billed. */
+  /** USD; absent = unknown or not billed. */
   costUsd?: string
 }
 
-/** What one attempt contributed to a response. */
-export interface AttemptCost {
-  readonly record: AttemptShare | undefined
-  readonly bill: SettledCost
-}
+/** One attempt of a response. */
+export type AttemptCost = { readonly record: AttemptShare | undefined; readonly bill: SettledCost }
 
-/** The bill of one attempt, at the price of its upstream. */
 export function settleCost(settled: SettledUsage, quoted: QuotedPrice | null): SettledCost {
   const price = quoted?.price ?? null
   const { usage, unread, billed } = settled
-  // If a billed part was not read, the cost of the rest is not the total.
+  // Without an unread part, the cost would not be the total.
   const isUnknown = unread && price !== null && hasUnreportedCost(usage, price)
   return { ...settled, costPico: !billed ? 0n : isUnknown ? null : cost(usage, price) }
 }
 
-/** The source of usage that is reported before the response ends. @param meter null = not a stream */
+/** For usage before the response ends. @param meter null = not a stream */
 export function provisionalSource(meter: StreamMeter | null, usage: Usage): SettledCost['source'] {
   if (meter?.reading()) return 'mixed'
   return Object.values(usage).some(count => count !== null) ? 'estimated' : 'none'
 }
 
 /**
- * The cost so far of a response in a session, without counting tokens.
- *
- * @param estimate of the response's input; null = unknown
+ * The cost so far of a response in a session, without counting.
  * @param inBackground the upstream generates the whole response, even if the client disconnects
  */
 export function provisionalCost(
@@ -57,16 +49,14 @@ export function provisionalCost(
 ): SettledCost {
   const meter = response.kind === 'stream' ? response.meter : null
   const inputTokens = estimate?.inputTokens ?? null
-  const { usage: known, unread } = provisional(
-    { endpoint, response, inputTokens, request: null, inBackground, isCompressed: false },
-  )
+  const { usage: known, unread } = provisional({ endpoint, response, inputTokens, request: null, inBackground, isCompressed: false })
   const isReported = (meter?.reading()?.usage.inputTokens ?? null) !== null
   const usage = isReported ? known : { ...known, ...estimate }
   const source = provisionalSource(meter, usage)
   return settleCost({ usage, source, billed: true, suspect: false, unread }, priceFor(quoted, response))
 }
 
-/** The bill of an attempt in which several models took part, each at its own price. */
+/** The bill of an attempt with several models, each at its own price. */
 export function settleCostByModel(
   settled: SettledUsage, makers: ServingModels, quoted: QuotedPrice | null, priceOf: (model: string) => QuotedPrice | null,
 ): SettledCost {
@@ -85,7 +75,7 @@ function hasUnreportedCost({ images }: Usage, price: Price): boolean {
   return perToken !== undefined || (perImage !== undefined && images === null)
 }
 
-/** The bill of a response of several attempts. The share of each is stored in its record. */
+/** The bill of all attempts. The record of each attempt gets its share. */
 export function mergeCosts(parts: readonly AttemptCost[]): SettledCost {
   for (const { record, bill } of parts) if (record) noteCost(record, bill)
   const bills = parts.map(({ bill }) => bill)
@@ -101,23 +91,22 @@ export function mergeCosts(parts: readonly AttemptCost[]): SettledCost {
   }
 }
 
-/** The sum of two usages. If only one of them has a count, the sum is that count. */
+/** Adds each count; the sum of a known and an unknown count is the known one. */
 export function addUsage(a: Usage, b: Usage): Usage {
   const sum = blankUsage()
   for (const name of Object.keys(sum) as (keyof Usage)[]) {
     const [x, y] = [a[name], b[name]]
-    // Seconds are rounded to milliseconds.
+    // Rounds seconds to milliseconds.
     sum[name] = x === null ? y : y === null ? x : Math.round((x + y) * 1000) / 1000
   }
   return sum
 }
 
-/** The sum of two costs; null if either cost is unknown. */
+/** null if either cost is unknown. */
 export function addCost(a: bigint | null, b: bigint | null): bigint | null {
   return a === null || b === null ? null : a + b
 }
 
-/** Stores the share of an attempt in its record. */
 export function noteCost(record: AttemptShare, { usage, billed, costPico }: SettledCost): void {
   if (!billed) return
   const { inputTokens, outputTokens } = usage

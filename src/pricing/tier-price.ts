@@ -5,7 +5,7 @@ import { cost } from './cost.ts'
 import type { QuotedPrice } from './prices.ts'
 import type { MeteredResponse } from './settle-usage.ts'
 
-/** The price of a response: that of the service tier that the upstream reports, if it has a price. */
+/** The price of the reported service tier, if the tier has one. */
 export function priceFor(quoted: QuotedPrice | null, response: MeteredResponse | null): QuotedPrice | null {
   if (!quoted?.serviceTiers || response === null) return quoted
   const tier = reportedTier(response)
@@ -17,20 +17,20 @@ function reportedTier(response: MeteredResponse): string | null {
   return response.kind === 'body' ? readBodyTier(response.body) : null
 }
 
-/** Does any tier have a separate rate for cache writes? */
+/** Some tier has a separate rate for cache writes. */
 export function hasCacheWriteRate(quoted: QuotedPrice | null): boolean {
   return pricesOf(quoted).some(price => price !== null
     && (hasWriteRate(price) || (price.tiers?.some(tier => hasWriteRate(tier.price)) ?? false)))
 }
 
-/** The prices of all service tiers, the default one included. */
+/** All service tiers, including the default. */
 function pricesOf(quoted: QuotedPrice | null): readonly (Price | null)[] {
-  // Called twice for each request, and few models have tiers.
+  // A fast path: called twice for each request, and few models have tiers.
   if (!quoted?.serviceTiers) return [quoted && quoted.price]
   return [quoted.price, ...Array.from(quoted.serviceTiers.values(), tier => tier.price)]
 }
 
-/** Does every request cost the same? A model whose rates are all 0 is free. */
+/** Every request costs the same. A model whose rates are all 0 is free. */
 export function isPricedByRequest(quoted: QuotedPrice | null): boolean {
   const isFixed = ({ tiers, ...rates }: Price): boolean =>
     Object.entries(rates).every(([name, rate]) => name === 'perRequest' || Number(rate) === 0) && (tiers ?? []).every(tier => isFixed(tier.price))
@@ -41,10 +41,7 @@ function hasWriteRate({ cacheWrite5m, cacheWrite1h }: Price): boolean {
   return (cacheWrite5m ?? cacheWrite1h) !== undefined
 }
 
-/**
- * The highest possible cost in picodollars, over these usages, prices and all service tiers;
- * null = unknown.
- */
+/** The highest cost in picodollars of any usage at any price and service tier; null = unknown. */
 export function highestCost(usages: readonly Usage[], quotes: readonly (QuotedPrice | null)[]): bigint | null {
   let most = 0n
   for (const quoted of quotes) {

@@ -1,82 +1,60 @@
-import { systemClock } from '../base/clock.ts'
-import type { Clock, Timer } from '../base/clock.ts'
+import { systemClock, type Clock, type Timer } from '../base/clock.ts'
 import { ThreadClient } from '../base/threads/thread-client.ts'
 import { threadUrl } from '../base/threads/thread-url.ts'
-import { safeCut } from '../protocols/events/generated-text.ts'
-import type { TextSample, GeneratedRun, TextKind } from '../protocols/events/generated-text.ts'
+import { safeCut, type TextSample, type GeneratedRun, type TextKind } from '../protocols/events/generated-text.ts'
 import type { PromptText } from '../protocols/endpoint/protocol.ts'
 import { MEDIA_TOKENS, estimateTokens, scanStrings } from '../protocols/request/request-estimate.ts'
 import { BYTES_PER_TOKEN, tokensOfBytes } from '../protocols/usage/tokens-of-bytes.ts'
 
-/**
- * Counts tokens that no upstream reported, in a thread. It never rejects: if the thread
- * cannot count (too many requests wait, it crashed, it takes too long), tokens are
- * estimated by bytes.
- */
-export interface TokenCounter {
-  /** Tokens of generated text, by kind. Text that was not kept is extrapolated from the text that was. */
-  generated(generated: TextSample): Promise<Record<TextKind, number>>
-  /** Tokens of a request's prompt; null where the body is not JSON, or its input is not text. */
-  prompt(prompt: PromptText | null, body: Buffer): Promise<number | null>
-  /** Tokens of a whole response's text; null where it is not JSON, or not text. */
-  response(members: readonly string[] | null, body: Buffer): Promise<number | null>
-  /** Waits for running counts, then ends the thread. Later requests are estimated by bytes. */
-  close(): Promise<void>
-}
-
 export interface TokenCounterOptions {
   readonly clock?: Clock
-  /** Requests that may wait for the thread. Default: 512. */
+  /** Requests that may wait for the thread; default: 512. */
   readonly queue?: number
-  /** ms that the thread may take for one request until it is ended. Default: 30,000. */
+  /** ms for one request until the thread is ended; default: 30,000. */
   readonly timeout?: number
-  /** The thread's script. */
   readonly script?: URL
 }
 
-interface TextRun {
-  readonly bytes: Uint8Array
-  /** The bytes are JSON-escaped. */
-  readonly escaped: boolean
-}
+type TextRun = Pick<GeneratedRun, 'bytes' | 'escaped'>
 
-/** A request to the thread. */
 export type CountRequest =
   | { readonly kind: 'texts'; readonly texts: readonly TextRun[] }
   | { readonly kind: 'prompt'; readonly prompt: PromptText | null; readonly body: Uint8Array }
   | { readonly kind: 'response'; readonly members: readonly string[] | null; readonly body: Uint8Array }
 
-/** The thread's reply: the tokens of each text, or of the body; null for a body that is not text. */
+/** Tokens of each text, or of the body; null = the body is not text. */
 export type TokenCounts = readonly (number | null)[]
 
-/** A longer body is not copied to the thread: the rate is taken from a sample of its text. */
+/** Of a longer body, only a sample of the text is copied to the thread. */
 const MAX_BODY_BYTES = 1024 * 1024
 const SAMPLE_BYTES = 256 * 1024
-/** Waiting bytes above which further texts are counted by a shorter sample. */
+/** Waiting bytes above which the sample is shorter. */
 const BUSY_BYTES = 1024 * 1024
 const BUSY_SAMPLE_BYTES = 4 * 1024
 const MAX_PENDING = 512
 const TIMEOUT_MS = 30_000
-/** Crashes in a row, without a reply, after which no thread is started for PAUSE_MS. */
+/** Crashes in a row after which no thread is started for PAUSE_MS. */
 const MAX_CRASHES = 3
 const PAUSE_MS = 60_000
 /** ms without work after which the thread ends: its vocabulary takes 70 MB, and 300 ms to read again. */
 const IDLE_MS = 60_000
 
-/** Makes the counter. Its thread starts with the first request, and again after it died. */
 export function createTokenCounter(options: TokenCounterOptions = {}): TokenCounter {
-  return new ThreadCounter(options)
+  return new TokenCounter(options)
 }
 
-class ThreadCounter implements TokenCounter {
+/**
+ * Counts unreported tokens in a thread, which starts with the first request, and again after it died. Never rejects: if the
+ * thread cannot count (too many requests wait, it crashed, it takes too long), tokens are estimated by bytes.
+ */
+export class TokenCounter {
   readonly #clock: Clock
   readonly #maxPending: number
   readonly #timeoutMs: number
   readonly #thread: ThreadClient
   #watchdog: Timer | null = null
-  /** Runs while the thread has nothing to do. */
   #idleTimer: Timer | null = null
-  /** Bytes of requests that the thread has not replied to. */
+  /** Bytes of requests without a reply. */
   #pendingBytes = 0
   #crashes = 0
   #pausedUntil = 0
@@ -93,14 +71,13 @@ class ThreadCounter implements TokenCounter {
     })
   }
 
+  /** Generated text that was not kept is extrapolated from the kept text. */
   async generated({ runs, keptBytes, generatedBytes: came }: TextSample): Promise<Record<TextKind, number>> {
     const sample = this.#isBusy ? beginningOf(runs, BUSY_SAMPLE_BYTES) : runs
     const counted = sample === runs ? keptBytes : bytesByKind(sample)
     const counts = runs.length === 0 ? [] : await this.#request({ kind: 'texts', texts: sample.map(copyOf) })
     const tokens = { content: 0, reasoning: 0, tool: 0 }
-    if (counts) {
-      for (const [i, { kind }] of sample.entries()) tokens[kind] += counts[i] ?? 0
-    }
+    if (counts) for (const [i, { kind }] of sample.entries()) tokens[kind] += counts[i] ?? 0
     for (const kind of ['content', 'reasoning', 'tool'] as const) {
       if (counts === null || counted[kind] === 0) tokens[kind] = tokensOfBytes(came[kind])
       else tokens[kind] = Math.round((tokens[kind] * came[kind]) / counted[kind])
@@ -108,14 +85,17 @@ class ThreadCounter implements TokenCounter {
     return tokens
   }
 
+  /** null = the body is not JSON, or its input is not text. */
   prompt(prompt: PromptText | null, body: Buffer): Promise<number | null> {
     return this.#body(body, bytes => ({ kind: 'prompt', prompt, body: bytes }))
   }
 
+  /** null = the body is not JSON, or not text. */
   response(members: readonly string[] | null, body: Buffer): Promise<number | null> {
     return this.#body(body, bytes => ({ kind: 'response', members, body: bytes }))
   }
 
+  /** Waits for running counts, then ends the thread. Later requests are estimated by bytes. */
   async close(): Promise<void> {
     this.#isClosing = true
     await this.#thread.idle()
@@ -130,7 +110,7 @@ class ThreadCounter implements TokenCounter {
     return counts ? (counts[0] ?? null) : estimateTokens(body)
   }
 
-  /** Counts the beginning of the text, and assumes the same rate for the rest. */
+  /** Counts the beginning of the text and extrapolates. */
   async #sampledBody(body: Buffer, sampleBytes: number): Promise<number> {
     const sample: Buffer[] = []
     let sampled = 0
@@ -147,11 +127,12 @@ class ThreadCounter implements TokenCounter {
     return Math.ceil((tokens * textBytes) / Math.max(1, sampled)) + media * MEDIA_TOKENS
   }
 
-  /** @returns null where the thread cannot count, or did not in time */
+  /** @returns null = the thread cannot count, or did not in time */
   async #request(request: CountRequest): Promise<TokenCounts | null> {
     const isPaused = this.#clock.monotonic() < this.#pausedUntil
     if (isPaused || this.#isClosing || this.#thread.pending >= this.#maxPending) return null
-    const transfer = transferable(request)
+    const arrays = request.kind === 'texts' ? request.texts.map(({ bytes }) => bytes) : [request.body]
+    const transfer = arrays.map(({ buffer }) => buffer as ArrayBuffer)
     const bytes = transfer.reduce((sum, { byteLength }) => sum + byteLength, 0)
     this.#pendingBytes += bytes
     const counts = this.#thread.request<TokenCounts>(request, { transfer })
@@ -163,15 +144,13 @@ class ThreadCounter implements TokenCounter {
       this.#crashes = 0
       return result
     } catch {
-      // The thread ended, or failed at this request: the caller estimates.
+      // The thread ended or failed: the caller estimates.
       return null
     } finally {
       this.#pendingBytes -= bytes
       this.#watchdog?.cancel()
       this.#watchdog = this.#thread.pending > 0 ? this.#startWatchdog() : null
-      if (this.#thread.pending === 0) {
-        this.#idleTimer ??= this.#clock.setTimeout(() => void this.#thread.terminate(), IDLE_MS)
-      }
+      if (this.#thread.pending === 0) this.#idleTimer ??= this.#clock.setTimeout(() => void this.#thread.terminate(), IDLE_MS)
     }
   }
 
@@ -179,7 +158,7 @@ class ThreadCounter implements TokenCounter {
     return this.#pendingBytes > BUSY_BYTES
   }
 
-  /** Ends a thread that makes no progress. */
+  /** Ends a thread without progress. */
   #startWatchdog(): Timer {
     return this.#clock.setTimeout(() => {
       this.#countCrash()
@@ -194,7 +173,9 @@ class ThreadCounter implements TokenCounter {
   }
 }
 
-/** The first bytes of all runs together. */
+/** The copy is a buffer of its own, which can be transferred to the thread. */
+const copyOf = ({ bytes, escaped }: GeneratedRun): TextRun => ({ bytes: Uint8Array.from(bytes), escaped })
+
 function beginningOf(runs: readonly GeneratedRun[], maxBytes: number): GeneratedRun[] {
   const sample: GeneratedRun[] = []
   let left = maxBytes
@@ -212,17 +193,6 @@ function bytesByKind(runs: readonly GeneratedRun[]): Record<TextKind, number> {
   return bytes
 }
 
-/** Copies a run into a separate buffer, which can be transferred to the thread. */
-function copyOf({ bytes, escaped }: GeneratedRun): TextRun {
-  return { bytes: Uint8Array.from(bytes), escaped }
-}
-
-function transferable(request: CountRequest): ArrayBuffer[] {
-  const arrays = request.kind === 'texts' ? request.texts.map(({ bytes }) => bytes) : [request.body]
-  return arrays.map(({ buffer }) => buffer as ArrayBuffer)
-}
-
 function isJsonObject(body: Buffer): boolean {
-  const first = body.find(byte => byte > 0x20)
-  return first === 0x7b
+  return body.find(byte => byte > 0x20) === 0x7b
 }

@@ -1,16 +1,14 @@
 import { countTokens as countWithVocabulary, setMergeCacheSize } from 'gpt-tokenizer/encoding/o200k_base'
 
-// No word of any language is this long. The tokenizer takes quadratic time for a run of letters,
-// signs or spaces: a hostile megabyte would take hours.
+// No word is this long. The tokenizer takes quadratic time for such runs: a hostile megabyte would take hours.
 const LONG_RUN = /[\p{L}\p{M}]{256}|[^\s\p{L}\p{M}\p{N}]{256}|\s{256}/gu
 const MERGES_REMEMBERED = 20_000
-// Text that looks like a control token counts as text: a prompt can quote one.
+// A prompt can quote control tokens: count them as text.
 const PLAIN = { allowedSpecial: new Set<string>(), disallowedSpecial: new Set<string>() }
 
 /**
- * Makes a counter of tokens, in OpenAI's o200k_base vocabulary: exact for its
- * models since GPT-4o, an approximation for those of other vendors. Runs of more
- * than 256 letters or signs are counted in pieces, at most one token too many each.
+ * Counts tokens of OpenAI's o200k_base vocabulary: exact for its models since GPT-4o, else an approximation. Each run of more than
+ * 256 letters or signs is counted in pieces, at most one token too many each.
  */
 export function tokenCount(): (text: string) => number {
   setMergeCacheSize(MERGES_REMEMBERED)

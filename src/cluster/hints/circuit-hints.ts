@@ -1,32 +1,28 @@
 import type { Clock, Timer } from '../../base/clock.ts'
-import { candidateOf } from '../../routing/candidate.ts'
-import type { CandidateId } from '../../routing/candidate.ts'
+import { candidateOf, type CandidateId } from '../../routing/candidate.ts'
 import type { CircuitLog } from '../../routing/circuit-log.ts'
 import type { Health } from '../../routing/health.ts'
 
 export interface CircuitHintsOptions {
-  /** The name of this gateway, which other gateways show. */
+  /** Other gateways show this name. */
   readonly instance: string
-  /** This process: a UUID. */
   readonly process: string
   readonly clock: Pick<Clock, 'setTimeout'>
   readonly health: Health
   readonly circuits: CircuitLog
-  /** Does this gateway have an upstream of that name? */
   readonly knows: (upstream: string) => boolean
   /** Runs HINTS_SCRIPT. Rejects if there is no reply in time. */
   readonly run: (keys: readonly string[], argument: string) => Promise<unknown>
 }
 
-/** ms between two exchanges: a gateway without traffic learns of an outage within this time. */
+/** ms between two exchanges: without traffic, a gateway learns of an outage within this time. */
 const INTERVAL_MS = 1_000
 const KEY = 'gateway:circuits'
-/** Maximum circuits that one process reports. */
 const MAX_CIRCUITS = 200
 
 /**
- * Stores which circuits a process has open, and for how many ms, and returns those of the other processes. Expired
- * reports are deleted. Times come from the server, so the gateways' clocks do not matter.
+ * Stores a process's open circuits, each with its remaining ms, and returns those of other processes. Deletes expired reports.
+ * Times come from the server, so the gateways' clocks do not matter.
  */
 export const HINTS_SCRIPT = `
 local A = cjson.decode(ARGV[1])
@@ -59,9 +55,8 @@ return found
 `
 
 /**
- * Exchanges open circuits with other gateways, so that one that has just started, or has no traffic, does not learn of
- * an outage by failed requests of clients. Only local failures are reported, so that gateways do not keep a hint alive
- * by repeating it.
+ * Exchanges open circuits with other gateways: without traffic of its own, a gateway then learns of an outage before requests of
+ * clients fail. Reports only local failures, so that gateways do not keep a hint alive by repeating it.
  */
 export class CircuitHints {
   readonly #options: CircuitHintsOptions
@@ -84,7 +79,7 @@ export class CircuitHints {
     if (this.#isRunning || this.#isClosed) return
     this.#isRunning = true
     this.#timer?.cancel()
-    // Without Valkey each gateway uses only its own circuits.
+    // Without Valkey, a gateway knows only its own circuits.
     await this.#report().catch(() => undefined)
     this.#isRunning = false
     if (!this.#isClosed) this.#timer = this.#options.clock.setTimeout(() => void this.#exchange(), INTERVAL_MS)

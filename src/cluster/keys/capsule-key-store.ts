@@ -1,47 +1,39 @@
-import { CapsuleKeys } from '../../base/secrets/capsule-keys.ts'
-import type { CapsuleKey } from '../../base/secrets/capsule-keys.ts'
-import { within } from '../../base/clock.ts'
-import type { Clock, Timer } from '../../base/clock.ts'
+import { CapsuleKeys, type CapsuleKey } from '../../base/secrets/capsule-keys.ts'
+import { within, type Clock, type Timer } from '../../base/clock.ts'
 import { messageOf } from '../../base/message-of.ts'
-import { Database } from '../postgres/database.ts'
-import type { Query } from '../postgres/database.ts'
+import { Database, type Query } from '../postgres/database.ts'
 import { migrate } from '../postgres/migrate.ts'
-import { MIGRATIONS } from '../postgres/migrations.ts'
 import { mergeWithFile } from '../../auth/capsule-key-file.ts'
 
 export interface CapsuleKeyStoreOptions {
-  /** null = there is no file for the keys. */
   readonly file: string | null
-  /** postgres://user:password@host/database, for the gateways of a cluster; null = there is none. */
+  /** postgres://user:password@host/database; null = no cluster. */
   readonly url: string | null
-  /** The name of this gateway. */
   readonly instance: string
-  /** The first key of all workers, used if no store has a key; null = this process creates one. */
+  /** For all workers, used if no store has a key; null = this process creates one. */
   readonly first: CapsuleKey | null
   readonly clock: Pick<Clock, 'wall' | 'setTimeout'>
-  /** Called once for each reason why the keys can be neither read nor stored. */
+  /** Called once for each cause. */
   readonly onFailure: (why: string) => void
   readonly onRecovered: () => void
 }
 
-/** ms between two reads of the file: another worker's new key is not used before a day has passed */
+/** ms between two reads: another worker's new key is not used before a day has passed. */
 const FILE_INTERVAL_MS = 60 * 60 * 1000
-/** ms between two reads of PostgreSQL */
 const DATABASE_INTERVAL_MS = 30_000
-/** ms after a failure */
 const RETRY_MS = 2_000
 const TIMEOUT_MS = 2_000
-/** ms that the start of a gateway waits for the keys */
+/** ms that a gateway's start waits for the keys. */
 const START_TIMEOUT_MS = 3_000
 
-/** Any number that no other program uses for its advisory locks: the letters GWCK. */
+/** A number that no other program uses for advisory locks: the letters GWCK. */
 const LOCK = 0x4757434b
-/** Names of rows in gateway.settings. */
+/** Of row names in gateway.settings. */
 const PREFIX = 'capsule_key:'
 
 /**
- * Keeps the keys of capsules: in a file, so that they survive restarts, and in PostgreSQL, so that the gateways of a cluster
- * share them. Requests use the keys in memory, and wait for neither store.
+ * Stores the keys of capsules: in a file for restarts, and in PostgreSQL for the gateways of a cluster. Requests use the keys
+ * in memory, and wait for neither.
  */
 export class CapsuleKeyStore {
   readonly keys: CapsuleKeys
@@ -53,7 +45,7 @@ export class CapsuleKeyStore {
   #failure: string | null = null
   #isClosed = false
 
-  /** Reads the file. It also creates the first key if this gateway is not in a cluster. */
+  /** Reads the file. Without a cluster, also creates the first key. */
   constructor(options: CapsuleKeyStoreOptions) {
     const { first, clock, url, instance } = options
     this.#options = options
@@ -64,7 +56,7 @@ export class CapsuleKeyStore {
     else void this.#run(this.#database)
   }
 
-  /** Resolves when the keys are those of the cluster, or after a while without PostgreSQL. */
+  /** Resolves when the keys are those of the cluster, or after a timeout. */
   async ready(): Promise<void> {
     if (this.#database !== null) await within(this.#options.clock, START_TIMEOUT_MS, this.#ready.promise)
   }
@@ -88,7 +80,7 @@ export class CapsuleKeyStore {
   async #run(database: Database): Promise<void> {
     let failed: unknown = null
     try {
-      if (!this.#isMigrated) await migrate(database, MIGRATIONS)
+      if (!this.#isMigrated) await migrate(database)
       this.#isMigrated = true
       await database.transaction(query => this.#mergeWithDatabase(query))
     } catch (error) {
@@ -123,7 +115,7 @@ export class CapsuleKeyStore {
   }
 
   async #mergeWithDatabase(query: Query): Promise<void> {
-    // If several gateways start together, the first one makes the key.
+    // The first of several gateways that start together makes the key.
     await query('SELECT pg_advisory_xact_lock($1)', [LOCK], TIMEOUT_MS)
     const rows = await query('SELECT value FROM gateway.settings WHERE name LIKE $1', [`${PREFIX}%`], TIMEOUT_MS)
     const shared = rows.map(({ value }) => JSON.parse(String(value)) as CapsuleKey)

@@ -3,10 +3,8 @@ import type { DatabaseSync } from 'node:sqlite'
 import { transaction } from '../../base/files/sqlite-schema.ts'
 import type { StoredAuditEvent } from '../../auth/audit.ts'
 import { openKeyDatabase } from '../../auth/key-file.ts'
-import { PROPERTY_COLUMNS } from '../../auth/key-record.ts'
-import type { KeyProperties } from '../../auth/key-record.ts'
+import { PROPERTY_COLUMNS, type KeyProperties } from '../../auth/key-record.ts'
 
-/** A key as PostgreSQL gives it. */
 export interface SharedKeyRow {
   readonly id: number
   readonly name: string
@@ -17,40 +15,28 @@ export interface SharedKeyRow {
   readonly properties: KeyProperties
 }
 
-export interface SharedBlockRow {
-  readonly digest: string
-  readonly name: string
-  readonly blocked_at: number | null
-}
+export type SharedBlockRow = { readonly digest: string; readonly name: string; readonly blocked_at: number | null }
 
-/** How current a copy is. */
 export interface CopyState {
-  /** The id of the database. */
+  /** Id of the database. */
   readonly database: string
-  /** The number of the last change in the copy. */
+  /** Number of the last change in the copy. */
   readonly position: number
 }
 
-/** Changes in PostgreSQL, and the state of a copy after them. */
 export interface SharedChanges extends CopyState {
-  /** In the order of the changes. */
+  /** In the order of their changes. */
   readonly keys: readonly SharedKeyRow[]
   readonly blocks: readonly SharedBlockRow[]
 }
 
-/** The keys and blocks of a file. */
-export interface LocalKeys {
-  readonly keys: readonly Omit<SharedKeyRow, 'id'>[]
-  readonly blocks: readonly SharedBlockRow[]
-}
-
-/** ms that a statement waits for another process; a change that fails is repeated with the next synchronization */
+/** ms that a statement waits for other processes; the next synchronization repeats a failed change. */
 const PATIENCE_MS = 200
 const MAX_AUDIT_EVENTS = 500
 
 /**
- * The key file of one gateway, as a copy of the keys in PostgreSQL. The gateway reads the copy like a key file of its own, so
- * it works without PostgreSQL. Several processes may write the same changes.
+ * A gateway's key file as a copy of the keys in PostgreSQL, so that the gateway works without PostgreSQL. Several processes may
+ * write the same changes.
  */
 export class KeyCopy {
   readonly #db: DatabaseSync
@@ -60,19 +46,18 @@ export class KeyCopy {
     this.#db = openKeyDatabase(file, PATIENCE_MS)
   }
 
-  /** @returns null = the file is not a copy yet */
+  /** null = the file is not a copy yet. */
   state(): CopyState | null {
     const row = this.#db.prepare('SELECT database, position FROM copies').get()
     return row === undefined ? null : { database: String(row['database']), position: Number(row['position']) }
   }
 
-  /** Whether the file has live keys that PostgreSQL does not have: they were created while the gateway was not in a cluster. */
+  /** Whether the file has live keys from before the gateway joined the cluster. */
   hasOwnKeys(): boolean {
     return this.#db.prepare('SELECT 1 FROM keys WHERE shared_id IS NULL AND revoked_at IS NULL LIMIT 1').get() !== undefined
   }
 
-  /** All keys of the file, revoked ones included, and all blocks. */
-  local(): LocalKeys {
+  local(): Pick<SharedChanges, 'blocks'> & { readonly keys: readonly Omit<SharedKeyRow, 'id'>[] } {
     const keys = this.#db.prepare('SELECT * FROM keys ORDER BY id').all().map(row => ({
       name: String(row['name']),
       digest: Buffer.from(row['digest'] as Uint8Array).toString('hex'),
@@ -84,10 +69,7 @@ export class KeyCopy {
     return { keys, blocks: blocks as unknown as SharedBlockRow[] }
   }
 
-  /**
-   * Writes all changes, or none after an error.
-   * @param isComplete the changes contain all keys of the database: other keys are revoked
-   */
+  /** Writes all changes or none. @param isComplete these are all keys of the database: others are revoked */
   apply({ database, position, keys, blocks }: SharedChanges, isComplete: boolean): void {
     transaction(this.#db, () => {
       const state = this.state()
@@ -104,14 +86,13 @@ export class KeyCopy {
     })
   }
 
-  /** Audit events that PostgreSQL does not have yet, the oldest first, and the id of this file. */
+  /** The oldest audit events that PostgreSQL does not have yet, and the id of this file. */
   auditEvents(): { readonly origin: string, readonly events: readonly StoredAuditEvent[] } {
     const events = this.#db.prepare(`SELECT * FROM audit ORDER BY id LIMIT ${MAX_AUDIT_EVENTS}`).all()
     const origin = this.#db.prepare('SELECT origin FROM copies').get()?.['origin']
     return { origin: String(origin), events: events as unknown as StoredAuditEvent[] }
   }
 
-  /** Removes events that were sent to PostgreSQL, up to this one. */
   removeAuditEvents(lastId: number): void {
     this.#db.prepare('DELETE FROM audit WHERE id <= ?').run(lastId)
   }
@@ -124,7 +105,7 @@ export class KeyCopy {
     const secret = Buffer.from(digest, 'hex')
     const values = [name, secret, createdAt, revokedAt, ...PROPERTY_COLUMNS.map(column => properties[column] ?? null), id]
     const columns = ['name', 'digest', 'created_at', 'revoked_at', ...PROPERTY_COLUMNS, 'shared_id']
-    // Look up the id first: a rotation changes the digest. A key that was created before it was shared has no such id yet.
+    // Look up the id first: a rotation changes the digest. A key from before the cluster has no shared id yet.
     const known = this.#db.prepare('SELECT id FROM keys WHERE shared_id = ?1').get(id)
       ?? this.#db.prepare('SELECT id FROM keys WHERE digest = ?1').get(secret)
     if (known === undefined) {

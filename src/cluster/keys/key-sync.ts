@@ -1,43 +1,35 @@
-import { within } from '../../base/clock.ts'
-import type { Clock, Timer } from '../../base/clock.ts'
+import { within, type Clock, type Timer } from '../../base/clock.ts'
 import { messageOf } from '../../base/message-of.ts'
-import { Database } from '../postgres/database.ts'
-import type { Row } from '../postgres/database.ts'
+import { Database, type Row } from '../postgres/database.ts'
 import { DatabaseError } from '../postgres/database-error.ts'
 import { migrate } from '../postgres/migrate.ts'
-import { MIGRATIONS } from '../postgres/migrations.ts'
-import { KeyCopy } from './key-copy.ts'
-import type { SharedBlockRow, SharedChanges, SharedKeyRow } from './key-copy.ts'
+import { KeyCopy, type SharedBlockRow, type SharedChanges, type SharedKeyRow } from './key-copy.ts'
 import { hasOldSecret, NOT_UNIQUE } from './shared-keys.ts'
 
 export interface KeySyncOptions {
-  /** postgres://user:password@host/database */
   readonly url: string
-  /** The name of this gateway. */
   readonly instance: string
-  /** The id of this process, as in gateway.instances. */
+  /** As in gateway.instances. */
   readonly process: string
-  /** The copy of the keys. */
   readonly file: string
   readonly clock: Pick<Clock, 'setTimeout' | 'monotonic'>
-  /** Called when the copy may have changed. When it returns, the process has applied the changes. */
+  /** Called when the copy may have changed; applies the changes before it returns. */
   readonly onChanged: () => void
-  /** Called once for each reason why the keys cannot be read. */
+  /** Called once for each cause. */
   readonly onFailure: (why: string) => void
   readonly onRecovered: () => void
-  /** Called when a key of this gateway is renamed, because a key of another gateway has its name. */
+  /** Called when a key of this gateway is renamed, because another gateway has a key with its name. */
   readonly onRenamed: (from: string, to: string) => void
 }
 
-/** ms between two checks: notifications can be lost, for example in a connection pooler */
+/** ms between two checks: notifications can be lost, for example in a connection pooler. */
 const POLL_MS = 750
-/** ms between two attempts while PostgreSQL is unreachable */
 const RETRY_MS = 500
 const TIMEOUT_MS = 2_000
-/** ms that the start of a gateway waits for the keys */
+/** ms that a gateway's start waits for the keys. */
 const START_TIMEOUT_MS = 3_000
 
-/** One statement, so that all results are of the same moment. */
+/** One statement, so that all results are from one moment. */
 const CHANGES = `SELECT
   (SELECT value FROM gateway.settings WHERE name = 'database') AS database,
   gateway.last_key_change() AS position,
@@ -46,15 +38,15 @@ const CHANGES = `SELECT
   (SELECT json_agg(json_build_object('digest', encode(digest, 'hex'), 'name', name, 'blocked_at', blocked_at))
     FROM gateway.key_blocks WHERE change > $1) AS blocks`
 
-/** Revocations win: an outdated copy must not restore a key. For the same reason a replaced secret stays replaced. */
+/** Revocations and rotations win: an outdated copy must not restore a key or a replaced secret. */
 const UPLOAD = `INSERT INTO gateway.keys AS known (name, digest, created_at, revoked_at, properties)
   SELECT $1, $2, $3, $4::bigint, $5 WHERE NOT EXISTS (SELECT FROM gateway.keys WHERE ${hasOldSecret('$2::bytea')})
   ON CONFLICT (digest) DO UPDATE SET revoked_at = excluded.revoked_at
     WHERE known.revoked_at IS NULL AND excluded.revoked_at IS NOT NULL`
 
 /**
- * Keeps the copy of the keys up to date with PostgreSQL while a gateway runs. Keys that the gateway had before, and
- * those of a lost database, are first written to PostgreSQL.
+ * Keeps the copy of the keys up to date with PostgreSQL. Keys that the gateway had before, or from a lost database, are first
+ * written to PostgreSQL.
  */
 export class KeySync {
   readonly #options: KeySyncOptions
@@ -68,8 +60,8 @@ export class KeySync {
   #isClosed = false
   #timer: Timer | null = null
   #failure: string | null = null
-  /** The last change that PostgreSQL knows this process to have applied. */
-  #confirmed: number | null = null
+  /** The last change that this process has applied, as PostgreSQL knows; null = none yet. Written by this class. */
+  applied: number | null = null
 
   constructor(options: KeySyncOptions) {
     this.#options = options
@@ -84,12 +76,7 @@ export class KeySync {
     void this.#run()
   }
 
-  /** The last change that this process has applied; null = none yet. */
-  get applied(): number | null {
-    return this.#confirmed
-  }
-
-  /** Resolves when the keys are up to date, or after a while without PostgreSQL. */
+  /** Resolves when the keys are up to date, or after a timeout. */
   ready(): Promise<void> {
     return within(this.#options.clock, START_TIMEOUT_MS, this.#ready.promise)
   }
@@ -128,7 +115,7 @@ export class KeySync {
 
   async #sync(): Promise<void> {
     const copy = this.#copy ??= new KeyCopy(this.#options.file)
-    if (!this.#isMigrated) await migrate(this.#database, MIGRATIONS)
+    if (!this.#isMigrated) await migrate(this.#database)
     this.#isMigrated = true
     if (!this.#isListening) {
       await this.#database.query('LISTEN gateway_keys', [], TIMEOUT_MS)
@@ -136,7 +123,7 @@ export class KeySync {
     }
     const state = copy.state()
     let changes = await this.#changes(state?.position ?? 0)
-    // The database was replaced or restored from a backup, or keys were created here while the gateway was alone.
+    // The database was replaced or restored, or keys were created here outside the cluster.
     const isDifferent = state === null || state.database !== changes.database || state.position > changes.position || copy.hasOwnKeys()
     if (isDifferent) {
       await this.#upload(copy)
@@ -159,10 +146,10 @@ export class KeySync {
   }
 
   async #confirm(position: number): Promise<void> {
-    if (position === this.#confirmed) return
+    if (position === this.applied) return
     this.#options.onChanged()
     await this.#database.query('UPDATE gateway.instances SET key_change = $2 WHERE process = $1', [this.#options.process, position], TIMEOUT_MS)
-    this.#confirmed = position
+    this.applied = position
   }
 
   async #upload(copy: KeyCopy): Promise<void> {
@@ -187,7 +174,7 @@ export class KeySync {
     }
   }
 
-  /** Sends the events that were recorded while PostgreSQL was unreachable, or before keys were shared. */
+  /** Sends the audit events that PostgreSQL does not have yet. */
   async #uploadAuditEvents(copy: KeyCopy): Promise<void> {
     for (;;) {
       const { origin, events } = copy.auditEvents()

@@ -1,14 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Key } from '../../config/key-types.ts'
-import { Database } from '../postgres/database.ts'
-import type { DatabaseOptions, Query, Row } from '../postgres/database.ts'
+import { Database, withoutNul, type DatabaseOptions, type Query, type Row } from '../postgres/database.ts'
 import { DatabaseError } from '../postgres/database-error.ts'
 import { migrate } from '../postgres/migrate.ts'
-import { MIGRATIONS } from '../postgres/migrations.ts'
-import { truncateAuditText } from '../../auth/audit.ts'
-import type { Actor, AuditEvent, StoredAuditEvent } from '../../auth/audit.ts'
-import { blockOf } from '../../auth/key-reader.ts'
-import type { BlockRecord } from '../../auth/key-reader.ts'
+import { truncateAuditText, type Actor, type AuditEvent, type StoredAuditEvent } from '../../auth/audit.ts'
+import { blockOf, type BlockRecord } from '../../auth/key-reader.ts'
 import { oldSecretsAfter, propertiesOf, readRecord, summaryOf } from '../../auth/key-record.ts'
 import type { KeyEdit, KeyProperties, KeyRecord, KeyRow, KeySummary, NewSecret } from '../../auth/key-record.ts'
 import { revokedError, takenError } from '../../auth/key-schema.ts'
@@ -17,16 +13,15 @@ import type { KeyWriter } from '../../auth/key-writer.ts'
 
 /** unique_violation: https://www.postgresql.org/docs/current/errcodes-appendix.html */
 export const NOT_UNIQUE = '23505'
-/** ms between two checks whether all gateways have applied a change */
 const POLL_MS = 20
-/** Attempts at a change that depends on stored data, which others can change meanwhile. */
+/** Attempts at a change of data that others can change meanwhile. */
 const MAX_TRIES = 5
 
-/** Gateways that did not report for longer are not waited for. They report every 5 seconds. */
+/** Gateways report every 5 s; silent ones are not waited for. */
 const UNPUBLISHED = `SELECT FROM gateway.instances
   WHERE seen_at > now() - interval '20 s' AND key_change < gateway.last_key_change() LIMIT 1`
 
-/** The keys of several gateways, in PostgreSQL. Each change and its entry in the audit list are one statement. */
+/** The keys of all gateways, in PostgreSQL. One statement makes a change and its audit event. */
 export class SharedKeys implements KeyWriter {
   readonly #database: Database
   #migration: Promise<void> | null = null
@@ -106,10 +101,7 @@ export class SharedKeys implements KeyWriter {
   async list(): Promise<{ keys: KeyRecord[], blocks: BlockRecord[] }> {
     const keys = await this.#query('SELECT * FROM gateway.keys ORDER BY id')
     const blocks = await this.#query('SELECT * FROM gateway.key_blocks WHERE blocked_at IS NOT NULL')
-    return {
-      keys: keys.map(row => readRecord(keyRowOf(row))),
-      blocks: blocks.map(row => blockOf(row)),
-    }
+    return { keys: keys.map(row => readRecord(keyRowOf(row))), blocks: blocks.map(row => blockOf(row)) }
   }
 
   async recordAuditEvent(entry: AuditEvent): Promise<void> {
@@ -131,7 +123,7 @@ export class SharedKeys implements KeyWriter {
         await pause(POLL_MS)
       }
     } catch (error) {
-      // The change itself is stored.
+      // The change is stored.
       if (error instanceof DatabaseError) return false
       throw error
     }
@@ -145,10 +137,7 @@ export class SharedKeys implements KeyWriter {
     this.close()
   }
 
-  /**
-   * @param sql changes rows, and returns them
-   * @returns whether rows changed; if not, no audit event is recorded
-   */
+  /** @param sql changes and returns rows @returns whether rows changed; if not, no audit event is recorded */
   async #change(sql: string, values: readonly unknown[], entry: AuditEvent): Promise<boolean> {
     const { at, actor, address, action, subject, detail } = entry
     const noted = [at, truncateAuditText(actor), address, action, subject, detail && truncateAuditText(detail)].map(withoutNul)
@@ -161,7 +150,7 @@ export class SharedKeys implements KeyWriter {
   }
 
   readonly #query: Query = async (sql, values, timeoutMs) => {
-    this.#migration ??= migrate(this.#database, MIGRATIONS)
+    this.#migration ??= migrate(this.#database)
     try {
       await this.#migration
     } catch (error) {
@@ -172,24 +161,15 @@ export class SharedKeys implements KeyWriter {
   }
 }
 
-/** A condition: the digest is that of a secret which a rotation has replaced. */
+/** A condition: a rotation has replaced the secret with this digest. */
 export function hasOldSecret(digest: string): string {
   return `(properties ->> 'old_secrets')::jsonb @> jsonb_build_array(jsonb_build_array(encode(${digest}, 'hex')))`
 }
 
-/** A row of gateway.keys in the form of the file of one gateway. */
+/** Converts a row of gateway.keys to the form of a key file. */
 function keyRowOf({ id, name, digest, created_at: createdAt, revoked_at: revokedAt, properties }: Row): KeyRow {
   return {
-    ...properties as KeyProperties,
-    id: Number(id),
-    name: String(name),
-    digest: digest as Buffer<ArrayBuffer>,
-    created_at: Number(createdAt),
-    revoked_at: revokedAt === null ? null : Number(revokedAt),
+    ...properties as KeyProperties, id: Number(id), name: String(name), digest: digest as Buffer<ArrayBuffer>,
+    created_at: Number(createdAt), revoked_at: revokedAt === null ? null : Number(revokedAt),
   }
-}
-
-/** Text in PostgreSQL cannot contain this character; names in login attempts can. */
-function withoutNul<T>(value: T): T | string {
-  return typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value
 }

@@ -1,57 +1,26 @@
-import type { Database } from '../postgres/database.ts'
+import { withoutNul, type Database } from '../postgres/database.ts'
 import { DatabaseError } from '../postgres/database-error.ts'
 import { COLUMN_LIST, COLUMNS } from '../../ledger/columns.ts'
 import { firstHourKept } from '../../ledger/sums/rollups.ts'
 import type { StoredRow } from '../../ledger/stored-values.ts'
 
-/** The type of each column in PostgreSQL. A new column needs a script in src/cluster/postgres/migrations.ts too. */
+/** A new column needs a script in src/cluster/postgres/migrations.ts too. */
 const COLUMN_TYPES: Readonly<Record<(typeof COLUMNS)[number], 'text' | 'integer' | 'bigint' | 'double precision'>> = {
-  request_id: 'text',
-  started_at: 'bigint',
-  first_byte_ms: 'double precision',
-  duration_ms: 'double precision',
-  key: 'text',
-  protocol: 'text',
-  endpoint: 'text',
-  model: 'text',
-  upstream: 'text',
-  upstream_model: 'text',
-  status: 'integer',
-  end: 'text',
-  error: 'text',
-  source: 'text',
-  input_tokens: 'bigint',
-  cached_input_tokens: 'bigint',
-  cache_write_5m_tokens: 'bigint',
-  cache_write_1h_tokens: 'bigint',
-  output_tokens: 'bigint',
-  reasoning_tokens: 'bigint',
-  input_audio_tokens: 'bigint',
-  output_audio_tokens: 'bigint',
-  input_image_tokens: 'bigint',
-  output_image_tokens: 'bigint',
-  seconds: 'double precision',
-  characters: 'bigint',
-  images: 'bigint',
-  cost_pico_usd: 'bigint',
-  price: 'text',
-  price_version: 'text',
-  attempts: 'text',
-  bytes_in: 'bigint',
-  bytes_out: 'bigint',
-  route: 'text',
-  trace_id: 'text',
-  group: 'text',
-  owner: 'text',
-  upstream_protocol: 'text',
+  request_id: 'text', started_at: 'bigint', first_byte_ms: 'double precision', duration_ms: 'double precision', key: 'text',
+  protocol: 'text', endpoint: 'text', model: 'text', upstream: 'text', upstream_model: 'text', status: 'integer', end: 'text',
+  error: 'text', source: 'text', input_tokens: 'bigint', cached_input_tokens: 'bigint', cache_write_5m_tokens: 'bigint',
+  cache_write_1h_tokens: 'bigint', output_tokens: 'bigint', reasoning_tokens: 'bigint', input_audio_tokens: 'bigint',
+  output_audio_tokens: 'bigint', input_image_tokens: 'bigint', output_image_tokens: 'bigint', seconds: 'double precision',
+  characters: 'bigint', images: 'bigint', cost_pico_usd: 'bigint', price: 'text', price_version: 'text', attempts: 'text',
+  bytes_in: 'bigint', bytes_out: 'bigint', route: 'text', trace_id: 'text', group: 'text', owner: 'text', upstream_protocol: 'text',
 }
 
 const INPUT = COLUMNS.map(name => `"${name}" ${COLUMN_TYPES[name]}`).join(', ')
 const row = (table: string) => `(${COLUMNS.map(name => `${table}."${name}"`).join(', ')})`
 
 /**
- * A row that exists already was sent twice, or has changed: a process that was taken for dead still writes the final
- * row of its requests. A changed row gets a new position, so that readers who follow the ledger see it.
+ * An existing row was sent twice, or has changed: a process that was taken for dead still writes the final rows of its requests.
+ * A changed row gets a new position, so that readers who follow the ledger see it.
  */
 const INSERT = `INSERT INTO gateway.requests AS kept (journal, ${COLUMN_LIST})
   SELECT $1, ${COLUMN_LIST} FROM json_to_recordset($2) AS given (${INPUT})
@@ -59,30 +28,25 @@ const INSERT = `INSERT INTO gateway.requests AS kept (journal, ${COLUMN_LIST})
     SET id = nextval('gateway.request_positions'), ${COLUMNS.map(name => `"${name}" = excluded."${name}"`).join(', ')}
     WHERE ${row('kept')} IS DISTINCT FROM ${row('excluded')}`
 
-/** ms for a batch, which can wait for the batches of other gateways. */
+/** ms for a batch, which can wait for other gateways. */
 const INSERT_TIMEOUT_MS = 30_000
-/** ms that dropping a partition may wait for readers. */
+/** ms that dropping a partition waits for readers. */
 const LOCK_TIMEOUT_MS = 2_000
 const MAINTENANCE_LOCK = 0x47574c4d
-/** check_violation: here, a row without a partition. */
+/** check_violation: no partition for a row. */
 const NO_PARTITION = '23514'
-/** Data exceptions and violated constraints: the row itself is invalid. */
+/** Data exceptions and violated constraints: the row is invalid. */
 const ROW_FAULT = /^2[23]/
 /** The writing side of the ledger in PostgreSQL. */
 export class ClusterLedger {
   readonly #database: Database
-  /** Months that have a partition. */
   readonly #partitions = new Set<string>()
 
   constructor(database: Database) {
     this.#database = database
   }
 
-  /**
-   * @param id of the journal
-   * @param instance the gateway that writes to it
-   * @returns the journal's number in PostgreSQL
-   */
+  /** @param id of the journal @param instance that writes it @returns the journal's number in PostgreSQL */
   async register(id: string, instance: string): Promise<number> {
     const [journal] = await this.#database.query(`INSERT INTO gateway.journals (id, instance) VALUES ($1, $2)
       ON CONFLICT (id) DO UPDATE SET instance = excluded.instance RETURNING journal`, [id, instance])
@@ -100,11 +64,8 @@ export class ClusterLedger {
   }
 
   /**
-   * Adds all rows or none. A row that exists already changes nothing.
-   *
-   * @param journal as `register` returned it
-   * @returns the rows that PostgreSQL refused as invalid
-   * @throws {DatabaseError}
+   * Adds all valid rows; a row that exists unchanged has no effect.
+   * @returns the rows that PostgreSQL refused as invalid @throws {DatabaseError}
    */
   async insert(journal: number, rows: readonly StoredRow[]): Promise<readonly StoredRow[]> {
     try {
@@ -120,11 +81,8 @@ export class ClusterLedger {
   }
 
   /**
-   * Drops old months of rows and old sums by hour. Only one of several gateways does it at a time.
-   *
-   * @param keep ms that rows are kept; null = without limit
-   * @param now ms since 1970
-   * @returns how many months were dropped
+   * Drops old months of rows and old sums by hour, in one gateway at a time.
+   * @param keep ms that rows are kept; null = without limit @param now ms since 1970 @returns the number of dropped months
    */
   async expire(keep: number | null, now: number): Promise<number> {
     return this.#database.transaction(async query => {
@@ -147,7 +105,7 @@ export class ClusterLedger {
       await add()
     } catch (error) {
       if (!(error instanceof DatabaseError) || error.sqlState !== NO_PARTITION) throw error
-      // Another gateway has dropped a partition.
+      // Another gateway has dropped the partition.
       this.#partitions.clear()
       await this.#addPartitions(rows)
       await add()
@@ -162,9 +120,4 @@ export class ClusterLedger {
       this.#partitions.add(month)
     }
   }
-}
-
-/** PostgreSQL refuses NUL in text, and clients choose the names of models. */
-function withoutNul(value: unknown): unknown {
-  return typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value
 }

@@ -4,25 +4,23 @@ import { decode, READ_LIST } from '../../ledger/columns.ts'
 import { DAY_MS, dailyTable, FIGURE_LIST, FIGURE_SUMS, ROW_FIGURE_LIST, splitByDay, toUsageSum } from '../../ledger/read/daily-sums.ts'
 import type { Filter, FoundRequest, LedgerReader } from '../../ledger/read/ledger-reader.ts'
 import type { LedgerRow } from '../../ledger/row.ts'
-import { withoutBigInts } from '../../ledger/stored-values.ts'
-import type { StoredRow } from '../../ledger/stored-values.ts'
-import { byGroups } from '../../ledger/read/usage-sum.ts'
-import type { RowGroup, UsageSum } from '../../ledger/read/usage-sum.ts'
+import { withoutBigInts, type StoredRow } from '../../ledger/stored-values.ts'
+import { byGroups, type RowGroup, type UsageSum } from '../../ledger/read/usage-sum.ts'
 
 const PAGE = 1000
-/** ms for a query of `gateway usage`, which can read every row. */
+/** ms for a query: `gateway usage` can read every row. */
 const TIMEOUT_MS = 30_000
 /** ms to find out whether PostgreSQL responds. */
 const CONNECT_TIMEOUT_MS = 3_000
 const NAME_COLUMNS = ['key', 'model', 'upstream'] as const
 
-/** ms since 1970 of a row, as text in UTC. */
+/** SQL for the start of a request, as text in UTC. */
 const timeText = (format: string) => `CASE WHEN started_at >= 0 THEN to_char(to_timestamp(started_at / 1000) AT TIME ZONE 'UTC', '${format}') END`
 
-/** The day since which gateway.detailed_days is complete. */
+/** gateway.detailed_days is complete since this day. */
 export const DETAILED_FROM = '(SELECT day FROM gateway.detailed_from)'
 
-/** The columns by which sums of days can be grouped: those of all days, and those of detailed days. */
+/** Columns of sums by day: of all days, and of detailed days. */
 const DAILY_GROUPS: Readonly<Partial<Record<RowGroup, string>>> = {
   key: 'key', model: 'model', upstream: 'upstream', group: '"group"', protocol: 'protocol', status: 'status',
   day: `to_char(to_timestamp(day * 86400::bigint) AT TIME ZONE 'UTC', 'YYYY-MM-DD')`,
@@ -33,15 +31,11 @@ const ROW_GROUPS: Readonly<Record<RowGroup, string>> = {
   day: timeText('YYYY-MM-DD'), hour: timeText('YYYY-MM-DD"T"HH24:00"Z"'), minute: timeText('YYYY-MM-DD"T"HH24:MI"Z"'),
 }
 
-interface Condition {
-  readonly sql: string
-  readonly values: readonly string[]
-}
+type Condition = { readonly sql: string; readonly values: readonly string[] }
 
 /**
  * Opens the ledger of all gateways in PostgreSQL for reading.
- *
- * @param local this gateway's own file, for running and unshipped requests; null = there is none
+ * @param local this gateway's own file, for running and unshipped requests; null = none
  * @throws {DatabaseError} PostgreSQL does not respond, or no gateway has created the schema yet
  */
 export function openClusterReader(database: BlockingDatabase, local: LedgerReader | null): LedgerReader {
@@ -76,7 +70,7 @@ class ClusterReader implements LedgerReader {
       ORDER BY started_at DESC, id DESC LIMIT ${count}`, values).map(toRow).toReversed()
   }
 
-  /** Reads whole days from their sums, which outlive the rows, if the sums have the requested columns. */
+  /** Whole days come from sums, which outlive the rows, if the sums have the requested columns. */
   sums(filter: Filter, by: readonly RowGroup[]): UsageSum[] {
     const table = dailyTable(by)
     const names = nameCondition(filter)
@@ -111,10 +105,7 @@ class ClusterReader implements LedgerReader {
   }
 }
 
-/**
- * Sums of whole days, and of the rows before and after them.
- * @param first the first day of the table
- */
+/** Sums of whole days, and of the rows before and after them. @param first the first day of the table */
 function dailySource(filter: Filter, table: 'days' | 'detailed_days', first: number): string {
   const { days, edges } = splitByDay(filter, first)
   const names = table === 'days' ? 'key, model, upstream' : 'key, model, upstream, "group", protocol, status'
@@ -133,10 +124,7 @@ function rowSource({ since = 0, until }: Filter): string {
 function rowCondition(filter: Filter): Condition {
   const { since, until } = filter
   const { sql, values } = nameCondition(filter)
-  const bounds = [
-    ...since === undefined ? [] : [`started_at >= ${since}`],
-    ...until === undefined ? [] : [`started_at < ${until}`],
-  ]
+  const bounds = [...since === undefined ? [] : [`started_at >= ${since}`], ...until === undefined ? [] : [`started_at < ${until}`]]
   return { sql: [...bounds, sql].join(' AND '), values }
 }
 
@@ -151,7 +139,7 @@ function nameCondition(filter: Filter): Condition {
   return { sql: ['TRUE', ...sql].join(' AND '), values }
 }
 
-/** @param stored its whole numbers are bigint */
+/** @param stored whole numbers are bigint */
 function toRow(stored: Readonly<Record<string, unknown>>): LedgerRow {
   return decode(withoutBigInts(stored as StoredRow))
 }

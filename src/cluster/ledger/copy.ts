@@ -2,36 +2,32 @@ import { DatabaseSync } from 'node:sqlite'
 import { fileExists } from '../../base/files/file-exists.ts'
 import { Database } from '../postgres/database.ts'
 import { migrate } from '../postgres/migrate.ts'
-import { MIGRATIONS } from '../postgres/migrations.ts'
 import { ClusterLedger } from './cluster-ledger.ts'
 import { StoreError } from '../../base/files/store-error.ts'
 import { ledgerSchema } from '../../ledger/file/ledger-schema.ts'
 import { Outbox } from './outbox.ts'
 
 export interface CopyOptions {
-  /** Path of a SQLite ledger. A gateway can be writing to it. */
+  /** A SQLite ledger; a gateway can be writing to it. */
   readonly file: string
-  /** postgres://user:password@host/database */
   readonly url: string
-  /** The name under which the rows of this file are shown. */
+  /** Rows of this file are shown under this name. */
   readonly instance: string
-  /** Called after each batch. @param rows copied by this call so far */
+  /** Called after each batch with the number of rows so far. */
   readonly onProgress: (rows: number) => void
 }
 
 export interface CopyResult {
-  /** Sent rows, including those that PostgreSQL had already. */
+  /** Sent rows, including those that PostgreSQL already had. */
   readonly rows: number
-  /** Ids of requests whose rows PostgreSQL refused. */
+  /** Request ids of rows that PostgreSQL refused. */
   readonly refused: readonly string[]
-  /** Days with sums only, because their rows are older than `keep`: they are not copied. */
+  /** Days of which only sums are left, because their rows are older than `keep`; they are not copied. */
   readonly daysWithoutRows: number
 }
 
 /**
- * Copies the rows of a ledger to the ledger of all gateways. A row that exists there changes nothing, so an interrupted
- * copy can run again and continues.
- *
+ * Copies rows to the ledger of all gateways. Existing rows change nothing, so an interrupted copy can run again and continues.
  * @throws {StoreError} the file is not a ledger; {DatabaseError}; an error of node:sqlite
  */
 export async function copyLedger({ file, url, instance, onProgress }: CopyOptions): Promise<CopyResult> {
@@ -40,7 +36,7 @@ export async function copyLedger({ file, url, instance, onProgress }: CopyOption
   if (outbox === null) throw new StoreError('missing', 'there is no such file')
   const database = new Database({ url, name: 'gateway ledger copy' })
   try {
-    await migrate(database, MIGRATIONS)
+    await migrate(database)
     const ledger = new ClusterLedger(database)
     const journal = await ledger.register(outbox.journalId, instance)
     const refused: string[] = []
@@ -61,7 +57,7 @@ export async function copyLedger({ file, url, instance, onProgress }: CopyOption
   }
 }
 
-/** Migrates a file of an older version. @returns the number of days with sums but no rows */
+/** Migrates a file of an older version. @returns the number of days without rows */
 function prepareFile(file: string): number {
   if (!fileExists(file)) throw new StoreError('missing', 'there is no such file')
   const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })

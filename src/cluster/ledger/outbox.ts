@@ -1,24 +1,19 @@
-import { DatabaseSync } from 'node:sqlite'
-import type { StatementSync } from 'node:sqlite'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { fileIdentity } from '../../base/files/file-exists.ts'
 import { READ_LIST } from '../../ledger/columns.ts'
 import { ledgerSchema } from '../../ledger/file/ledger-schema.ts'
 import type { StoredRow } from '../../ledger/stored-values.ts'
 
-/** A row that is to be sent to the ledger of the cluster. */
-export interface OutboxRow {
-  readonly id: number
-  readonly row: StoredRow
-}
+export type OutboxRow = { readonly id: number; readonly row: StoredRow }
 
 const BUSY_TIMEOUT_MS = 2000
 const MAX_BATCH_ROWS = 1000
-/** Characters of JSON: bounds the memory of a batch with unusually long rows. */
+/** Characters of JSON: limits the memory of a batch with unusually long rows. */
 const MAX_BATCH_LENGTH = 4_000_000
 
-/** The rows of a SQLite ledger that are still to be sent to PostgreSQL. All calls block. */
+/** The unsent rows of a SQLite ledger. All calls block. */
 export class Outbox {
-  /** The permanent name of the journal; it stays when the file is moved. */
+  /** Permanent: it stays when the file is moved. */
   readonly journalId: string
   readonly #file: string
   readonly #identity: string | null
@@ -33,18 +28,13 @@ export class Outbox {
     this.#identity = fileIdentity(file)
     this.#db = db
     this.journalId = String(db.prepare('SELECT id FROM journal').get()?.['id'])
-    this.#rows = db.prepare(`SELECT id, ${READ_LIST} FROM requests
-      WHERE id > ? ORDER BY id LIMIT ${MAX_BATCH_ROWS}`)
-    this.#counts = db.prepare(
-      'SELECT coalesce(max(id), 0) AS last, (SELECT shipped_to FROM journal) AS shipped FROM requests')
+    this.#rows = db.prepare(`SELECT id, ${READ_LIST} FROM requests WHERE id > ? ORDER BY id LIMIT ${MAX_BATCH_ROWS}`)
+    this.#counts = db.prepare('SELECT coalesce(max(id), 0) AS last, (SELECT shipped_to FROM journal) AS shipped FROM requests')
     this.#mark = db.prepare('UPDATE journal SET shipped_to = ?')
     this.#markRefused = db.prepare('INSERT OR IGNORE INTO refused VALUES (?)')
   }
 
-  /**
-   * @returns null = the gateway has not created or migrated the file yet
-   * @throws node:sqlite's error
-   */
+  /** @returns null = the gateway has not created or migrated the file yet @throws node:sqlite's error */
   static open(file: string): Outbox | null {
     if (fileIdentity(file) === null) return null
     const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
@@ -64,18 +54,17 @@ export class Outbox {
     return fileIdentity(this.#file) === this.#identity
   }
 
-  /** Number of waiting rows. */
   get size(): number {
     const { last, shipped } = this.#counts.get() ?? {}
     return Math.max(0, Number(last) - Number(shipped))
   }
 
-  /** The oldest waiting rows, in order. */
+  /** The oldest unsent rows, in order. */
   next(): OutboxRow[] {
     return this.after(Number(this.#counts.get()?.['shipped']))
   }
 
-  /** The first rows after a position, in order, whether they were sent or not. */
+  /** The first rows after a position, in order, sent or not. */
   after(position: number): OutboxRow[] {
     const batch: OutboxRow[] = []
     let length = 0
@@ -87,12 +76,12 @@ export class Outbox {
     return batch
   }
 
-  /** Everything up to this row is in PostgreSQL. */
+  /** All rows up to this id are in PostgreSQL. */
   markShipped(id: number): void {
     this.#mark.run(id)
   }
 
-  /** PostgreSQL refused this row. Call this before the row is marked as shipped. */
+  /** Call this before the row is marked as shipped. */
   markRefused(id: number): void {
     this.#markRefused.run(id)
   }

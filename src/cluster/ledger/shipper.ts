@@ -1,49 +1,44 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../../base/message-of.ts'
 import { Database } from '../postgres/database.ts'
 import { DatabaseError } from '../postgres/database-error.ts'
 import { migrate } from '../postgres/migrate.ts'
-import { MIGRATIONS } from '../postgres/migrations.ts'
 import { ClusterLedger } from './cluster-ledger.ts'
-import { toLedgerFailure } from '../../ledger/ledger-failure.ts'
-import type { LedgerFailure } from '../../ledger/ledger-failure.ts'
+import { toLedgerFailure, type LedgerFailure } from '../../ledger/ledger-failure.ts'
 import { acquireLock } from '../../ledger/file/lock.ts'
 import { Outbox } from './outbox.ts'
 
-/** What the shipping thread is started with. */
 export interface ShipperOptions {
-  /** Path of the SQLite ledger. */
+  /** The SQLite ledger. */
   readonly file: string
-  /** postgres://user:password@host/database */
   readonly url: string
-  /** The name of this gateway. */
   readonly instance: string
   /** ms that rows are kept; null = for ever. */
   readonly keep: number | null
 }
 
 export type FromShipper =
-  /** The state of shipping; sent when it changes. */
+  /** Sent when the state changes. */
   | { readonly kind: 'state', /** Rows that wait. */ readonly pending: number, /** Since the start. */ readonly shipped: number }
-  /** Rows wait, and the thread keeps trying. */
+  /** The thread keeps trying. */
   | { readonly kind: 'failed', readonly failure: LedgerFailure }
-  /** Rows are shipped: after the start, and when a failure is over. */
+  /** Sent at the first success, and when a failure is over. */
   | { readonly kind: 'recovered' }
-  /** Rows that PostgreSQL refused. They stay in the file. */
+  /** PostgreSQL refused these rows. They stay in the file. */
   | { readonly kind: 'refused', readonly requestIds: readonly string[] }
 
-/** ms between two checks of the file. */
 const POLL_MS = 250
 const MIN_RETRY_MS = 250
 const MAX_RETRY_MS = 5_000
-/** ms until a process checks again whether another one ships the rows of this file. */
+/** ms between two attempts to get the lock. */
 const LOCKED_RETRY_MS = 2_000
 const MAINTENANCE_MS = 10 * 60_000
-/** The share of time that shipping pauses while it catches up, so that requests and other gateways get their turn. */
+/** Share of time for pauses while catching up, for requests and other gateways. */
 const PAUSE_SHARE = 0.25
 
 /**
- * Sends the rows of a SQLite ledger to PostgreSQL, in the order of their ids. Several processes can write to one file:
- * one of them ships its rows. It holds a lock that the system releases when the process dies.
+ * Sends the rows of a SQLite ledger to PostgreSQL, in the order of their ids. Of several processes that write to one file, one
+ * ships: it holds a lock that the system releases when the process dies.
  */
 export class Shipper {
   readonly #options: ShipperOptions
@@ -70,8 +65,9 @@ export class Shipper {
 
   /** Ships until `close`. Never rejects. */
   async run(): Promise<void> {
-    while (!this.#closing.signal.aborted) await this.#pause(await this.#attempt())
-    // Ship what the last requests wrote. After a failure, the next process that opens the file does that.
+    const { signal } = this.#closing
+    while (!signal.aborted) await sleep(await this.#attempt(), undefined, { signal }).catch(() => undefined)
+    // Ship the last requests. After a failure, the next process that opens the file does that.
     let pause: number
     do pause = await this.#attempt()
     while (this.#isHealthy && pause !== POLL_MS)
@@ -80,7 +76,7 @@ export class Shipper {
     this.#releaseLock?.()
   }
 
-  /** Ships waiting rows, and ends. */
+  /** `run` ships waiting rows, and ends. */
   close(): void {
     this.#closing.abort()
   }
@@ -116,14 +112,12 @@ export class Shipper {
     outbox.markShipped(last.id)
     this.#shipped += batch.length - refused.length
     this.#markHealthy()
-    if (refused.length > 0) {
-      this.#post({ kind: 'refused', requestIds: refused.map(({ request_id: id }) => String(id)) })
-    }
+    if (refused.length > 0) this.#post({ kind: 'refused', requestIds: refused.map(({ request_id: id }) => String(id)) })
     return outbox.size > 0 ? (performance.now() - started) * PAUSE_SHARE : POLL_MS
   }
 
   async #register({ journalId }: Outbox): Promise<number> {
-    await migrate(this.#database, MIGRATIONS)
+    await migrate(this.#database)
     return this.#ledger.register(journalId, this.#options.instance)
   }
 
@@ -147,7 +141,7 @@ export class Shipper {
 
   #openOutbox(): Outbox | null {
     if (this.#outbox?.isCurrent() === true) return this.#outbox
-    // The file was moved: its replacement is another journal.
+    // The file was moved: a new file is another journal.
     this.#closeOutbox()
     return this.#outbox = Outbox.open(this.#options.file)
   }
@@ -160,12 +154,12 @@ export class Shipper {
 
   #fail(error: unknown): number {
     this.#isHealthy = false
-    // The failure is reported with the number of waiting rows.
+    // Report the number of waiting rows before the failure.
     this.#report()
     const failure: LedgerFailure = error instanceof DatabaseError
       ? { code: 'unshipped', message: messageOf(error) } : toLedgerFailure(error)
     this.#post({ kind: 'failed', failure })
-    // Another server, or a restored one, can respond next.
+    // The next connection can lead to another server, or a restored one.
     this.#journal = null
     const pause = this.#retryMs
     this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS)
@@ -191,19 +185,5 @@ export class Shipper {
       // The next attempt reports the error of the file.
       return 0
     }
-  }
-
-  async #pause(ms: number): Promise<void> {
-    const { signal } = this.#closing
-    if (signal.aborted) return
-    await new Promise<void>(resolve => {
-      const stop = () => {
-        clearTimeout(timer)
-        signal.removeEventListener('abort', stop)
-        resolve()
-      }
-      const timer = setTimeout(stop, ms)
-      signal.addEventListener('abort', stop)
-    })
   }
 }

@@ -1,8 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { Shipper } from './shipper.ts'
-import type { ShipperOptions } from './shipper.ts'
+import { Shipper, type ShipperOptions } from './shipper.ts'
 
-/** The shipping thread; shipping.ts starts it with ShipperOptions. Any message ends it in good order. */
+/** The shipping thread, started by shipping.ts. Any message ends it in good order. */
 
 const port = parentPort
 if (port === null) throw new Error('to be started as a thread')

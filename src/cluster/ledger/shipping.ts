@@ -4,30 +4,26 @@ import { Alarm } from '../../ledger/write/alarm.ts'
 import type { LedgerFailure } from '../../ledger/ledger-failure.ts'
 import type { FromShipper, ShipperOptions } from './shipper.ts'
 
-/** The state of shipping to PostgreSQL. */
 export interface ShippingStats {
   /** Rows that PostgreSQL does not have yet. */
   readonly pending: number
-  /** Rows that this process has sent. */
+  /** Rows sent by this process. */
   readonly shipped: number
-  /** Failed attempts. */
   readonly failures: number
-  /** False while rows cannot be sent. */
   readonly healthy: boolean
-  /** The last failure, with its time (ms since 1970); it may be over. */
+  /** `at`: ms since 1970. The failure may be over. */
   readonly lastError: (LedgerFailure & { readonly at: number }) | null
 }
 
 export interface ShippingEvents {
-  /** Called when rows cannot be sent: at each change of the cause, and once a minute. */
+  /** Called at each change of the cause, and once a minute. */
   onFailure(failure: LedgerFailure, stats: ShippingStats): void
-  /** Called when rows are sent again. */
   onRecovered(stats: ShippingStats): void
-  /** Called with the ids of requests whose rows PostgreSQL refused: they stay in the file. */
+  /** PostgreSQL refused the rows of these requests: they stay in the file. */
   onRefused(requestIds: readonly string[]): void
 }
 
-/** ms at shutdown in which the last rows are sent. */
+/** ms for the last rows at shutdown. */
 const CLOSE_TIMEOUT_MS = 5_000
 const RESTART_DELAY_MS = 1_000
 
@@ -37,16 +33,14 @@ export class Shipping {
   readonly #alarm: Alarm
   readonly #thread: SupervisedThread<FromShipper>
   #stats: ShippingStats = { pending: 0, shipped: 0, failures: 0, healthy: true, lastError: null }
-  /** Rows that dead threads shipped. */
+  /** Shipped by dead threads. */
   #shippedBefore = 0
 
   constructor(options: ShipperOptions, events: ShippingEvents) {
     this.#events = events
     this.#alarm = new Alarm(failure => events.onFailure(failure, this.#stats))
     this.#thread = new SupervisedThread({
-      name: 'ledger shipping',
-      script: threadUrl('shipping-thread', import.meta.url),
-      workerData: options,
+      name: 'ledger shipping', script: threadUrl('shipping-thread', import.meta.url), workerData: options,
       restartDelayMs: [RESTART_DELAY_MS, RESTART_DELAY_MS],
       onMessage: message => this.#handle(message),
       onDeath: cause => {
@@ -60,7 +54,7 @@ export class Shipping {
     return this.#stats
   }
 
-  /** Sends waiting rows for a few seconds, and ends. Unsent rows stay in the file. */
+  /** Sends waiting rows for a few seconds. Unsent rows stay in the file. */
   close(): Promise<void> {
     return this.#thread.close(CLOSE_TIMEOUT_MS)
   }

@@ -11,13 +11,12 @@ import type { Limiter } from '../../limits/types.ts'
 import { WorkerLimiter } from '../../limits/workers/worker-limiter.ts'
 import { Database } from '../postgres/database.ts'
 import { migrate } from '../postgres/migrate.ts'
-import { MIGRATIONS } from '../postgres/migrations.ts'
 import { Valkey } from '../valkey/valkey.ts'
 
 /** ms between two log lines about an unreachable Valkey. */
 const LOG_INTERVAL_MS = 60_000
 
-/** The limits that all gateways share, with the connections to their stores. */
+/** The limits of all gateways, with the connections to their stores. */
 export interface ClusterLimits {
   readonly limits: SharedLimits
   /** Resolves when Valkey has responded, or after a timeout. */
@@ -26,7 +25,7 @@ export interface ClusterLimits {
   close(): Promise<void>
 }
 
-/** @returns null if each gateway counts for itself */
+/** null = each gateway counts for itself. */
 export function openClusterLimits(cluster: ClusterConfig | null, log: Logger): ClusterLimits | null {
   if (cluster === null || cluster.valkey === null) return null
   const { valkey: address, postgres, instance, limitsOffline, valkeyTimeout } = cluster
@@ -34,20 +33,14 @@ export function openClusterLimits(cluster: ClusterConfig | null, log: Logger): C
   const database = postgres === null ? null : new Database({ url: postgres, name: `gateway limits ${instance}` })
   let loggedAt = -Infinity
   const limits = new SharedLimits({
-    // A name for each process: a process that starts while another drains has its own leases.
+    // Each process has a name: a process that starts while another drains has its own leases.
     instance: `${instance} ${randomUUID()}`,
     offline: limitsOffline,
     compileGlob,
     clock: systemClock,
     store: valkey,
-    spentOf: database && (async (names, since) => {
-      await migrate(database, MIGRATIONS)
-      return clusterSpend(database, names, since)
-    }),
-    groupSpentOf: database && (async (groups, since) => {
-      await migrate(database, MIGRATIONS)
-      return clusterGroupSpend(database, groups, since)
-    }),
+    spentOf: database && ((names, since) => migrate(database).then(() => clusterSpend(database, names, since))),
+    groupSpentOf: database && ((groups, since) => migrate(database).then(() => clusterGroupSpend(database, groups, since))),
     onState: failure => {
       if (failure === null) return log.warn('shared limits can be used again')
       if (performance.now() - loggedAt < LOG_INTERVAL_MS) return
@@ -66,7 +59,7 @@ export function openClusterLimits(cluster: ClusterConfig | null, log: Logger): C
   }
 }
 
-/** A limiter of this process that uses the limits of all gateways. */
+/** This process's limiter, with the limits of all gateways. */
 export function clusterLimiter({ limits }: ClusterLimits, defaults: Limits | null): Limiter {
   const connection = limits.connect(replies => limiter.receive(replies))
   const limiter: WorkerLimiter = new WorkerLimiter(

@@ -1,23 +1,14 @@
 import type { SharedKey } from './shared-key.ts'
-import type { Spend } from '../../limits/types.ts'
+import type { ClusterDaySpend } from '../ledger/cluster-spend.ts'
 
-/** The spend of all instances in the common ledger. */
 export interface CommonSpend {
-  /**
-   * What all instances spent according to the common ledger; null = there is none.
-   * @param names of keys
-   * @param since ms since 1970
-   */
-  readonly spentOf: ((names: readonly string[], since: number) => Promise<readonly NamedSpend[]>) | null
-  /** Like `spentOf`, by group instead of key, without the spend of child groups. */
-  readonly groupSpentOf: ((groups: readonly string[], since: number) => Promise<readonly NamedSpend[]>) | null
+  /** Spend of all instances in the common ledger, by key; null = there is no such ledger. @param since ms since 1970 */
+  readonly spentOf: ((names: readonly string[], since: number) => Promise<readonly ClusterDaySpend[]>) | null
+  /** By group, without the spend of child groups. */
+  readonly groupSpentOf: ((groups: readonly string[], since: number) => Promise<readonly ClusterDaySpend[]>) | null
 }
 
-interface NamedSpend extends Omit<Spend, 'key'> {
-  readonly name: string
-}
-
-/** Makes the next call raise the spend in the store to that of the common ledger. @param restores also if the store has no spend */
+/** Makes the next call raise the spend in the store to that of the common ledger. @param restores also if the store has none */
 export async function raiseToCommonSpend(
   keys: readonly SharedKey[], restores: boolean, { spentOf, groupSpentOf }: CommonSpend,
 ): Promise<void> {
@@ -33,15 +24,12 @@ export async function raiseToCommonSpend(
   }
 }
 
-/**
- * Reads the spend of budgets that the store does not know.
- * @param at since when the store has its data, and the time now; ms since 1970
- */
+/** Reads the spend of budgets that the store does not know. @param at ms since 1970; `epoch` = since when the store has its data */
 export async function restoreSpend(
   keys: ReadonlySet<SharedKey>, at: { readonly epoch: number, readonly now: number }, common: CommonSpend,
 ): Promise<void> {
   const unknown = (key: SharedKey) => key.accounts().filter(({ spent, end }) => spent < 0 && end > at.now)
-  // The store has all spend of periods that began after it was created.
+  // The store has all spend of periods that began after its creation.
   const isNew = (key: SharedKey) => unknown(key).every(({ start }) => start >= at.epoch)
   for (const key of keys) if (isNew(key)) key.raiseFloors([], true)
   await raiseToCommonSpend([...keys].filter(key => !isNew(key)), true, common)

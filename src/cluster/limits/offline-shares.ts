@@ -1,33 +1,24 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Limits } from '../../config/key-types.ts'
-import { createLimiter } from '../../limits/limiter.ts'
-import type { LocalLimiter } from '../../limits/limiter.ts'
+import { createLimiter, type LocalLimiter } from '../../limits/limiter.ts'
 import type { Pending } from './shared-connection.ts'
-import { isAllowed, takeHold } from './shared-key.ts'
-import type { SharedChain, SharedKey, SharedScope } from './shared-key.ts'
+import { isAllowed, takeHold, type SharedChain, type SharedKey, type SharedScope } from './shared-key.ts'
 import type { Admission, CompileGlob, LimitedKey, RateLimitStates, LimitRefusal } from '../../limits/types.ts'
 
 const NO_RATES: RateLimitStates = Object.freeze({ requests: null, tokens: null })
 
-/** This instance's share of the limits of a key or group, while the store is unreachable. */
-interface Share {
-  readonly of: Limits | null
-  readonly instances: number
-  readonly limited: LimitedKey
-}
+/** This instance's share of the limits of a key or group. */
+type Share = { readonly of: Limits | null; readonly instances: number; readonly limited: LimitedKey }
 
-/**
- * Admits requests while the store is unreachable, by this instance's share of each limit and its allowances of budgets.
- */
+/** Admits without the store: by this instance's share of each limit, and its allowances of budgets. */
 export class OfflineShares {
   readonly #mode: 'share' | 'refuse'
   readonly #clock: Clock
   readonly #limiter: LocalLimiter
-  /** By the ids of keys and groups. */
   readonly #shares = new Map<string, Share>()
-  /** Number of instances that share the limits. */
+  /** Instances that share the limits; written by SharedLimits. */
   instances = 1
-  /** The limits of keys without their own. */
+  /** The default limits; written by SharedLimits. */
   defaults: Limits | null = null
 
   constructor(mode: 'share' | 'refuse', clock: Clock, compileGlob: CompileGlob) {
@@ -36,7 +27,6 @@ export class OfflineShares {
     this.#limiter = createLimiter({ defaults: null, compileGlob, clock })
   }
 
-  /** Admits or refuses a request. */
   decide(pending: Pending): void {
     if (this.#mode === 'share') {
       if (this.admitOnAllowance(pending)) return
@@ -47,7 +37,7 @@ export class OfflineShares {
     pending.connection.refused(pending.id, unavailable(pending.chain), NO_RATES)
   }
 
-  /** @returns false without a decision when the allowance is too small or the limits refuse */
+  /** @returns false = not decided: the allowance is too small, or a limit refuses */
   admitOnAllowance(pending: Pending): boolean {
     const now = this.#clock.wall()
     if (pending.chain.some(({ isCalling }) => isCalling) || !isAllowed(pending, now)) return false
@@ -64,7 +54,6 @@ export class OfflineShares {
     return this.#limiter.admit({ key: limited, model, estimate: { tokens, pico: 0n }, isPart })
   }
 
-  /** The share of a key's limits, without the budget. */
   #shareOf({ id, name, isGroup, own }: SharedKey): Share {
     const { instances } = this
     const of = own ?? (isGroup ? null : this.defaults)
@@ -76,7 +65,7 @@ export class OfflineShares {
   }
 }
 
-/** Each of n instances has 1/n of a limit, and at least 1. Budgets are not divided: they have allowances. */
+/** 1/n of each limit for n instances, and at least 1. Budgets are not divided: they have allowances. */
 function shareOf(limits: Limits | null, instances: number): Limits | null {
   if (limits === null) return null
   const share = (limit: number | null) => limit === null || limit === 0 ? limit : Math.max(1, Math.floor(limit / instances))
@@ -88,10 +77,7 @@ function shareOf(limits: Limits | null, instances: number): Limits | null {
 
 function unavailable(chain: SharedChain): LimitRefusal {
   return {
-    which: 'unavailable',
-    scope: { key: chain[0]!.name, group: null, model: null },
-    retryAfterMs: 1_000,
-    renewsSoon: true,
+    which: 'unavailable', scope: { key: chain[0]!.name, group: null, model: null }, retryAfterMs: 1_000, renewsSoon: true,
     message: 'The limits of this key cannot be checked at the moment.',
   }
 }

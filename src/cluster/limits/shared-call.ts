@@ -1,10 +1,8 @@
 import { picoUsd } from '../../base/decimal.ts'
-import { nanoOf, scopesOf } from './shared-key.ts'
-import type { SharedAccount, SharedAdmission, SharedKey, SharedScope } from './shared-key.ts'
+import { nanoOf, scopesOf, type SharedAccount, type SharedAdmission, type SharedKey, type SharedScope } from './shared-key.ts'
 import type { AccountArgument, AccountReply, AdmitArgument, BucketArgument, GaugeArgument } from './shared-script.ts'
 import type { RateLimitState, RateLimitStates } from '../../limits/types.ts'
 
-/** One call of the script. */
 export class SharedCall {
   readonly buckets: BucketArgument[] = []
   readonly gauges: GaugeArgument[] = []
@@ -13,14 +11,10 @@ export class SharedCall {
   readonly #accounts: { readonly key: SharedKey, readonly account: SharedAccount }[] = []
   readonly #refunds: { readonly scope: SharedScope, readonly requests: number, readonly tokens: number }[] = []
   readonly #keys: readonly SharedKey[]
-  /** The index of each limit in the call, from 1: requests, tokens, concurrency, account; 0 = none. */
+  /** Indexes of a scope's limits in the call, from 1: requests, tokens, concurrency, account; 0 = none. */
   readonly #places = new Map<SharedScope, [number, number, number, number]>()
 
-  /**
-   * @param keys the keys of the admissions, and further keys whose state is reported
-   * @param now ms since 1970
-   * @param wantsAllowance whether to request an allowance for a key
-   */
+  /** @param keys those of the admissions, and others whose state is reported @param now ms since 1970 */
   constructor(
     keys: readonly SharedKey[], admissions: readonly SharedAdmission[], now: number, wantsAllowance: (key: SharedKey) => boolean,
   ) {
@@ -37,13 +31,12 @@ export class SharedCall {
     ])
   }
 
-  /** The levels of a scope's requests and tokens. @param levels of the reply */
+  /** @param levels of the reply */
   levelsOf(scope: SharedScope, levels: readonly number[]): { readonly requests: number, readonly tokens: number } {
     const [requests = 0, tokens = 0] = this.#places.get(scope) ?? []
     return { requests: levels[requests - 1] ?? 0, tokens: levels[tokens - 1] ?? 0 }
   }
 
-  /** The server has executed the call. */
   succeeded(replies: readonly AccountReply[]): void {
     for (const [n, { key, account }] of this.#accounts.entries()) {
       const [spent = -1, allowance = 0, target = 0] = replies[n] ?? []
@@ -53,10 +46,7 @@ export class SharedCall {
     for (const key of this.#keys) key.round += 1
   }
 
-  /**
-   * It is unknown if the server executed the call. What it admitted does not count against allowances, and no longer
-   * counts after the next call.
-   */
+  /** Unknown whether the server executed the call. What the call admitted does not count against allowances, nor after the next call. */
   failed(): void {
     for (const key of this.#keys) key.isDirty = true
     for (const { scope, requests, tokens } of this.#refunds) {
@@ -65,14 +55,12 @@ export class SharedCall {
     }
   }
 
-  /** @param hash where the key's state is, from 1 */
+  /** @param hash index of the key's hash, from 1 */
   #addScope(key: SharedKey, hash: number, scope: SharedScope, now: number, wantsAllowance: boolean): void {
     const { limits, model, running, refundRequests, refundTokens } = scope
     const id = model ?? ''
     const place: [number, number, number, number] = [0, 0, 0, 0]
-    if (limits.requestsPerMinute !== null) {
-      place[0] = this.buckets.push([`r ${id}`, limits.requestsPerMinute, refundRequests, hash])
-    }
+    if (limits.requestsPerMinute !== null) place[0] = this.buckets.push([`r ${id}`, limits.requestsPerMinute, refundRequests, hash])
     if (limits.tokensPerMinute !== null) place[1] = this.buckets.push([`t ${id}`, limits.tokensPerMinute, refundTokens, hash])
     if (limits.concurrent !== null) place[2] = this.gauges.push([id, limits.concurrent, running, hash])
     this.#refunds.push({ scope, requests: refundRequests, tokens: refundTokens })
@@ -80,7 +68,7 @@ export class SharedCall {
     const current = scope.account(now)
     for (const account of scope.accounts.values()) {
       const isCurrent = account === current
-      // A past period changes only until its last requests are settled.
+      // A past period changes until its last requests are settled.
       if (!isCurrent && account.reserved === 0 && now > account.end + PAST_PERIOD_MS) {
         scope.accounts.delete(account.id)
         continue
@@ -94,7 +82,7 @@ export class SharedCall {
       ]
       const at = this.accounts.push(argument)
       this.#accounts.push({ key, account })
-      // Until the reply, only this much can be spent without Valkey.
+      // Until the reply, only this amount can be spent without Valkey.
       account.allowance = keep + reservedOffline
       if (isCurrent) place[3] = at
     }
@@ -102,10 +90,10 @@ export class SharedCall {
   }
 }
 
-/** ms during which the spend of a past period is still reported. */
+/** ms in which the spend of a past period is still reported. */
 const PAST_PERIOD_MS = 3_600_000
 
-/** The rates of a key with its groups, the tightest of each kind. @param levels of the reply */
+/** The tightest rates of a key with its groups. @param levels of the reply */
 export function ratesOf(scopes: readonly SharedScope[], call: SharedCall, levels: readonly number[]): RateLimitStates {
   let requests: RateLimitState | null = null
   let tokens: RateLimitState | null = null

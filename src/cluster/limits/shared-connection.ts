@@ -2,30 +2,22 @@ import type { Limits } from '../../config/key-types.ts'
 import type { GrantedLease, LimiterReplies, LimiterRequest, SharedSpend } from '../../limits/workers/lease-messages.ts'
 import { LimiterConnection } from '../../limits/workers/limiter-connection.ts'
 import { normalizeEstimate, normalizeUsage } from '../../limits/reservation.ts'
-import { nanoOf } from './shared-key.ts'
-import type { SharedAdmission, SharedChain, SharedHold, SharedScope } from './shared-key.ts'
+import { nanoOf, type SharedAdmission, type SharedChain, type SharedHold, type SharedScope } from './shared-key.ts'
 import type { LimitedKey, RateLimitStates, LimitRefusal } from '../../limits/types.ts'
 
-/** ms that a lease lasts. */
 const LEASE_MS = 250
 
-/** A request that waits for the store. */
-export interface Pending extends SharedAdmission {
-  readonly id: number
-  readonly connection: SharedConnection
-  readonly pico: bigint | null
-}
+export type Pending = SharedAdmission & { readonly id: number; readonly connection: SharedConnection; readonly pico: bigint | null }
 
-/** What the connections of all workers use. */
+/** What connections need of the shared limits. */
 export interface SharedAdmitter {
   setDefaults(limits: Limits | null): void
-  /** @returns the key and its parent groups with limits */
+  /** @returns the key and its parent groups that have limits */
   configure(key: LimitedKey): SharedChain
-  /** Decides later, and then calls `admitted` or `refused` of the request's connection. */
+  /** Later calls `admitted` or `refused` of the request's connection. */
   admit(pending: Pending): void
-  /** The reservations of a request or lease have changed. */
   changed(hold: SharedHold): void
-  /** ms since 1970 */
+  /** ms since 1970. */
   now(): number
 }
 
@@ -38,9 +30,7 @@ export class SharedConnection extends LimiterConnection<SharedChain, SharedHold,
     this.#limits = limits
   }
 
-  admitted(
-    id: number, hold: SharedHold, lease: SharedHold | null, rateLimitStates: RateLimitStates, scopes: readonly SharedScope[],
-  ): void {
+  admitted(id: number, hold: SharedHold, lease: SharedHold | null, rateLimitStates: RateLimitStates, scopes: readonly SharedScope[]): void {
     if (this.isClosed) {
       this.#settle(hold, 0, 0, 0)
       if (lease !== null) this.#settle(lease, 0, 0, 0)

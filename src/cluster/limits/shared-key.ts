@@ -2,12 +2,11 @@ import type { Limits } from '../../config/key-types.ts'
 import { periodOf } from '../../limits/budget-account.ts'
 import { effectiveLimits } from '../../limits/effective-limits.ts'
 import { PERIOD_SEPARATOR } from './shared-script.ts'
-import { idOf } from '../../limits/types.ts'
-import type { CompileGlob, LimitedKey, Reservation, ScopeLimits, Spend } from '../../limits/types.ts'
+import { idOf, type CompileGlob, type LimitedKey, type Reservation, type ScopeLimits, type Spend } from '../../limits/types.ts'
 
 const PICO_PER_NANO = 1_000n
 
-/** Nanodollars, rounded up. As a whole number they are exact up to nine million USD. */
+/** Nanodollars, rounded up: exact as a number up to nine million USD. */
 export function nanoOf(pico: bigint): number {
   return Number((pico + PICO_PER_NANO - 1n) / PICO_PER_NANO)
 }
@@ -17,25 +16,25 @@ export interface SharedAccount {
   readonly id: string
   readonly start: number
   readonly end: number
-  /** Spent by this process since it started. */
+  /** Spent by this process since its start. */
   own: number
   reserved: number
-  /** What this instance can spend without Valkey, including what is reserved of it. */
+  /** Can be spent without Valkey, including `reservedOffline`. */
   allowance: number
   reservedOffline: number
-  /** The allowance that this instance should have. */
+  /** The intended allowance. */
   target: number
-  /** Spend according to PostgreSQL, to be sent; -1 = nothing to send. */
+  /** Spend in PostgreSQL, to be sent; -1 = nothing to send. */
   floor: number
-  /** The floor is the complete spend: a server that does not know the account can start from it. */
+  /** 1 = the floor is all spend: a server that does not know the account can start with it. */
   restores: 0 | 1
-  /** Spend of all instances, as of the last reply; -1 = unknown. */
+  /** By all instances, as of the last reply; -1 = unknown. */
   spent: number
 }
 
-/** The limits of a key as a whole or of a glob of models, and this instance's part of them. */
+/** The limits of a whole key (model null) or of a glob of models, with this instance's part of them. */
 export class SharedScope {
-  /** The group that has these limits; null = a key has them. */
+  /** null = the limits of a key. */
   readonly group: string | null
   readonly model: string | null
   readonly matches: (model: string | null) => boolean
@@ -44,7 +43,6 @@ export class SharedScope {
   refundRequests = 0
   refundTokens = 0
   readonly accounts = new Map<string, SharedAccount>()
-  /** End of the last requested period. */
   #lastEnd = 0
 
   constructor(group: string | null, model: string | null, limits: ScopeLimits, matches: (model: string | null) => boolean) {
@@ -54,7 +52,7 @@ export class SharedScope {
     this.matches = matches
   }
 
-  /** The account of the active budget; null = there is no budget. @param now ms since 1970 */
+  /** null = no budget. @param now ms since 1970 */
   account(now: number): SharedAccount | null {
     const { budget } = this.limits
     if (budget === null) return null
@@ -72,7 +70,7 @@ export class SharedScope {
     return account
   }
 
-  /** A clock that goes back must not renew a budget, as in BudgetAccount: start from the next later period; -1 = there is none. */
+  /** A clock that goes back must not renew a budget (as in BudgetAccount): the spend of the next later period; -1 = none. */
   #spentAfter(end: number): number {
     const later = [...this.accounts.values()].filter(account => account.end > end)
     const next = later.reduce<SharedAccount | null>((a, b) => (a !== null && a.end < b.end ? a : b), null)
@@ -80,23 +78,22 @@ export class SharedScope {
   }
 }
 
-/** What a request or a lease reserves in one scope. */
+/** A hold's reservation in one scope. */
 interface Part {
   readonly key: SharedKey
   readonly scope: SharedScope
   readonly account: SharedAccount | null
-  /** The round of the key in which it was reserved. */
+  /** The key's round at the reservation. */
   readonly round: number
 }
 
-/** What one request or one lease reserves. */
 export class SharedHold {
   readonly parts: readonly Part[]
   requests: number
   tokens: number
   nano: number
   running: number
-  /** It was admitted without Valkey, by the limits of this process and the allowances. */
+  /** The local reservation of an admission without Valkey. */
   readonly offline: Reservation | null
 
   constructor(parts: readonly Part[], requests: number, tokens: number, nano: number, offline: Reservation | null = null) {
@@ -115,7 +112,7 @@ export class SharedHold {
     }
   }
 
-  /** Splits off the part of one request of a lease. */
+  /** Splits off one request of a lease. */
   split(tokens: number, nano: number): SharedHold {
     const part = new SharedHold(this.parts, 1, Math.min(tokens, this.tokens), Math.min(nano, this.nano))
     this.requests -= 1
@@ -125,7 +122,7 @@ export class SharedHold {
     return part
   }
 
-  /** @param used requests, tokens and nanodollars; null = what was reserved */
+  /** @param used null = the reserved amount */
   settle(used: { requests: number, tokens: number | null, nano: number | null }): void {
     this.release()
     const spent = used.nano ?? this.nano
@@ -147,24 +144,22 @@ export class SharedHold {
 /** A key and its parent groups with limits, the nearest first. */
 export type SharedChain = readonly SharedKey[]
 
-/** A request for admission. */
 export interface SharedAdmission {
   readonly chain: SharedChain
   readonly model: string | null
   readonly tokens: number
-  /** null = no price is known. */
+  /** null = unpriced. */
   readonly nano: number | null
   readonly leaseRequests: number
-  /** As in AdmissionRequest. */
   readonly isPart: boolean
 }
 
-/** Every limit that counts the request. */
+/** All scopes that count a request. */
 export function scopesOf(chain: SharedChain, model: string | null): readonly SharedScope[] {
   return chain.flatMap(key => key.scopesFor(model))
 }
 
-/** Reserves the worst case of a request or a lease. @param now ms since 1970 */
+/** Reserves the worst case. @param now ms since 1970 */
 export function takeHold(
   { chain, model, tokens, nano, isPart }: SharedAdmission, requests: number, now: number, offline: Reservation | null = null,
 ): SharedHold {
@@ -187,27 +182,25 @@ export function isAllowed({ chain, model, nano }: SharedAdmission, now: number):
   })
 }
 
-/** The limits of one key or group, and this instance's part of them. */
+/** The limits of one key or group, with this instance's part of them. */
 export class SharedKey {
-  /** Unique among keys and groups. */
   readonly id: string
   readonly name: string
   readonly isGroup: boolean
-  /** The requests of one lane are decided together. */
+  /** Requests of one lane are decided together. */
   lane = ''
-  /** A call with this key is in progress. */
   isCalling = false
-  /** Of a group: the groups whose spend counts here. */
+  /** For a group: the groups whose spend counts here. */
   members: readonly string[] = []
-  /** Number of successful calls. What was admitted without Valkey in earlier rounds counts as reserved. */
+  /** Successful calls. After a call, what was admitted without Valkey counts as reserved. */
   round = 0
   /** ms of a monotonic clock. */
   usedAt = -Infinity
-  /** This instance's reservations or spend changed since the last call. */
+  /** Reservations or spend have changed since the last call. */
   isDirty = false
-  /** Spend according to this instance's own ledger, used without PostgreSQL. */
+  /** Spend in this instance's own ledger, for use without PostgreSQL. */
   localSpend: readonly Omit<Spend, 'key'>[] = []
-  /** The key's own limits, to detect changes. */
+  /** The key's own limits, without defaults. */
   own: Limits | null = null
   #scopes: readonly SharedScope[] = []
   readonly #byModel = new Map<string | null, SharedScope>()
@@ -235,20 +228,18 @@ export class SharedKey {
     return this.#scopes.filter(scope => scope.matches(model))
   }
 
-  /** Every account, past periods included. */
+  /** Including past periods. */
   accounts(): SharedAccount[] {
     return [...this.#byModel.values()].flatMap(({ accounts }) => [...accounts.values()])
   }
 
-  /** Requests no allowance any more. */
   giveUpAllowances(): void {
     for (const account of this.accounts()) account.target = 0
   }
 
   /**
    * Makes the next call raise the spend of each account to the sum of its rows.
-   * @param rows all rows of the accounts' periods
-   * @param restores also if the server does not know the account
+   * @param rows all of the accounts' periods @param restores also if the server does not know the account
    */
   raiseFloors(rows: readonly Omit<Spend, 'key'>[], restores: boolean): void {
     for (const { accounts, matches } of this.#byModel.values()) {
@@ -260,13 +251,13 @@ export class SharedKey {
     }
   }
 
-  /** Whether this instance has reservations or spend that others need to know. */
+  /** Other instances need to know this instance's reservations or spend. */
   get isBusy(): boolean {
     return this.isDirty || [...this.#byModel.values()].some(({ running }) => running > 0)
       || this.accounts().some(({ reserved, allowance }) => reserved > 0 || allowance > 0)
   }
 
-  /** Every scope that was ever active. */
+  /** Including inactive scopes. */
   scopes(): Iterable<SharedScope> {
     return this.#byModel.values()
   }

@@ -3,26 +3,24 @@ import type { Timer } from '../../base/clock.ts'
 import type { Pending } from './shared-connection.ts'
 import { SharedKey } from './shared-key.ts'
 import { GROUPS_PARTITION, PARTITIONS } from './shared-store.ts'
-import { idOf } from '../../limits/types.ts'
-import type { LimitedKey } from '../../limits/types.ts'
+import { idOf, type LimitedKey } from '../../limits/types.ts'
 
-/** Keys with groups are decided together, because only one call at a time can include a group. */
+/** One lane: only one call at a time can include a group. */
 const GROUPS_LANE = 'groups\n'
 
-/** Keys whose requests are decided together: one single key, or all keys with groups. */
+/** One key, or all keys with groups: their requests are decided together. */
 export interface Lane {
-  /** With several servers, all keys of a lane are in this partition; '' = one server. */
+  /** The partition of all keys of the lane; '' = there is one server. */
   readonly partition: string
   readonly keys: Set<SharedKey>
   readonly queue: Pending[]
-  /** Requests for a budget that is being restored. */
+  /** Requests that wait for the restore of a budget. */
   readonly restoring: Pending[]
   isCalling: boolean
   isRestoring: boolean
   flush: Timer | null
 }
 
-/** The limited keys and groups, and their lanes. */
 export class SharedLanes {
   readonly #keys = new Map<string, SharedKey>()
   readonly #lanes = new Map<string, Lane>()
@@ -37,7 +35,6 @@ export class SharedLanes {
     return this.#keys.values()
   }
 
-  /** All lanes. */
   get all(): Iterable<Lane> {
     return this.#lanes.values()
   }
@@ -51,7 +48,7 @@ export class SharedLanes {
     return key
   }
 
-  /** Assigns a key to its lane. @param isAlone the key has no group with limits */
+  /** @param isAlone the key has no group with limits */
   assign(key: SharedKey, isAlone: boolean): void {
     const id = isAlone ? key.id : GROUPS_LANE
     if (key.lane === id) return

@@ -1,53 +1,45 @@
-import type { Timer } from '../../base/clock.ts'
 import { messageOf } from '../../base/message-of.ts'
 import type { Limits } from '../../config/key-types.ts'
-import { raiseToCommonSpend, restoreSpend } from './common-spend.ts'
-import type { CommonSpend } from './common-spend.ts'
+import { raiseToCommonSpend, restoreSpend, type CommonSpend } from './common-spend.ts'
 import type { LimiterReplies } from '../../limits/workers/lease-messages.ts'
 import { OfflineShares } from './offline-shares.ts'
 import { refusalOf } from '../../limits/refusal.ts'
 import { SharedCall, ratesOf } from './shared-call.ts'
-import { SharedConnection } from './shared-connection.ts'
-import type { Pending, SharedAdmitter } from './shared-connection.ts'
-import { scopesOf, takeHold } from './shared-key.ts'
-import type { SharedChain, SharedHold, SharedKey, SharedScope } from './shared-key.ts'
-import { SharedLanes } from './shared-lanes.ts'
-import type { Lane } from './shared-lanes.ts'
+import { SharedConnection, type Pending, type SharedAdmitter } from './shared-connection.ts'
+import { scopesOf, takeHold, type SharedChain, type SharedHold, type SharedKey, type SharedScope } from './shared-key.ts'
+import { SharedLanes, type Lane } from './shared-lanes.ts'
 import type { AdmitReply, ScriptArgument, ScriptReply } from './shared-script.ts'
 import { INSTANCES_KEY, epochKey, hashOf } from './shared-store.ts'
-import { StoreHeartbeat } from './store-heartbeat.ts'
-import type { StoreHeartbeatOptions } from './store-heartbeat.ts'
+import { StoreHeartbeat, type StoreHeartbeatOptions } from './store-heartbeat.ts'
 import type { CompileGlob, LimitedKey, LimitReason } from '../../limits/types.ts'
 
 export interface SharedLimitsOptions extends CommonSpend, StoreHeartbeatOptions {
-  /** Unique name of this instance. */
+  /** Unique. */
   readonly instance: string
-  /** What happens while the store is unreachable. */
+  /** While the store is unreachable. */
   readonly offline: 'share' | 'refuse'
   readonly compileGlob: CompileGlob
 }
 
-/** ms in which settlements are collected. */
 const SETTLE_MS = 25
 /** ms for which an unused key keeps its allowances. */
 const IDLE_MS = 60_000
 /** ms between two comparisons with the common ledger. */
 const COMPARE_MS = 10_000
-/** ms from a loss of the store's data until budgets are restored: by then every instance has reported its state and sent its rows. */
+/** ms until budgets are restored in a new store: every instance has then reported its state and sent its rows. */
 const RESTORE_AFTER_MS = 3_000
 const MAX_BATCH = 200
-/** Keys and groups in one call. */
+/** Including groups. */
 const MAX_KEYS = 50
 const CODES: readonly LimitReason[] = ['requests', 'tokens', 'concurrent', 'budget', 'unpriced']
 const RESTORE = 6
 
 /**
- * Limits that several gateways share. The store has their state. This instance knows its own reservations and spend,
- * and sends them with each call. A lane has one call in progress at a time; requests that arrive meanwhile wait for the
- * next call. Workers get leases as from LeaseServer, so most requests are admitted without a call.
+ * Limits that several gateways share. The store has their state; each call sends this instance's reservations and spend. A lane has
+ * one call in progress: later requests wait for the next call. Workers get leases as from LeaseServer, so most requests need no call.
  *
- * Without the store, `share` applies each limit divided by the number of instances, and for a budget the allowance of
- * this instance: a part of the budget that no other instance spends.
+ * Without the store, `share` applies each limit divided by the number of instances, and for a budget this instance's allowance: a
+ * part that no other instance spends.
  */
 export class SharedLimits implements SharedAdmitter {
   readonly #options: SharedLimitsOptions
@@ -67,17 +59,17 @@ export class SharedLimits implements SharedAdmitter {
     this.#heartbeat = new StoreHeartbeat(options, () => this.#report())
   }
 
-  /** Resolves when the store has responded for the first time, or after a while without a response. */
+  /** Resolves at the first response of the store, or after a timeout. */
   ready(): Promise<void> {
     return this.#heartbeat.started
   }
 
-  /** Connects a worker, or this process, from its start to its end. */
+  /** Connects a worker, or this process. */
   connect(send: (replies: LimiterReplies) => void): SharedConnection {
     return new SharedConnection(this, send)
   }
 
-  /** What all instances spent of each budget of a whole key and of each group, by `idOf`; 1e-12 USD. */
+  /** 1e-12 USD that all instances spent of each budget of a group or a whole key, by `idOf`. */
   budgetSpend(): ReadonlyMap<string, bigint> {
     const spend = new Map<string, bigint>()
     for (const key of this.#lanes.keys) {
@@ -87,7 +79,7 @@ export class SharedLimits implements SharedAdmitter {
     return spend
   }
 
-  /** Releases the reservations of this instance, if the store responds. */
+  /** Releases this instance's reservations, if the store responds. */
   async close(): Promise<void> {
     this.#heartbeat.stop()
     if (!this.#heartbeat.isReachable) return
@@ -104,7 +96,6 @@ export class SharedLimits implements SharedAdmitter {
     for (const key of this.#lanes.keys) if (!key.isGroup) key.configure(key.own, limits, this.#options.compileGlob)
   }
 
-  /** @returns the key, and the groups above it that have limits */
   configure({ groups = [], ...own }: LimitedKey): SharedChain {
     const limited = [own, ...groups.filter(({ limits }) => limits !== null)]
     const isAlone = limited.length === 1 && !own.isGroup
@@ -125,17 +116,12 @@ export class SharedLimits implements SharedAdmitter {
     this.#advance(lane)
   }
 
-  /** The reservations of a request or lease have changed. */
   changed({ parts }: SharedHold): void {
     for (const { key } of parts) this.#scheduleReport(this.#lanes.of(key))
   }
 
   now(): number {
     return this.#options.clock.wall()
-  }
-
-  after(ms: number, work: () => void): Timer {
-    return this.#options.clock.setTimeout(work, ms)
   }
 
   #scheduleReport(lane: Lane): void {
@@ -149,7 +135,7 @@ export class SharedLimits implements SharedAdmitter {
     }, SETTLE_MS)
   }
 
-  /** Decides waiting requests: in the next call, or at once without a store. */
+  /** Decides waiting requests: in the next call, or at once without the store. */
   #advance(lane: Lane): void {
     if (lane.isCalling || lane.queue.length === 0) return
     if (!this.#heartbeat.isReachable) {
@@ -160,7 +146,7 @@ export class SharedLimits implements SharedAdmitter {
     let count = 0
     for (; count < Math.min(lane.queue.length, MAX_BATCH); count++) {
       const { chain } = lane.queue[count]!
-      // A key that just changed lanes waits for the call of its old lane.
+      // A key that has just changed lanes waits for the call of its old lane.
       if (keys.size + chain.length > MAX_KEYS || chain.some(({ isCalling }) => isCalling)) break
       for (const key of chain) keys.add(key)
     }
@@ -217,21 +203,23 @@ export class SharedLimits implements SharedAdmitter {
       return
     }
     const which = CODES[code - 1] ?? 'requests'
-    // The budget is used up except for allowances: this instance can still use its own.
+    // Only allowances are left of the budget; this instance can still use its own.
     if (which === 'budget' && this.#offline.admitOnAllowance(pending)) return
     const scope = scopes[at - 1] ?? { group: null, model: null, limits: {} as SharedScope['limits'] }
-    const refusal = refusalOf({ which, waitMs: waitMs < 0 ? Infinity : waitMs, scope }, requestOf(pending))
+    const { chain, model, tokens, pico } = pending
+    const { name, own } = chain[0]!
+    const request = { key: { name, limits: own }, model, estimate: { tokens, pico } }
+    const refusal = refusalOf({ which, waitMs: waitMs < 0 ? Infinity : waitMs, scope }, request)
     connection.refused(id, refusal, rateLimitStates)
   }
 
-  /** Reads past spend for budgets that the store does not know. */
   async #restore(lane: Lane): Promise<void> {
     const { restoring } = lane
     lane.isRestoring = true
     try {
       const { since: epoch, now } = await this.#options.store.since(epochKey(lane.partition))
       const pause = epoch + RESTORE_AFTER_MS - now
-      if (pause > 0) await new Promise<void>(resolve => this.after(pause, resolve))
+      if (pause > 0) await new Promise<void>(resolve => this.#options.clock.setTimeout(resolve, pause))
       await restoreSpend(new Set(restoring.flatMap(({ chain }) => chain)), { epoch, now: this.now() }, this.#options)
     } catch (error) {
       this.#options.onState(`budgets cannot be restored: ${messageOf(error)}`)
@@ -244,23 +232,16 @@ export class SharedLimits implements SharedAdmitter {
     this.#advance(lane)
   }
 
-  /** Registers this instance. */
-  async #register(): Promise<void> {
-    const argument: ScriptArgument = {
-      instance: this.#options.instance, call: ++this.#calls, buckets: [], gauges: [], accounts: [], admits: [],
-    }
-    const reply = await this.#options.store.run([INSTANCES_KEY], JSON.stringify(argument)) as ScriptReply
-    this.#offline.instances = reply[3]
-  }
-
   async #report(): Promise<void> {
-    const { clock, spentOf } = this.#options
-    await this.#register()
+    const { instance, store, clock, spentOf } = this.#options
+    const argument: ScriptArgument = { instance, call: ++this.#calls, buckets: [], gauges: [], accounts: [], admits: [] }
+    const reply = await store.run([INSTANCES_KEY], JSON.stringify(argument)) as ScriptReply
+    this.#offline.instances = reply[3]
     const busy = [...this.#lanes.keys].filter(({ isBusy }) => isBusy)
     const mono = clock.monotonic()
     if (spentOf !== null && mono - this.#comparedAt > COMPARE_MS && busy.length > 0) {
       this.#comparedAt = mono
-      // Without it the store is still correct, unless an older copy replaced it.
+      // Failure does no harm unless an older copy has replaced the store.
       await raiseToCommonSpend(busy, false, this.#options).catch(() => undefined)
     }
     await Promise.all([...this.#lanes.all].map(lane => this.#reportLane(lane)))
@@ -268,7 +249,7 @@ export class SharedLimits implements SharedAdmitter {
 
   async #reportLane(lane: Lane): Promise<void> {
     for (const keys of chunks([...lane.keys].filter(({ isBusy }) => isBusy), MAX_KEYS)) {
-      // A running or earlier call reports what is dirty; the next beat reports the rest.
+      // The running call or the next beat reports the others.
       if (lane.isCalling || !this.#heartbeat.isReachable) return
       await this.#call(lane, [], keys.filter(({ isCalling }) => !isCalling), true)
     }
@@ -277,9 +258,4 @@ export class SharedLimits implements SharedAdmitter {
 
 function chunks<T>(all: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(all.length / size) }, (_, n) => all.slice(n * size, (n + 1) * size))
-}
-
-function requestOf({ chain, model, tokens, pico }: Pending) {
-  const { name, own } = chain[0]!
-  return { key: { name, limits: own }, model, estimate: { tokens, pico } }
 }

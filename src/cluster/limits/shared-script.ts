@@ -1,41 +1,39 @@
-/** ms after which the reservations of an instance that does not report no longer count. */
+/** ms after which the reservations of a silent instance no longer count. */
 const DEAD_AFTER_MS = 20_000
-/** ms after which the allowances of such an instance are released. */
+/** ms after which the allowances of a silent instance are released. */
 const FORGOTTEN_AFTER_MS = 600_000
 
-/** ms without new allowances after a request was refused because of allowances. */
+/** ms without new allowances after allowances caused a refusal. */
 const CLAIM_MS = 5_000
 
-/** Separates the parts of a field name. No name contains it. */
+/** Separates the parts of a field name; no name contains it. */
 export const SEPARATOR = '\u001f'
 /** Separates scope and end of period in the name of an account. */
 export const PERIOD_SEPARATOR = '\u001e'
 
-/*
- * The member `hash` of a limit is the index, from 1, of the hash with its state: that of the key, or of a parent group.
- */
+/* `hash`: index, from 1, of the hash with a limit's state: that of the key, or of a parent group. */
 
-/** A rate per minute: its name, the requests or tokens per minute, and the amount given back since the last call. */
+/** A rate; `refund`: requests or tokens given back since the last call. */
 export type BucketArgument = readonly [id: string, perMinute: number, refund: number, hash: number]
-/** A limit of concurrent requests: its name, the limit, and the number of requests that this instance runs. */
+/** A limit of concurrent requests; `mine`: those of this instance. */
 export type GaugeArgument = readonly [id: string, limit: number, mine: number, hash: number]
 /**
- * A budget in one period, in nanodollars: the limit; what this instance has spent since its start, and what it has
- * reserved; the part of its allowance that it keeps at least; the spend according to PostgreSQL, or -1; 1 if an allowance
- * is wanted; ms until the period ends, or -1; 1 if the account may start from the spend according to PostgreSQL.
+ * A budget in one period, in nanodollars. `own`: spent since this instance's start; `keep`: the least allowance to keep; `floor`:
+ * spend in PostgreSQL, or -1; `wanted`: 1 = an allowance is wanted; `renewalMs`: until the end, or -1; `restores`: 1 = the account
+ * may start with `floor`.
  */
 export type AccountArgument = readonly [
   id: string, limit: number, own: number, reserved: number, keep: number, floor: number, wanted: 0 | 1, renewalMs: number,
   restores: 0 | 1, hash: number,
 ]
-/** A request: tokens and cost at worst (-1 = no price), how many further requests a lease should have, and its limits, from 1. */
+/** A request: worst-case tokens and cost (-1 = unpriced), further requests for a lease, and indexes of its limits, from 1 (0 = none). */
 export type AdmitArgument = readonly [
   tokens: number, nano: number, leaseRequests: number, scopes: readonly (readonly [request: number, token: number, gauge: number, account: number])[],
 ]
 
 export interface ScriptArgument {
   readonly instance: string
-  /** Counts the calls of this instance. */
+  /** Counts this instance's calls. */
   readonly call: number
   readonly buckets: readonly BucketArgument[]
   readonly gauges: readonly GaugeArgument[]
@@ -43,26 +41,24 @@ export interface ScriptArgument {
   readonly admits: readonly AdmitArgument[]
 }
 
-/** 0 = admitted, 1 to 5 = refused by requests, tokens, concurrency, budget, or a missing price; 6 = restore first. */
+/** `code`: 0 = admitted, 1 to 5 = refused by requests, tokens, concurrency, budget, or a missing price; 6 = restore first. */
 export type AdmitReply = readonly [code: number, scope: number, waitMs: number, leaseRequests: number]
-/** The spend (-1 = restore it first), the allowance, and the allowance that the instance should have. */
+/** `spent`: -1 = restore first; `target`: the intended allowance. */
 export type AccountReply = readonly [spent: number, allowance: number, target: number]
 export type ScriptReply = readonly [
   admits: readonly AdmitReply[], levels: readonly number[], accounts: readonly AccountReply[], instances: number,
 ]
 
 /**
- * Updates the limits of some keys and groups in one step. Each of KEYS is a hash with the whole state of one key or group:
- * levels of rates (r, with their time q), spend of budgets (t), and for each instance: running requests (c),
- * reservations (b), spend since its start (o), allowances (a), its last call (n), and the time of that call (s). Field w
- * is when an instance last needed allowances that others have.
+ * Updates the limits of some keys and groups in one step. Each of KEYS is a hash with the state of one key or group: levels of rates
+ * (r, with their time q), spend of budgets (t), and for each instance: running requests (c), reservations (b), spend since its start
+ * (o), allowances (a), its last call (n), and the time of that call (s). Field w: when an instance last needed others' allowances.
  *
- * Each call sends everything that the instance has reserved. So a lost reply, an emptied server and a killed instance
- * need no repair. Spend is sent as a sum that only grows; the script adds the difference. A call that arrives after a
- * later one, on a connection that was given up, changes nothing.
+ * Each call sends all reservations of the instance, so a lost reply, an emptied server and a killed instance need no repair. Spend
+ * is sent as a growing sum; the script adds the difference. A call that arrives after a later call changes nothing.
  *
- * While the server does not know the spend of a budget, it records what each instance has reserved and had spent: the
- * instance that restores the budget then leaves that to the others, and adds what they spend from then on.
+ * While the server does not know a budget's spend, it records what each instance has reserved and had spent. The instance that
+ * restores the budget leaves that to the others, and adds what they spend from then on.
  *
  * Rates are those of bucket.ts: levels in 1/60,000, drained by the server's clock.
  */

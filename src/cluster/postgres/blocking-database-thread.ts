@@ -28,7 +28,7 @@ async function run({ sql, values, timeoutMs }: BlockingQuery): Promise<BlockingR
   }
 }
 
-/** A sum of bigint is numeric; it has no fraction. */
+/** A sum of bigint is numeric, without a fraction. */
 function wholeNumber(text: string): bigint | number {
   return /^-?\d+$/.test(text) ? BigInt(text) : Number(text)
 }

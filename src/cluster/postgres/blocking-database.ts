@@ -1,12 +1,9 @@
-import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads'
-import type { MessagePort, Worker } from 'node:worker_threads'
+import { MessageChannel, receiveMessageOnPort, type MessagePort, type Worker } from 'node:worker_threads'
 import { startThread } from '../../base/threads/supervised-thread.ts'
 import { threadUrl } from '../../base/threads/thread-url.ts'
-import { DatabaseError } from './database-error.ts'
-import type { DatabaseErrorCode } from './database-error.ts'
+import { DatabaseError, type DatabaseErrorCode } from './database-error.ts'
 import type { DatabaseOptions, Row } from './database.ts'
 
-/** What the thread is started with. */
 export interface BlockingThreadData {
   readonly options: Pick<DatabaseOptions, 'url' | 'name'>
   readonly port: MessagePort
@@ -14,23 +11,18 @@ export interface BlockingThreadData {
   readonly replies: Int32Array
 }
 
-/** A query for the thread. */
-export interface BlockingQuery {
-  readonly sql: string
-  readonly values: readonly unknown[]
-  readonly timeoutMs: number
-}
+export type BlockingQuery = { readonly sql: string; readonly values: readonly unknown[]; readonly timeoutMs: number }
 
 export type BlockingReply =
   | { readonly rows: Row[] }
   | { readonly error: { readonly code: DatabaseErrorCode, readonly message: string, readonly sqlState: string | null } }
 
-/** ms for the thread to start and to reply, beside the time that a query may take. */
+/** ms for the thread to start and reply, beside the query's time. */
 const THREAD_TIMEOUT_MS = 2_000
 
 /**
- * A connection to PostgreSQL for code that also reads a SQLite file, and so cannot await a promise: a query blocks until
- * its response arrives. Do not use it in a thread that serves requests. Whole numbers are bigint.
+ * A connection for code that also reads a SQLite file, and so cannot await: a query blocks until its response arrives. Do not use it
+ * in a thread that serves requests. Whole numbers are bigint.
  */
 export class BlockingDatabase {
   readonly #options: BlockingThreadData['options']
@@ -40,12 +32,7 @@ export class BlockingDatabase {
     this.#options = options
   }
 
-  /**
-   * @param sql with $1, $2 for the values
-   * @param timeoutMs ms for the response, the time to connect included
-   * @returns the rows of the last statement
-   * @throws {DatabaseError}
-   */
+  /** @param timeoutMs ms for the response, including the time to connect @returns the rows of the last statement @throws {DatabaseError} */
   query(sql: string, values: readonly unknown[], timeoutMs: number): Row[] {
     const { port, replies } = this.#thread ??= this.#start()
     const before = Atomics.load(replies, 0)
@@ -53,7 +40,7 @@ export class BlockingDatabase {
     Atomics.wait(replies, 0, before, timeoutMs + THREAD_TIMEOUT_MS)
     const reply = receiveMessageOnPort(port)?.message as BlockingReply | undefined
     if (reply === undefined) {
-      // A late reply must not become the reply to the next query.
+      // A late reply must not answer the next query.
       this.close()
       throw new DatabaseError('timeout', `PostgreSQL did not answer within ${timeoutMs} ms`)
     }
@@ -62,7 +49,7 @@ export class BlockingDatabase {
     throw new DatabaseError(code, message, sqlState)
   }
 
-  /** Closes the connection. The next query opens another. */
+  /** The next query opens another connection. */
   close(): void {
     this.#thread?.port.close()
     void this.#thread?.worker.terminate()
@@ -75,7 +62,7 @@ export class BlockingDatabase {
     const workerData: BlockingThreadData = { options: this.#options, port: port2, replies }
     const worker = startThread({
       name: 'PostgreSQL', script: threadUrl('blocking-database-thread', import.meta.url), workerData, transferList: [port2],
-      // The query without a reply reports it.
+      // The unanswered query reports the exit.
       onExit: () => undefined,
     })
     worker.unref()
@@ -84,8 +71,4 @@ export class BlockingDatabase {
   }
 }
 
-interface Thread {
-  readonly worker: Worker
-  readonly port: MessagePort
-  readonly replies: Int32Array
-}
+type Thread = Pick<BlockingThreadData, 'port' | 'replies'> & { readonly worker: Worker }

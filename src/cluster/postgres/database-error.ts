@@ -1,15 +1,9 @@
 import { messageOf } from '../../base/message-of.ts'
 
-/** Why a query has no response. */
-export type DatabaseErrorCode =
-  /** There is no connection, or it was lost. */
-  | 'unreachable'
-  /** No response came in time. */
-  | 'timeout'
-  /** The server rejected the query, and the connection stays usable. */
-  | 'rejected'
+/** `unreachable`: no connection, or a lost one. `timeout`: no response in time. `rejected`: by the server; the connection stays usable. */
+export type DatabaseErrorCode = 'unreachable' | 'timeout' | 'rejected'
 
-/** A failed query. Its message never contains the password. */
+/** The message never contains the password. */
 export class DatabaseError extends Error {
   readonly code: DatabaseErrorCode
   /** The server's code: https://www.postgresql.org/docs/current/errcodes-appendix.html */
@@ -24,15 +18,12 @@ export class DatabaseError extends Error {
 }
 
 /**
- * Errors that end the connection: connection exceptions, insufficient resources, operator intervention, login. And
- * read_only_sql_transaction: the server has become a standby, and another connection may lead to the one that takes writes.
+ * Connection exceptions, insufficient resources, operator intervention, login. And read_only_sql_transaction: on a standby, another
+ * connection may lead to the server that takes writes.
  */
 const LOST = /^(?:08|53|57P|28|25006)/
 
-/**
- * @param error what pg or node:net threw
- * @param url whose password is masked in the message
- */
+/** @param url masks its password in the message */
 export function toDatabaseError(error: unknown, url: string): DatabaseError {
   if (error instanceof DatabaseError) return error
   const { code, severity } = (error ?? {}) as { code?: unknown, severity?: unknown }
@@ -51,7 +42,7 @@ function decoded(password: string): string {
   try {
     return decodeURIComponent(password)
   } catch {
-    // It contains a percent sign that is not an escape.
+    // A percent sign in it is not an escape.
     return password
   }
 }

@@ -6,32 +6,28 @@ import { DatabaseError, toDatabaseError } from './database-error.ts'
 export interface DatabaseOptions {
   /** postgres://user:password@host:port/database */
   readonly url: string
-  /** The name of this connection on the server (application_name). */
+  /** The connection's name on the server (application_name). */
   readonly name: string
-  /** How values are read; absent = as pg does. */
   readonly types?: CustomTypesConfig
-  /** Called with each notification of the channels that are listened to. */
   readonly onNotification?: (message: Notification) => void
-  /** ms after which an open connection is asked whether it still leads to a server that takes writes; default 10 s. */
+  /** ms after which an open connection is checked for a server that takes writes; default 10 s. */
   readonly checkIntervalMs?: number
-  /** Called when a connection was lost. The next query opens another. */
+  /** The connection was lost. The next query opens another. */
   readonly onLost?: () => void
 }
 
 export type Row = Readonly<Record<string, unknown>>
 
 /**
- * @param sql with $1, $2 for the values
- * @param timeoutMs ms for the response, the time to connect included; default 5 s
- * @returns the rows of the last statement
- * @throws {DatabaseError}
+ * @param sql with $1, $2 for the values @param timeoutMs ms for the response, including the time to connect; default 5 s
+ * @returns the rows of the last statement @throws {DatabaseError}
  */
 export type Query = (sql: string, values?: readonly unknown[], timeoutMs?: number) => Promise<Row[]>
 
 const DEFAULT_TIMEOUT_MS = 5_000
-/** ms after which the server stops a statement by itself, long after the caller's deadline. */
+/** ms until the server stops a statement, long after the caller's deadline. */
 const STATEMENT_TIMEOUT_MS = 60_000
-/** ms after which the system asks a silent peer whether it is still there. */
+/** ms of silence until the system probes the peer. */
 const KEEP_ALIVE_MS = 10_000
 const CHECK_INTERVAL_MS = 10_000
 const IS_READ_ONLY = `SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean AS is_read_only`
@@ -39,10 +35,9 @@ const IS_READ_ONLY = `SELECT pg_is_in_recovery() OR current_setting('default_tra
 const MAX_NAME_LENGTH = 63
 
 /**
- * One connection to PostgreSQL. The first query opens it, and so does the next one after a loss. Queries run one after
- * the other. Each gets its response in time or is rejected: a connection that does not reply is closed, so that a silent
- * or half-open socket blocks nothing. A connection to a server that no longer accepts writes is closed too: the next one
- * resolves the name again.
+ * One connection to PostgreSQL, opened by the first query and by the next one after a loss. Queries run one after the other, and each
+ * gets its response in time or is rejected: a connection without a reply is closed, so that a silent or half-open socket blocks
+ * nothing. So is a connection to a server that no longer accepts writes: the next connection resolves the name again.
  */
 export class Database {
   readonly #options: DatabaseOptions
@@ -53,19 +48,13 @@ export class Database {
     this.#options = options
   }
 
-  /** Whether there is a connection. */
   get isOpen(): boolean {
     return this.#connection !== null
   }
 
   readonly query: Query = (sql, values, timeoutMs) => this.#inTurn(() => this.#run(sql, values, timeoutMs))
 
-  /**
-   * Runs the work in a transaction. Other queries wait for its end.
-   *
-   * @param work uses the query that it is given
-   * @throws {DatabaseError}, and what `work` throws
-   */
+  /** Other queries wait for the end of the transaction. @param work uses its own `query` @throws {DatabaseError}, and what `work` throws */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
     const query: Query = (sql, values, timeoutMs) => this.#run(sql, values, timeoutMs)
     return this.#inTurn(async () => {
@@ -76,14 +65,14 @@ export class Database {
         await query('COMMIT')
         return result
       } catch (error) {
-        // If the connection was lost, the server has rolled back.
+        // After a lost connection, the server has rolled back.
         if (connection !== null && connection === this.#connection) await query('ROLLBACK').catch(() => undefined)
         throw error
       }
     })
   }
 
-  /** Closes the connection at once, and rejects queries without a response. */
+  /** Rejects queries without a response. */
   close(): void {
     this.#connection?.socket.destroy()
     this.#connection = null
@@ -100,7 +89,7 @@ export class Database {
     return this.#send(sql, values, timeoutMs)
   }
 
-  /** A connection that only reads would not notice a failover. */
+  /** Without a check, a connection that only reads would not notice a failover. */
   async #checkConnection(timeoutMs: number): Promise<void> {
     const connection = this.#connection
     const { checkIntervalMs = CHECK_INTERVAL_MS } = this.#options
@@ -114,7 +103,7 @@ export class Database {
   async #send(sql: string, values: readonly unknown[], timeoutMs: number): Promise<Row[]> {
     const connection = this.#connection ??= this.#connect()
     const reply = connection.client.then(client => client.query(sql, [...values]))
-    // After the deadline its result is not used.
+    // After the deadline the result is not used.
     reply.catch(() => undefined)
     const deadline = new AbortController()
     try {
@@ -125,7 +114,7 @@ export class Database {
       return ([result].flat().at(-1)?.rows ?? []) as Row[]
     } catch (error) {
       const failure = toDatabaseError(error, this.#options.url)
-      // The connection stays usable after an error in SQL.
+      // An error in SQL leaves the connection usable.
       if (failure.code !== 'rejected') this.#lose(connection)
       throw failure
     } finally {
@@ -154,7 +143,7 @@ export class Database {
       stream: () => socket,
       ...types && { types },
     })
-    // The `close` event of the socket reports it too.
+    // The socket's `close` event reports it too.
     client.on('error', () => undefined)
     if (onNotification) client.on('notification', onNotification)
     await client.connect()
@@ -173,6 +162,11 @@ export class Database {
 interface Connection {
   readonly socket: Socket
   readonly client: Promise<Client>
-  /** Of a monotonic clock, in ms: when it was opened, or asked whether it takes writes. */
+  /** ms of a monotonic clock: when it was opened or last checked. */
   checkedAt: number
+}
+
+/** PostgreSQL refuses NUL in text; names in login attempts and names of models can contain it. */
+export function withoutNul<T>(value: T): T | string {
+  return typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value
 }

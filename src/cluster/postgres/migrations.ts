@@ -1,11 +1,11 @@
 import { KEYS } from './key-tables.ts'
 
 /*
- * The schema of PostgreSQL, as scripts that migrate.ts runs in order. A script only adds, so that gateways of the
- * previous version keep working. A released script is never edited.
+ * The schema of PostgreSQL as scripts, in the order of their versions. A script only adds, so that gateways of the previous version
+ * keep working. A released script is never edited.
  */
 
-/** The names of these columns are those of the SQLite ledger (src/ledger/sums/contributions.ts). */
+/** Named as in the SQLite ledger (src/ledger/sums/contributions.ts). */
 const SUMS = [
   'requests', 'errors', 'unpriced', 'estimated',
   'input_high', 'input_low', 'cached_high', 'cached_low', 'cache_write_high', 'cache_write_low',
@@ -16,14 +16,14 @@ const SUM_COLUMNS = `${SUMS.map(name => `${name} bigint NOT NULL`).join(', ')}, 
 const SUM_LIST = [...SUMS, 'last_at'].join(', ')
 const SUM_TOTALS = `${SUMS.map(name => `sum(${name})::bigint AS ${name}`).join(', ')}, max(last_at) AS last_at`
 
-/** Where the two parts of a sum are divided, as in the SQLite ledger. */
+/** Divides the two parts of a sum, as in the SQLite ledger. */
 const PART = 1_000_000_000
 
 function parts(name: string, value: string): string {
   return `sign * coalesce((${value}) / ${PART}, 0) AS ${name}_high, sign * coalesce((${value}) % ${PART}, 0) AS ${name}_low`
 }
 
-/** What each changed row adds to the sums; sign is 1 for a new row, and -1 for what it was before an update. */
+/** The share of a changed row in the sums; sign is 1 for a new row, and -1 for a row before an update. */
 const FIGURES = [
   'sign AS requests',
   `CASE WHEN "end" IN ('complete', 'client_gone') THEN 0 ELSE sign END AS errors`,
@@ -44,12 +44,23 @@ function addSums(table: string, identity: string): string {
     .replaceAll('kept.', `${table}.`)
 }
 
-/** @param changed selects the changed rows, with their sign */
-function sumFunction(name: string, changed: string): string {
-  return `
-  CREATE FUNCTION gateway.${name}() RETURNS trigger LANGUAGE plpgsql AS $$
+/** Functions and triggers that update sums. @param statement its argument selects the changed rows, with their sign */
+function sumTriggers(name: string, statement: (changed: string) => string): string {
+  const sumFunction = (suffix: string, changed: string): string => `
+  CREATE FUNCTION gateway.${name}_${suffix}() RETURNS trigger LANGUAGE plpgsql AS $$
   BEGIN
-    WITH changed AS MATERIALIZED (${changed}),
+    ${statement(changed)};
+    RETURN NULL;
+  END $$;`
+  return `${sumFunction('added', 'SELECT 1 AS sign, added.* FROM added')}
+  CREATE TRIGGER ${name}_added AFTER INSERT ON gateway.requests REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION gateway.${name}_added();
+  ${sumFunction('changed', 'SELECT 1 AS sign, added.* FROM added UNION ALL SELECT -1, removed.* FROM removed')}
+  CREATE TRIGGER ${name}_changed AFTER UPDATE ON gateway.requests REFERENCING NEW TABLE AS added OLD TABLE AS removed
+    FOR EACH STATEMENT EXECUTE FUNCTION gateway.${name}_changed();`
+}
+
+const keySums = (changed: string): string => `WITH changed AS MATERIALIZED (${changed}),
     figures AS MATERIALIZED (
       SELECT (started_at / 3600000)::integer AS hour, key, model, upstream, ${FIGURES}, started_at AS last_at FROM changed),
     hourly AS MATERIALIZED (SELECT hour, key, model, upstream, ${SUM_TOTALS} FROM figures GROUP BY hour, key, model, upstream),
@@ -73,50 +84,30 @@ function sumFunction(name: string, changed: string): string {
         sum(sign) AS times
       FROM changed CROSS JOIN LATERAL (VALUES (0, ''), (1, upstream), (2, key)) AS each (scope, name)
       WHERE first_byte_ms IS NOT NULL AND name IS NOT NULL GROUP BY 1, 2, 3, 4
-    ON CONFLICT (scope, name, hour, bucket) DO UPDATE SET times = kept.times + excluded.times;
-    RETURN NULL;
-  END $$;`
-}
+    ON CONFLICT (scope, name, hour, bucket) DO UPDATE SET times = kept.times + excluded.times`
 
-/** @param changed selects the changed rows, with their sign */
-function groupSumFunction(name: string, changed: string): string {
-  return `
-  CREATE FUNCTION gateway.${name}() RETURNS trigger LANGUAGE plpgsql AS $$
-  BEGIN
-    INSERT INTO gateway.dimension_days AS dimension_days (dimension, day, name, ${SUM_LIST})
+const groupSums = (changed: string): string => `INSERT INTO gateway.dimension_days AS dimension_days (dimension, day, name, ${SUM_LIST})
     SELECT 3, day, "group", ${SUM_TOTALS} FROM (
       SELECT (started_at / 86400000)::integer AS day, "group", ${FIGURES}, started_at AS last_at
         FROM (${changed}) AS changed WHERE "group" IS NOT NULL) AS figures
       GROUP BY day, "group"
-    ${addSums('dimension_days', 'dimension, day, name')};
-    RETURN NULL;
-  END $$;`
-}
+    ${addSums('dimension_days', 'dimension, day, name')}`
 
 const DETAILED_NAMES = 'key, model, upstream, "group", protocol, status'
 
-/** @param changed selects the changed rows, with their sign */
-function detailedSumFunction(name: string, changed: string): string {
-  return `
-  CREATE FUNCTION gateway.${name}() RETURNS trigger LANGUAGE plpgsql AS $$
-  BEGIN
-    INSERT INTO gateway.detailed_days AS detailed_days (day, ${DETAILED_NAMES}, ${SUM_LIST})
+const detailedSums = (changed: string): string => `INSERT INTO gateway.detailed_days AS detailed_days (day, ${DETAILED_NAMES}, ${SUM_LIST})
     SELECT day, ${DETAILED_NAMES}, ${SUM_TOTALS} FROM (
       SELECT (started_at / 86400000)::integer AS day, key, model, upstream, "group", protocol, status::text AS status,
           ${FIGURES}, started_at AS last_at
         FROM (${changed}) AS changed
         WHERE started_at / 86400000 >= (SELECT day FROM gateway.detailed_from)) AS figures
       GROUP BY day, ${DETAILED_NAMES}
-    ${addSums('detailed_days', `day, ${DETAILED_NAMES}`)};
-    RETURN NULL;
-  END $$;`
-}
+    ${addSums('detailed_days', `day, ${DETAILED_NAMES}`)}`
 
 /*
- * The cluster's ledger: what the journals of all gateways have sent. A journal is the SQLite ledger of one
- * gateway. The sums are kept by triggers, in the transaction that adds the rows. Rows are added by one
- * transaction at a time: the ids are then in the order in which the rows become visible, so that a reader who
- * follows them misses none, and no two transactions wait for each other's sums.
+ * The rows of all gateways' journals (SQLite ledgers). Triggers update the sums in the transaction that adds rows. One transaction
+ * at a time adds rows: ids then have the order in which rows become visible, so a reader who follows them misses none, and no two
+ * transactions wait for each other's sums.
  */
 const LEDGER = `
   CREATE TABLE gateway.journals (
@@ -191,12 +182,7 @@ const LEDGER = `
   END $$;
   CREATE TRIGGER add_in_turn BEFORE INSERT ON gateway.requests
     FOR EACH STATEMENT EXECUTE FUNCTION gateway.add_in_turn();
-  ${sumFunction('sum_added', 'SELECT 1 AS sign, added.* FROM added')}
-  CREATE TRIGGER sum_added AFTER INSERT ON gateway.requests REFERENCING NEW TABLE AS added
-    FOR EACH STATEMENT EXECUTE FUNCTION gateway.sum_added();
-  ${sumFunction('sum_changed', 'SELECT 1 AS sign, added.* FROM added UNION ALL SELECT -1, removed.* FROM removed')}
-  CREATE TRIGGER sum_changed AFTER UPDATE ON gateway.requests REFERENCING NEW TABLE AS added OLD TABLE AS removed
-    FOR EACH STATEMENT EXECUTE FUNCTION gateway.sum_changed();
+  ${sumTriggers('sum', keySums)}
 
   CREATE FUNCTION gateway.add_partition(month date) RETURNS void LANGUAGE plpgsql AS $$
   DECLARE
@@ -237,7 +223,7 @@ const LEDGER = `
     DELETE FROM gateway.first_byte_hour_buckets WHERE hour < first_hour;
   $$;`
 
-/** The processes of all gateways, each with what it reported last. Times are those of the database. */
+/** The last report of each process of all gateways. Times are those of the database. */
 const INSTANCES = `
   CREATE TABLE gateway.instances (
     process uuid PRIMARY KEY,
@@ -250,18 +236,11 @@ const INSTANCES = `
     clock_difference_ms double precision NOT NULL
   );`
 
-/*
- * The group and the owner of the key, and the sums of each group by day. Rows from the previous version have neither.
- */
+/* The group and the owner of the key, and sums of each group by day. The previous version's rows have neither. */
 const GROUPS = `
   ALTER TABLE gateway.requests ADD COLUMN "group" text;
   ALTER TABLE gateway.requests ADD COLUMN owner text;
-  ${groupSumFunction('sum_group_added', 'SELECT 1 AS sign, added.* FROM added')}
-  CREATE TRIGGER sum_group_added AFTER INSERT ON gateway.requests REFERENCING NEW TABLE AS added
-    FOR EACH STATEMENT EXECUTE FUNCTION gateway.sum_group_added();
-  ${groupSumFunction('sum_group_changed', 'SELECT 1 AS sign, added.* FROM added UNION ALL SELECT -1, removed.* FROM removed')}
-  CREATE TRIGGER sum_group_changed AFTER UPDATE ON gateway.requests REFERENCING NEW TABLE AS added OLD TABLE AS removed
-    FOR EACH STATEMENT EXECUTE FUNCTION gateway.sum_group_changed();`
+  ${sumTriggers('sum_group', groupSums)}`
 
 const UPSTREAM_PROTOCOL = 'ALTER TABLE gateway.requests ADD COLUMN upstream_protocol text'
 
@@ -269,22 +248,17 @@ const UPSTREAM_PROTOCOL = 'ALTER TABLE gateway.requests ADD COLUMN upstream_prot
 const COPIED_TO = 'ALTER TABLE gateway.journals ADD COLUMN copied_to bigint NOT NULL DEFAULT 0'
 
 /*
- * Sums by day for each combination of names, of requests that began on the day in detailed_from or later: the first day
- * after all existing rows. Creating the triggers locks the table, so no rows are added until this script is committed.
+ * Sums by day for each combination of names, since the day in detailed_from: the first day after all existing rows. The triggers lock
+ * the table, so no rows are added until this script is committed.
  */
 const DETAILED = `
   CREATE TABLE gateway.detailed_from (day integer NOT NULL);
   CREATE TABLE gateway.detailed_days (day integer NOT NULL, key text, model text, upstream text, "group" text, protocol text,
     status text, ${SUM_COLUMNS}, UNIQUE NULLS NOT DISTINCT (day, ${DETAILED_NAMES}));
-  ${detailedSumFunction('sum_detailed_added', 'SELECT 1 AS sign, added.* FROM added')}
-  CREATE TRIGGER sum_detailed_added AFTER INSERT ON gateway.requests REFERENCING NEW TABLE AS added
-    FOR EACH STATEMENT EXECUTE FUNCTION gateway.sum_detailed_added();
-  ${detailedSumFunction('sum_detailed_changed', 'SELECT 1 AS sign, added.* FROM added UNION ALL SELECT -1, removed.* FROM removed')}
-  CREATE TRIGGER sum_detailed_changed AFTER UPDATE ON gateway.requests REFERENCING NEW TABLE AS added OLD TABLE AS removed
-    FOR EACH STATEMENT EXECUTE FUNCTION gateway.sum_detailed_changed();
+  ${sumTriggers('sum_detailed', detailedSums)}
   INSERT INTO gateway.detailed_from SELECT coalesce(max(day) + 1, 0) FROM gateway.days;`
 
-/** The last reloads of each gateway, as in the console's file of one (src/console/store/reload-history.ts). */
+/** The last reloads of each gateway, as in the console's file (src/console/store/reload-history.ts). */
 const RELOADS = `
   CREATE TABLE gateway.reloads (
     instance text NOT NULL,
@@ -295,7 +269,7 @@ const RELOADS = `
   );
   CREATE INDEX reloads_by_time ON gateway.reloads (at)`
 
-/** A list as it was stored, or null: the JSON of one broken row must not fail a query of many. */
+/** A stored list, or null: the broken JSON of one row must not fail a query of many. */
 const JSON_LIST = `
   CREATE FUNCTION gateway.json_list(stored text) RETURNS json LANGUAGE plpgsql IMMUTABLE AS $$
   BEGIN
@@ -304,6 +278,4 @@ const JSON_LIST = `
   EXCEPTION WHEN OTHERS THEN RETURN NULL;
   END $$`
 
-export const MIGRATIONS: readonly string[] = [
-  LEDGER, INSTANCES, GROUPS, UPSTREAM_PROTOCOL, KEYS, COPIED_TO, DETAILED, RELOADS, JSON_LIST,
-]
+export const MIGRATIONS: readonly string[] = [LEDGER, INSTANCES, GROUPS, UPSTREAM_PROTOCOL, KEYS, COPIED_TO, DETAILED, RELOADS, JSON_LIST]

@@ -9,64 +9,50 @@ import { ignoreSecondErrors } from '../../patches/second-errors.ts'
 const CONNECT_TIMEOUT_MS = 1_000
 const MAX_RECONNECT_MS = 500
 /**
- * The server was demoted, or cannot serve for now: only another connection leads to the one that can. Older servers put the code of an
- * error in a script behind words of their own.
+ * The server was demoted, or cannot serve for now: a new connection leads to one that can. Older servers put words before the code
+ * of an error in a script.
  */
 const NEEDS_NEW_CONNECTION = /(?:^|[ -])(?:READONLY|MASTERDOWN|LOADING|NOREPLICAS)\b/
 
-/** The error for a lost connection or a late reply. */
+/** A lost connection or a late reply. */
 export class ValkeyError extends Error {
   override readonly name = 'ValkeyError'
 }
 
-/** The client with the script as a command. */
 type Client = (Redis | Cluster) & Readonly<Record<'gatewayScript', (keys: number, ...keysAndArgument: string[]) => Promise<unknown>>>
 
 /**
- * A connection to Valkey or Redis. No command waits longer than its deadline: none is queued while there is no
- * connection, none is sent again, and a connection that does not reply in time is replaced. So is one to a server that
- * takes no writes: a new one asks the name or the sentinels again.
+ * A connection to Valkey or Redis. No command waits longer than its deadline: none is queued without a connection or sent again. A
+ * connection is replaced if it does not reply in time or if its server takes no writes: a new one asks the name or the sentinels.
  */
 export class Valkey {
   readonly #lua: string
   readonly #timeoutMs: number
   readonly #client: Promise<Client>
-  /** Keys are spread over several servers. */
+  /** Several servers; a key's hash tag decides which. */
   readonly isPartitioned: boolean
   readonly #ready = Promise.withResolvers<void>()
-  /** Whether there was a connection before. */
   #wasReady = false
-  /** Why the last connection ended or failed. */
   #lastError: string | null = null
-  /** When the server accepted the connection, ms of a monotonic clock. */
+  /** ms of a monotonic clock. */
   #acceptedAt = 0
 
-  /**
-   * @param lua the script that `run` runs; it has any number of keys and one argument
-   * @param timeoutMs ms for the reply to a command
-   */
+  /** @param lua the script of `run`, with any number of keys and one argument @param timeoutMs ms for the reply to a command */
   constructor(address: ValkeyAddress, lua: string, timeoutMs: number) {
     this.#lua = lua
     this.#timeoutMs = timeoutMs
     this.isPartitioned = 'cluster' in address
     this.#client = this.#open(address)
-    // Each command reports a file that cannot be read.
+    // Each command reports an unreadable file.
     this.#client.catch(() => undefined)
   }
 
-  /**
-   * @param keys those that the script reads and writes; in a cluster of one slot
-   * @throws {ValkeyError}
-   */
+  /** @param keys of the script; in a cluster, of one slot @throws {ValkeyError} */
   run(keys: readonly string[], argument: string): Promise<unknown> {
     return this.#command(client => client.gatewayScript(keys.length, ...keys, argument))
   }
 
-  /**
-   * The time since which the server has its data: when it was first asked for a key.
-   * @returns both ms since 1970 by the clock of the server
-   * @throws {ValkeyError}
-   */
+  /** `since`: when the server was first asked for the key. Both are ms since 1970 by the server's clock. @throws {ValkeyError} */
   since(key: string): Promise<{ readonly since: number, readonly now: number }> {
     return this.#command(async client => {
       const [seconds, microseconds] = await client.time()
@@ -76,18 +62,14 @@ export class Valkey {
     })
   }
 
-  /**
-   * Checks that the server responds.
-   * @returns ms until the response
-   * @throws {ValkeyError}
-   */
+  /** @returns ms until the response @throws {ValkeyError} */
   async ping(): Promise<number> {
     const started = performance.now()
     await this.#command(client => client.ping())
     return performance.now() - started
   }
 
-  /** Resolves when there is a connection for the first time, or after a second without one. */
+  /** Resolves at the first connection, or after a second without one. */
   async connected(): Promise<void> {
     const deadline = new AbortController()
     const late = sleep(CONNECT_TIMEOUT_MS, undefined, { signal: deadline.signal }).catch(() => undefined)
@@ -113,7 +95,7 @@ export class Valkey {
         if (client.status === 'ready') client.disconnect(true)
         reject(new ValkeyError(`Valkey did not answer within ${this.#timeoutMs} ms${this.#reason}`))
       }
-      // After a pause of this process, a reply may have arrived: read it first.
+      // After a pause of this process, read a reply that has arrived first.
       deadline = setTimeout(() => setImmediate(expire), this.#timeoutMs)
     })
     try {
@@ -136,9 +118,8 @@ export class Valkey {
   }
 
   /**
-   * Reconnects if a server accepted the connection and then sent nothing: the client itself would wait without limit. Steps
-   * before that have deadlines of their own, and an interruption would harm: during a query to a sentinel, ioredis would never
-   * connect again.
+   * Reconnects if a server accepted the connection and then sent nothing: ioredis would wait without limit. Earlier steps have their own
+   * deadlines, and an interruption would harm: during a query to a sentinel, ioredis would never connect again.
    */
   #reconnectIfStuck(client: Client): void {
     const now = performance.now()
@@ -151,13 +132,8 @@ export class Valkey {
     const { Redis, Cluster, AbstractConnector } = await import('ioredis')
     ignoreSecondErrors(AbstractConnector)
     const common = {
-      enableOfflineQueue: false,
-      autoResendUnfulfilledCommands: false,
-      maxRetriesPerRequest: 0,
-      connectTimeout: CONNECT_TIMEOUT_MS,
-      keepAlive: 10_000,
-      retryStrategy: retryDelay,
-      reconnectOnError: (error: Error) => NEEDS_NEW_CONNECTION.test(error.message),
+      enableOfflineQueue: false, autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0, connectTimeout: CONNECT_TIMEOUT_MS,
+      keepAlive: 10_000, retryStrategy: retryDelay, reconnectOnError: (error: Error) => NEEDS_NEW_CONNECTION.test(error.message),
     }
     const [url = ''] = 'url' in address ? [address.url] : 'cluster' in address ? address.cluster : address.sentinels
     const options = { ...common, ...credentialsOf(url), ...tlsOf(url, address.tls) }
@@ -166,11 +142,8 @@ export class Valkey {
         enableOfflineQueue: false, clusterRetryStrategy: retryDelay, redisOptions: options, dnsLookup: unresolved,
       })
       : new Redis({
-        ...options,
-        name: address.master,
-        sentinelRetryStrategy: retryDelay,
-        sentinelCommandTimeout: CONNECT_TIMEOUT_MS,
-        sentinels: address.sentinels.map(sentinelOf),
+        ...options, name: address.master, sentinels: address.sentinels.map(sentinelOf),
+        sentinelRetryStrategy: retryDelay, sentinelCommandTimeout: CONNECT_TIMEOUT_MS,
         ...address.sentinel_password !== undefined && { sentinelPassword: address.sentinel_password },
         ...options.tls && { sentinelTLS: options.tls, enableTLSForSentinelMode: true },
       })
@@ -182,7 +155,7 @@ export class Valkey {
       this.#lastError = null
       this.#ready.resolve()
     })
-    // Each failed command reports it. Errors of the client's own commands say only that there is no connection.
+    // Each failed command reports this error. Errors of the client's own commands say only that there is no connection.
     client.on('error', (error: Error) => {
       if (error.name !== 'MaxRetriesPerRequestError') this.#lastError = messageOf(error)
     })
@@ -196,7 +169,7 @@ function retryDelay(attempt: number): number {
   return Math.min(attempt * 50, MAX_RECONNECT_MS)
 }
 
-/** The credentials for all servers of a group: they are the same for each. */
+/** All servers of a group have the same credentials. */
 function credentialsOf(url: string) {
   const { username, password } = new URL(url)
   return {
@@ -205,14 +178,11 @@ function credentialsOf(url: string) {
   }
 }
 
-/** @throws the system's error for a file that cannot be read */
+/** @throws the system's error for an unreadable file */
 function tlsOf(url: string, { ca, pair }: ValkeyTls = { ca: null, pair: null }): { tls?: ConnectionOptions } {
   if (!url.startsWith('rediss:')) return {}
   return {
-    tls: {
-      ...ca !== null && { ca: readFileSync(ca) },
-      ...pair !== null && { cert: readFileSync(pair.cert), key: readFileSync(pair.key) },
-    },
+    tls: { ...ca !== null && { ca: readFileSync(ca) }, ...pair !== null && { cert: readFileSync(pair.cert), key: readFileSync(pair.key) } },
   }
 }
 
@@ -221,7 +191,7 @@ function sentinelOf(url: string): { host: string, port: number } {
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 26_379) }
 }
 
-/** Keeps the server's name instead of resolving it: a certificate is valid for the name, and not for its address. */
+/** Keeps the server's name unresolved: a certificate is valid for the name, not for its address. */
 function unresolved(name: string, done: (error: null, address: string) => void): void {
   done(null, name)
 }

@@ -2,30 +2,28 @@ import { MIN_LEASE_REQUESTS } from '../quota-lease.ts'
 import type { Estimate, LimitedKey, RateLimitStates, RateLimitState } from '../types.ts'
 import type { WorkerLease, WorkerReservation } from './worker-lease.ts'
 
-/** Milliseconds within which a second request makes a third one likely. */
+/** ms within which a second request makes a third one likely. */
 const BURST_WINDOW_MS = 100
-/** Minimum and maximum number of requests that a lease is requested for. */
+/** The first lease; later leases have up to MAX_LEASE_REQUESTS. */
 const INITIAL_LEASE_REQUESTS = 16
 const MAX_LEASE_REQUESTS = 256
 
-/** A worker's state for one key and model: the latest rate-limit states, and the lease. */
+/** A worker's lease and rate-limit states for one key and model. */
 export class KeyModelState<Waiting> {
-  /** The key, with the limits for which the leases were granted. */
+  /** Its limits are those of the lease. */
   readonly key: LimitedKey
   lease: WorkerLease | null = null
   #rateLimitStates: RateLimitStates
-  /** When the lease server sent the rate-limit states, ms of the monotonic clock. */
+  /** ms of a monotonic clock. */
   #statedAt: number
-  /** The lease that the rate-limit states already count as used. */
+  /** The lease that is already counted in the rate-limit states. */
   #countedLease: WorkerLease | null = null
   #lastRequestAt = -Infinity
   #isLeaseRequested = false
-  /** Whether the last requested lease was granted. */
   #wasLeaseGranted = false
   #waiting: Waiting[] = []
   #nextLeaseRequests = INITIAL_LEASE_REQUESTS
 
-  /** @param now ms of a monotonic clock */
   constructor(key: LimitedKey, rateLimits: RateLimitStates, now: number) {
     this.key = key
     this.#rateLimitStates = rateLimits
@@ -33,17 +31,15 @@ export class KeyModelState<Waiting> {
   }
 
   /**
-   * Admits a request on the lease. While some of it is left, one request asks for the
-   * next lease, and the others do not wait for it.
-   * @param now ms of a monotonic clock
-   * @returns null where the lease server has to be asked
+   * Admits on the lease. When little is left, one request asks for the next lease, and the others do not wait.
+   * @returns null = ask the lease server
    */
   admit(estimate: Estimate, now: number): WorkerReservation | null {
     if (this.lease === null || (this.lease.needsRenewal(now) && !this.#isLeaseRequested)) return null
     return this.lease.admit(estimate, now)
   }
 
-  /** The lease server is about to be asked. @returns for how many further requests a lease is wanted */
+  /** Called before each request to the lease server. @returns the number of requests for a lease; 0 = no lease */
   startLimiterRequest(now: number): number {
     const isSoon = now - this.#lastRequestAt < BURST_WINDOW_MS
     this.#lastRequestAt = now
@@ -53,9 +49,8 @@ export class KeyModelState<Waiting> {
   }
 
   /**
-   * Makes a request wait for the requested lease: this takes no longer than asking the lease server.
-   * If the last lease was not granted, this one probably is not either, so the request does not wait.
-   * @returns false = ask the lease server: no lease is requested, or its size is taken by waiting requests
+   * Waits for the requested lease, which takes no longer than asking the lease server. If the last lease was not granted, the
+   * next one is unlikely. @returns false = ask the lease server: no lease is requested, or waiting requests need all of it
    */
   waitForLease(waiting: Waiting): boolean {
     if (!this.#isLeaseRequested || !this.#wasLeaseGranted || this.#waiting.length >= this.#nextLeaseRequests) return false
@@ -69,7 +64,7 @@ export class KeyModelState<Waiting> {
     this.#countedLease = this.lease
   }
 
-  /** The lease was granted or not. @returns the requests that waited for it, in their order */
+  /** @returns the requests that waited for the lease, in order */
   leaseReplied(isGranted: boolean): readonly Waiting[] {
     const waiting = this.#waiting
     this.#isLeaseRequested = false
@@ -78,7 +73,7 @@ export class KeyModelState<Waiting> {
     return waiting
   }
 
-  /** The lease has ended. Its use decides the size of the next one. */
+  /** The use of the ended lease decides the size of the next one. */
   leaseEnded(lease: WorkerLease): void {
     this.#rateLimitStates = this.#subtractLease(lease)
     this.lease = this.#countedLease = null

@@ -5,24 +5,21 @@ import type { LocalLimiter } from '../limiter.ts'
 import type { QuotaLease } from '../quota-lease.ts'
 import type { Admission, AdmissionRequest, LimitedKey, Reservation } from '../types.ts'
 
-/** The part of the lease server that the connections of all workers use. */
+/** What connections need of the lease server. */
 export interface LeaseService {
   /** Returns one object for equal limits of the same key and groups. */
   internKey(key: LimitedKey): LimitedKey
-  /** Sets the default limits. */
   setDefaults(limits: Limits | null): void
-  /** Admits or refuses a request. It can wait until other workers return their leases. */
+  /** Can wait until other workers return their leases. */
   admit(request: AdmissionRequest, decide: (admission: Admission) => void): void
-  /** @returns null while a request waits for leases of that key or one of its groups, and where too little is free */
+  /** @returns null = too little is free, or a request waits for leases of that key or of its groups */
   lease(request: AdmissionRequest, maxRequests: number, recall: () => void): OutstandingLease | null
 }
 
-/** A lease that a worker holds. */
+/** A lease in a worker. `recall` asks for its return. */
 export interface OutstandingLease {
   readonly lease: QuotaLease
-  /** Asks the worker to return the lease now. */
   recall(): void
-  /** The worker has returned the lease. */
   markReturned(): void
 }
 

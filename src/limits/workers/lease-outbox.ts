@@ -2,9 +2,8 @@ import type { LimiterRequest } from './lease-messages.ts'
 import type { ActualUsage } from '../types.ts'
 
 /**
- * Requests of a worker to the lease server. Those of one turn of the event loop are sent
- * together. Settlements that follow each other share one message, and a settlement
- * replaces the release of its own concurrency just before it.
+ * Sends the requests of one turn of the event loop together. Successive settlements share one message; a settlement replaces the
+ * release of its own concurrency just before it.
  */
 export class LeaseOutbox {
   readonly #send: (requests: readonly LimiterRequest[]) => void

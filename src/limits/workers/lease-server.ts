@@ -1,26 +1,22 @@
 import type { Clock, Timer } from '../../base/clock.ts'
 import type { Limits } from '../../config/key-types.ts'
-import { LeaseConnection } from './lease-connection.ts'
-import type { LeaseService, OutstandingLease } from './lease-connection.ts'
+import { LeaseConnection, type LeaseService, type OutstandingLease } from './lease-connection.ts'
 import type { LimiterReplies } from './lease-messages.ts'
 import type { LocalLimiter } from '../limiter.ts'
-import { idOf } from '../types.ts'
-import type { Admission, AdmissionRequest, LimitedKey, LimitRefusal } from '../types.ts'
+import { idOf, type Admission, type AdmissionRequest, type LimitedKey, type LimitRefusal } from '../types.ts'
 
-/** Limits as text, to compare those of two processes. */
 function textOf(limits: Limits | null): string {
   return JSON.stringify(limits, (_name, value: unknown) => (value instanceof Map ? [...value] : value))
 }
 
-/** ms that a request waits for leases to be returned, because a worker can hang. */
+/** ms that a request waits for returned leases, because a worker can hang. */
 const RECALL_TIMEOUT_MS = 1000
 
-/** The leases of one key, or of the keys of one group, while there are any. */
+/** The leases of one key, or of the keys of one group. */
 interface OwnerLeases {
   readonly leases: Set<OutstandingLease>
-  /** Retries of requests that would be refused without the returned leases. */
+  /** Retries of requests that wait for returned leases. */
   readonly waiting: (() => void)[]
-  /** Set while a request waits. */
   recallTimeout: Timer | null
 }
 
@@ -28,9 +24,8 @@ interface OwnerLeases {
 export class LeaseServer implements LeaseService {
   readonly #limiter: LocalLimiter
   readonly #clock: Pick<Clock, 'setTimeout'>
-  /** One object for equal limits of a key, whichever worker sends them. */
+  /** So that equal limits of a key are one object, whichever worker sent them. */
   readonly #keys = new Map<string, { readonly text: string; readonly key: LimitedKey }>()
-  /** Leases by the id of their key or group. */
   readonly #leases = new Map<string, OwnerLeases>()
   #defaults: string | null = null
 
@@ -40,11 +35,6 @@ export class LeaseServer implements LeaseService {
     this.#clock = clock
   }
 
-  /**
-   * Connects a worker. The connection lasts until the worker ends.
-   * Connects one worker, from its start to its end.
-   * @param send takes replies to the worker
-   */
   connect(send: (replies: LimiterReplies) => void): LeaseConnection {
     return new LeaseConnection(this, this.#limiter, send)
   }
@@ -70,16 +60,13 @@ export class LeaseServer implements LeaseService {
   /** Unused leases never cause a refusal: they are recalled first, and then the limiter decides again. */
   admit(request: AdmissionRequest, decide: (admission: Admission) => void): void {
     const admission = this.#limiter.admit(request)
-    // If waiting cannot help, the refusal is not caused by leases.
+    // A refusal that waiting cannot help is not due to leases.
     const refusal = admission.ok || admission.refusal.retryAfterMs === null ? null : admission.refusal
     const owner = refusal && this.#leases.get(ownerOf(refusal.scope))
-    if (!owner) {
-      decide(admission)
-      return
-    }
+    if (!owner) return decide(admission)
     owner.waiting.push(() => this.admit(request, decide))
     for (const { recall } of owner.leases) recall()
-    // After the timeout an unreturned lease stays reserved, but requests no longer wait for it.
+    // After the timeout, the lease stays reserved, but requests no longer wait for it.
     owner.recallTimeout ??= this.#clock.setTimeout(() => {
       for (const { markReturned } of owner.leases) markReturned()
     }, RECALL_TIMEOUT_MS)
@@ -107,10 +94,10 @@ export class LeaseServer implements LeaseService {
     return outstanding
   }
 
-  /** @returns retries of the requests that waited for the leases of this owner, if this was the last one */
+  /** @returns the waiting retries if this was the owner's last lease */
   #remove(id: string, outstanding: OutstandingLease): readonly (() => void)[] {
     const owner = this.#leases.get(id)
-    // The lease was already dropped; the owner may have later leases.
+    // The timeout already dropped the lease; the owner may have later leases.
     if (!owner?.leases.delete(outstanding) || owner.leases.size > 0) return []
     owner.recallTimeout?.cancel()
     this.#leases.delete(id)

@@ -5,15 +5,12 @@ import type { AdmissionReply, LimiterReplies, LimiterRequest, SharedSpend } from
 
 type RequestOf<K extends LimiterRequest['kind']> = LimiterRequest & { readonly kind: K }
 
-/**
- * The open requests and leases of one worker. Handles its requests in order, and sends the replies of a turn of the event
- * loop together.
- */
+/** The open requests and leases of one worker. Sends the replies of a turn of the event loop together. */
 export abstract class LimiterConnection<Key, Open, Lease extends object> {
-  /** Open requests by the worker's ids, which are small numbers. */
+  /** By the worker's ids, which are small numbers. */
   protected readonly open: (Open | null)[] = []
   protected readonly leases = new Slots<Lease>()
-  /** The worker has ended: everything that it held already counts as used. */
+  /** The worker has ended, and everything that it held counts as used. */
   protected isClosed = false
   readonly #send: (replies: LimiterReplies) => void
   readonly #keys = new Map<number, Key>()
@@ -29,10 +26,7 @@ export abstract class LimiterConnection<Key, Open, Lease extends object> {
     for (const request of requests) this.#handle(request)
   }
 
-  /**
-   * The worker has ended, and its requests with it. What they used is unknown, so what was reserved for them counts as
-   * used: the end of a worker never lets a budget be overspent.
-   */
+  /** The worker has ended. Its reservations count as used, so that its end never lets a budget be overspent. */
   close(): void {
     this.isClosed = true
     for (const open of this.open.splice(0)) if (open) this.settle(open, null, null)
@@ -53,9 +47,8 @@ export abstract class LimiterConnection<Key, Open, Lease extends object> {
   protected abstract admit(request: RequestOf<'admit'>, key: Key): void
   protected abstract returnLease(lease: Lease, request: RequestOf<'return-lease'>): void
   protected abstract releaseConcurrency(open: Open): void
-  /** @param tokens null = unknown: what was reserved counts. @param pico likewise, 1e-12 USD */
+  /** null = unknown: the reserved amount counts. @param pico 1e-12 USD */
   protected abstract settle(open: Open, tokens: number | null, pico: bigint | null): void
-  /** Counts all of a lease as used. */
   protected abstract settleLost(lease: Lease): void
   protected abstract restore(rows: readonly SharedSpend[], keyOf: (ref: number) => Key): void
   protected abstract setDefaults(limits: Limits | null): void

@@ -3,41 +3,35 @@ import type { GrantedLease, LimiterRequest } from './lease-messages.ts'
 import { normalizeUsage, normalizeEstimate } from '../reservation.ts'
 import type { Estimate, ActualUsage, Reservation } from '../types.ts'
 
-/** The reservation of an admitted request in a worker: part of a lease, or with an id of its own. */
+/** A reservation in a worker: part of a lease, or with an id of its own. */
 export class WorkerReservation implements Reservation {
   readonly estimate: Estimate
-  /** Gets a call at the end of the request; null after that. */
+  /** Gets a call when the request ends; null after that. */
   #owner: ReservationOwner | null = null
-  /** The reservation's slot at its owner. */
   #slot = 0
-  #isRunning: boolean
+  /** Written by this class. */
+  isRunning: boolean
 
-  /** @param isRunning the request counts as running */
   constructor(estimate: Estimate, isRunning = true) {
     this.estimate = estimate
-    this.#isRunning = isRunning
+    this.isRunning = isRunning
   }
 
-  get isRunning(): boolean {
-    return this.#isRunning
-  }
-
-  /** Sets the owner, which is called when the request ends. */
   assignOwner(owner: ReservationOwner, slot: number): void {
     this.#owner = owner
     this.#slot = slot
   }
 
   releaseConcurrency(): void {
-    if (!this.#isRunning) return
-    this.#isRunning = false
+    if (!this.isRunning) return
+    this.isRunning = false
     this.#owner?.concurrencyReleased(this.#slot)
   }
 
   settle(outcome: ActualUsage): void {
     const owner = this.#owner
     this.#owner = null
-    this.#isRunning = false
+    this.isRunning = false
     owner?.settled(this.#slot, outcome)
   }
 
@@ -46,17 +40,16 @@ export class WorkerReservation implements Reservation {
   }
 }
 
-/** Gets the calls of a reservation when its request ends. */
+/** Gets the calls of a reservation; `settled` ends it. */
 export interface ReservationOwner {
-  /** The request has ended; its settlement follows. */
   concurrencyReleased(slot: number): void
   settled(slot: number, outcome: ActualUsage): void
 }
 
-/** The used share of a lease, or of its lifetime, at which the next one is requested. */
+/** The next lease is requested at this used share of the requests or of the lifetime. */
 const RENEWAL_THRESHOLD = 3 / 4
 
-/** A quota lease in its worker: admits requests and sums up what they use. */
+/** A quota lease in its worker. */
 export class WorkerLease implements ReservationOwner {
   readonly leaseId: number
   readonly #expiresAt: number
@@ -64,12 +57,14 @@ export class WorkerLease implements ReservationOwner {
   readonly #requests: number
   #tokens: number | null
   #pico: bigint | null
-  #admitted = 0
-  #takenTokens = 0
+  /** Number of admitted requests; written by this class. */
+  admitted = 0
+  /** Used by ended requests and reserved by running ones; written by this class. */
+  takenTokens = 0
   #usedPico = 0n
   readonly #open = new Slots<WorkerReservation>()
 
-  /** @param now milliseconds of a monotonic clock */
+  /** @param now ms of a monotonic clock */
   constructor({ leaseId, requests, tokens, pico, lifetimeMs }: GrantedLease, now: number) {
     this.leaseId = leaseId
     this.#expiresAt = now + lifetimeMs
@@ -79,33 +74,23 @@ export class WorkerLease implements ReservationOwner {
     this.#pico = pico
   }
 
-  /** Number of admitted requests. */
-  get admitted(): number {
-    return this.#admitted
-  }
-
   get isMostlyUsed(): boolean {
-    return this.#admitted >= this.#requests * RENEWAL_THRESHOLD
+    return this.admitted >= this.#requests * RENEWAL_THRESHOLD
   }
 
   needsRenewal(now: number): boolean {
     return this.isMostlyUsed || now >= this.#renewFrom
   }
 
-  /** Tokens of ended requests, and the worst cases of running ones. */
-  get takenTokens(): number {
-    return this.#takenTokens
-  }
-
-  /** Admits a request if the lease has enough left. @returns null if not */
+  /** @returns null = the lease does not have enough left */
   admit(estimate: Estimate, now: number): WorkerReservation | null {
-    if (this.#admitted === this.#requests || now >= this.#expiresAt) return null
+    if (this.admitted === this.#requests || now >= this.#expiresAt) return null
     const worst = normalizeEstimate(estimate)
     const { tokens, pico } = worst
     if (this.#tokens !== null && tokens > this.#tokens) return null
     if (this.#pico !== null && (pico === null || pico > this.#pico)) return null
-    this.#admitted++
-    this.#takenTokens += tokens
+    this.admitted++
+    this.takenTokens += tokens
     if (this.#tokens !== null) this.#tokens -= tokens
     if (this.#pico !== null) this.#pico -= pico ?? 0n
     const reservation = new WorkerReservation(worst)
@@ -121,17 +106,13 @@ export class WorkerLease implements ReservationOwner {
     if (reservation === null) return
     this.#open.delete(slot)
     const { tokens, pico } = normalizeUsage(outcome)
-    if (tokens !== null) this.#takenTokens += tokens - reservation.estimate.tokens
+    if (tokens !== null) this.takenTokens += tokens - reservation.estimate.tokens
     this.#usedPico += pico ?? reservation.estimate.pico ?? 0n
   }
 
-  /**
-   * Ends the lease.
-   * @param owner takes over the reservations that are still open
-   * @param idOf gives each open reservation an id at `owner`
-   */
+  /** @param owner takes over the open reservations @param idOf gives each an id at `owner` */
   close(owner: ReservationOwner, idOf: (reservation: WorkerReservation) => number): LimiterRequest & { kind: 'return-lease' } {
-    let usedTokens = this.#takenTokens
+    let usedTokens = this.takenTokens
     const open = Array.from(this.#open, reservation => {
       const id = idOf(reservation)
       reservation.assignOwner(owner, id)
@@ -139,7 +120,7 @@ export class WorkerLease implements ReservationOwner {
       usedTokens -= tokens
       return { id, tokens, pico, isRunning: reservation.isRunning }
     })
-    const used = { requests: this.#admitted, tokens: usedTokens, pico: this.#usedPico }
+    const used = { requests: this.admitted, tokens: usedTokens, pico: this.#usedPico }
     return { kind: 'return-lease', leaseId: this.leaseId, ...used, open }
   }
 }

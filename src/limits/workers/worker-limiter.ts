@@ -7,10 +7,9 @@ import { LeaseOutbox } from './lease-outbox.ts'
 import { UNLIMITED } from '../reservation.ts'
 import { idOf, isUnlimited } from '../types.ts'
 import type { Admission, AdmissionRequest, Estimate, RateLimitStates, LimitedKey, Limiter, ActualUsage, Spend } from '../types.ts'
-import { WorkerLease, WorkerReservation } from './worker-lease.ts'
-import type { ReservationOwner } from './worker-lease.ts'
+import { WorkerLease, WorkerReservation, type ReservationOwner } from './worker-lease.ts'
 
-/** Number of states, by key and model, above which all are dropped. */
+/** With this many states, all are dropped. */
 const MAX_KEY_STATES = 10_000
 
 const NO_SPEND: ReadonlyMap<string, bigint> = new Map()
@@ -18,7 +17,6 @@ const NO_RATE_LIMITS: RateLimitStates = Object.freeze({ requests: null, tokens: 
 
 export type WorkerLimiterClock = Pick<Clock, 'monotonic' | 'setTimeout'>
 
-/** A request that is not admitted yet. */
 interface WaitingAdmission {
   readonly state: WorkerKeyState
   readonly ref: number
@@ -28,17 +26,12 @@ interface WaitingAdmission {
   readonly resolve: (admission: Admission) => void
 }
 
-/** A request that the lease server is asked to admit. */
-interface PendingAdmission extends WaitingAdmission {
-  readonly isLeaseRequested: boolean
-}
-
+type PendingAdmission = WaitingAdmission & { readonly isLeaseRequested: boolean }
 type WorkerKeyState = KeyModelState<WaitingAdmission>
 
 /**
- * The limiter of a worker. The lease server keeps the limits of all workers and is
- * asked to admit. Keys without limits are admitted here, at once, and so are requests
- * for which there is a quota lease: of many requests far from their limits, few ask.
+ * The limiter of a worker. The lease server has the limits of all workers and is asked to admit, except for keys without limits
+ * and for requests with a quota lease: far from the limits, few requests ask.
  */
 export class WorkerLimiter implements Limiter, ReservationOwner {
   readonly #outbox: LeaseOutbox
@@ -46,18 +39,16 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
   readonly #clock: WorkerLimiterClock
   #defaults: Limits | null
   #refs = 0
-  /** By name. A key keeps its reference when its limits change. */
+  /** By `idOf`. A key keeps its reference when its limits change. */
   readonly #keys = new Map<string, { key: LimitedKey; ref: number }>()
   readonly #keyStates = new Map<string, WorkerKeyState>()
-  /** Pending admissions and reservations by id, until they are refused or settled. */
+  /** By id, until they are refused or settled. */
   readonly #open = new Slots<PendingAdmission | WorkerReservation>()
-  /** By lease id. */
   readonly #leaseStates: (WorkerKeyState | null)[] = []
 
   /**
-   * @param defaults hold for every key, field by field, where it sets none of its own
-   * @param send takes requests to the lease server; its replies go to `receive`
-   * @param budgetSpend what the lease server counted; absent = another process has it
+   * @param send takes requests to the lease server, whose replies go to `receive`
+   * @param budgetSpend what the lease server counted; absent = another process counts
    */
   constructor(
     defaults: Limits | null, clock: WorkerLimiterClock, send: (requests: readonly LimiterRequest[]) => void,
@@ -96,7 +87,7 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
     }
   }
 
-  /** As of this key's last reply and the time since, less what was admitted on a lease that the reply does not count. */
+  /** From the last reply, with renewal since then, and without what was admitted on a lease later. */
   rateLimitStates(key: LimitedKey, model: string | null): RateLimitStates {
     return isUnlimited(key, this.#defaults) ? NO_RATE_LIMITS : this.#keyStates.get(nameOf(key, model))?.rateLimitStates(this.#clock.monotonic()) ?? NO_RATE_LIMITS
   }
@@ -175,11 +166,6 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
     this.#outbox.post(lease.close(this, reservation => this.#open.add(reservation)))
   }
 
-  #clearKeyStates(): void {
-    for (const state of this.#keyStates.values()) this.#endLease(state)
-    this.#keyStates.clear()
-  }
-
   #ref(key: LimitedKey): number {
     const id = idOf(key)
     const known = this.#keys.get(id)
@@ -197,13 +183,16 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
     const known = this.#keyStates.get(name)
     if (known && hasSameLimits(known.key, key)) return known
     if (known !== undefined) return this.#resetKeyState(name, known, key)
-    if (this.#keyStates.size >= MAX_KEY_STATES) this.#clearKeyStates()
+    if (this.#keyStates.size >= MAX_KEY_STATES) {
+      for (const state of this.#keyStates.values()) this.#endLease(state)
+      this.#keyStates.clear()
+    }
     const state = new KeyModelState<WaitingAdmission>(key, NO_RATE_LIMITS, this.#clock.monotonic())
     this.#keyStates.set(name, state)
     return state
   }
 
-  /** Leases of other limits end. The rate-limit states stay. */
+  /** Ends a lease for the old limits. The rate-limit states stay. */
   #resetKeyState(name: string, state: WorkerKeyState, key: LimitedKey): WorkerKeyState {
     this.#endLease(state)
     const now = this.#clock.monotonic()
@@ -213,7 +202,7 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
   }
 }
 
-/** True if both keys have the same limit objects: no limit has changed. */
+/** Compares objects: equal means that no limit has changed. */
 function hasSameLimits(one: LimitedKey, other: LimitedKey): boolean {
   return one.limits === other.limits && one.groups === other.groups
 }
