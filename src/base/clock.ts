@@ -1,9 +1,6 @@
 declare const clockName: unique symbol
 
-/**
- * Milliseconds since 1970, for people. It can jump. A plain number is accepted, but not a MonotonicTime: printed as a date,
- * that is a day in 1970.
- */
+/** Milliseconds since 1970, for people; can jump. Accepts a number, but not a MonotonicTime, which would print as a day in 1970. */
 export type WallTime = number & { readonly [clockName]?: 'wall' }
 
 /** Milliseconds that only grow; for durations and deadlines. */
@@ -14,19 +11,14 @@ export function isoTime(at: WallTime): string {
   return new Date(at).toISOString()
 }
 
-/**
- * The time of the gateway. It is passed in where it matters, so that tests need not
- * wait.
- */
+/** Passed in where time matters, so that tests need not wait. */
 export interface Clock {
   monotonic(): MonotonicTime
   wall(): WallTime
   setTimeout(callback: () => void, ms: number): Timer
 }
 
-export interface Timer {
-  cancel(): void
-}
+export interface Timer { cancel(): void }
 
 /** Resolves with the promise, or after `ms`. */
 export function within(clock: Pick<Clock, 'setTimeout'>, ms: number, promise: Promise<void>): Promise<void> {
@@ -37,7 +29,7 @@ export function within(clock: Pick<Clock, 'setTimeout'>, ms: number, promise: Pr
 
 /** The machine's clock. Its timers do not keep the process alive. */
 export const systemClock: Clock = {
-  // A wrapper around them would be the most called function of the process.
+  // No wrapper: it would be the most called function of the process.
   monotonic: performance.now.bind(performance),
   wall: Date.now,
   setTimeout: (callback, ms) => {

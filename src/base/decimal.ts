@@ -15,11 +15,7 @@ function powerOfTen(exponent: number): bigint {
 
 const DECIMAL = /^(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,2}))?$/i
 
-/**
- * Parses a decimal as people and JSON write it: `2.50`, `.5`, `1e-7`; not negative.
- *
- * @throws RangeError for anything else
- */
+/** Parses a decimal as people and JSON write it: `2.50`, `.5`, `1e-7`; not negative. @throws RangeError for anything else */
 export function parseDecimal(text: string): Decimal {
   const [match, whole = '', fraction = '', exponent = '0'] = DECIMAL.exec(text) ?? []
   if (match === undefined || whole + fraction === '') throw new RangeError(`not a decimal: '${text}'`)
@@ -28,22 +24,18 @@ export function parseDecimal(text: string): Decimal {
   return scale >= 0 ? { units, scale } : { units: units * powerOfTen(-scale), scale: 0 }
 }
 
-/** The sum, exact. */
 export function add(a: Decimal, b: Decimal): Decimal {
   const scale = Math.max(a.scale, b.scale)
   return { units: unitsAt(a, scale) + unitsAt(b, scale), scale }
 }
 
-/** The product, exact. */
 export function multiply(a: Decimal, b: Decimal): Decimal {
   return { units: a.units * b.units, scale: a.scale + b.scale }
 }
 
 /** Moves the point: times ten to the power of `places` (negative: a division), exact. */
 export function shift(a: Decimal, places: number): Decimal {
-  return places <= a.scale
-    ? { units: a.units, scale: a.scale - places }
-    : { units: a.units * powerOfTen(places - a.scale), scale: 0 }
+  return places <= a.scale ? { units: a.units, scale: a.scale - places } : { units: a.units * powerOfTen(places - a.scale), scale: 0 }
 }
 
 /** The quotient to `scale` places, halves rounded up. */
@@ -76,20 +68,13 @@ function roundedQuotient(dividend: bigint, divisor: bigint): bigint {
 /** Decimal places of picodollars (1e-12 USD): a price with six decimals is exact for one token. */
 export const PICO_PLACES = 12
 
-/**
- * @param usd USD as in the configuration: `50`, `0.25`
- * @returns picodollars (1e-12 USD), rounded down, so that a budget never exceeds what was written
- * @throws RangeError for anything except a non-negative decimal
- */
+/** Converts USD as in the configuration (`50`, `0.25`) to picodollars, rounded down: a budget never exceeds its text. @throws RangeError */
 export function picoUsd(usd: string): bigint {
   const { units, scale } = parseDecimal(usd)
   return scale <= PICO_PLACES ? units * powerOfTen(PICO_PLACES - scale) : units / powerOfTen(scale - PICO_PLACES)
 }
 
-/**
- * @param pico picodollars (1e-12 USD)
- * @returns USD as a plain decimal, exact: `0.00066`, `12`, `-0.5`
- */
+/** Formats picodollars (1e-12 USD) as USD, a plain and exact decimal: `0.00066`, `12`, `-0.5`. */
 export function formatUsd(pico: bigint): string {
   return formatDecimal({ units: pico, scale: PICO_PLACES })
 }

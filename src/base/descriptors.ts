@@ -6,10 +6,7 @@ const RESERVED = 8
 const UPSTREAM_SHARE = 1 / 16
 const MAX_FOR_UPSTREAMS = 64
 
-/**
- * The descriptors that connections can use. The system gives a new file the lowest free number, so a high
- * number means that all lower ones are in use.
- */
+/** Bounds of descriptors. The system gives a new file the lowest free number: a high number means that all lower ones are in use. */
 export interface DescriptorBounds {
   /** Clients do not get this number or a higher one. */
   readonly clients: number

@@ -1,10 +1,6 @@
 import { messageOf } from './message-of.ts'
 
-/**
- * The one table of everything that can go wrong with an exchange. Each phase of
- * the pipeline ends in success or in one row of it; the protocols render a row
- * in their own shape. docs/errors.md lists the same rows (a test compares them).
- */
+/** The table of all errors of an exchange: each exchange ends in success or in one row. docs/errors.md has the same rows (tested). */
 
 /** Whose fault it is: for the log, the ledger and alerts. */
 export type ErrorSource = 'client' | 'gateway' | 'upstream'
@@ -32,18 +28,13 @@ export const ERRORS = {
   wrong_content_encoding: row(400, 'client', false, 'The content-encoding is not supported, or the body is not compressed as it says.'),
   invalid_form: row(400, 'client', false, 'The multipart form cannot be read.'),
   model_required: row(400, 'client', false, 'The endpoint needs a model and the request names none.'),
-  invalid_output_bound: row(
-    400, 'client', false,
-    'The key has limits of tokens or a budget, and a member that bounds the output, such as `max_tokens` or `n`, is no whole number from 0 on.',
-  ),
+  invalid_output_bound: row(400, 'client', false,
+    'The key has limits of tokens or a budget, and a member that bounds the output, such as `max_tokens` or `n`, is no whole number from 0 on.'),
   model_ambiguous: row(400, 'client', false, 'The request names two different models.'),
-  not_translatable: row(
-    400, 'client', false, "The request has something that cannot be translated to the target's protocol. The message names it.",
-  ),
-  translation_lossy: row(
-    400, 'client', false,
-    "The route has translate: strict, and the target's protocol has no counterpart for a field, or a capsule in it was not made by a gateway. The message names the fields.",
-  ),
+  not_translatable: row(400, 'client', false,
+    "The request has something that cannot be translated to the target's protocol. The message names it."),
+  translation_lossy: row(400, 'client', false,
+    "The route has translate: strict, and the target's protocol has no counterpart for a field, or a capsule in it was not made by a gateway. The message names the fields."),
   body_timeout: row(408, 'client', true, 'The rest of the body did not arrive within timeouts.idle.'),
   body_too_large: row(413, 'client', false, 'The body, with what its capsules hold, is larger than server.body_limit. Or it has too many values to be translated.'),
   missing_key: row(401, 'client', false, 'The request carries no key.'),
@@ -51,18 +42,13 @@ export const ERRORS = {
   key_expired: row(401, 'client', false, 'The key has expired. Or the secret was replaced by a rotation, and its grace period has ended.'),
   too_many_wrong_keys: row(429, 'client', false, 'Too many wrong keys came from the address of the client.'),
   key_revoked: row(401, 'client', false, 'The key was revoked or blocked while the request ran.'),
-  model_not_allowed: row(
-    403, 'client', false, 'The key may not use the model. Or it is limited to some models and the request names none.',
-  ),
+  model_not_allowed: row(403, 'client', false,
+    'The key may not use the model. Or it is limited to some models and the request names none.'),
   model_unpriced: row(403, 'client', false, 'The key or its group has a budget, and the cost of the request cannot be known: the model has no price, or the request is a batch or on a path that is not priced.'),
-  unknown_path: row(
-    404, 'client', false, 'No route serves the path. Or it is served only for requests that name a model.',
-  ),
+  unknown_path: row(404, 'client', false, 'No route serves the path. Or it is served only for requests that name a model.'),
   model_not_found: row(404, 'client', false, 'No route serves the model on this path.'),
   method_not_allowed: row(405, 'client', false, 'The path does not allow this method.'),
-  upgrade_required: row(
-    426, 'client', false, 'No upstream accepts the WebSocket. Use plain HTTP; only /v1/realtime needs a WebSocket.',
-  ),
+  upgrade_required: row(426, 'client', false, 'No upstream accepts the WebSocket. Use plain HTTP; only /v1/realtime needs a WebSocket.'),
   rate_limited: row(429, 'client', true, 'The key is over a limit of requests, tokens or concurrency.'),
   budget_spent: row(429, 'client', false, 'The key has spent its budget.'),
   client_gone: row(499, 'client', false, 'The client disconnected before the response was complete.'),
@@ -73,27 +59,19 @@ export const ERRORS = {
     'Valkey cannot be reached, so the limits of the key cannot be checked: `cluster.limits_offline` is `refuse`, or the request may cost ' +
     'more than this gateway may spend on its own.',
   ),
-  overloaded: row(
-    503, 'gateway', true,
-    'The gateway has reached server.max_*, server.body_memory or its limit of open files.',
-  ),
+  overloaded: row(503, 'gateway', true, 'The gateway has reached server.max_*, server.body_memory or its limit of open files.'),
   draining: row(503, 'gateway', true, 'The gateway is shutting down.'),
   upstream_unreachable: row(502, 'upstream', true, 'The gateway could not connect to the upstream.'),
   upstream_reset: row(502, 'upstream', true, 'The upstream closed the connection before it responded.'),
   upstream_invalid: row(502, 'upstream', true, 'The upstream sent something that is not a valid response.'),
   upstream_rejected_key: row(502, 'upstream', false, "The upstream refused the operator's credential."),
-  credential_unavailable: row(
-    502, 'upstream', true, "The gateway could not get the operator's credential for the upstream. The log has the reason.",
-  ),
-  upstream_rate_limited: row(
-    429, 'upstream', true,
-    'The upstream is at its limits: at `upstreams.NAME.limits`, or with every credential at its rate limit. Wait for the time in retry-after.',
-  ),
+  credential_unavailable: row(502, 'upstream', true,
+    "The gateway could not get the operator's credential for the upstream. The log has the reason."),
+  upstream_rate_limited: row(429, 'upstream', true,
+    'The upstream is at its limits: at `upstreams.NAME.limits`, or with every credential at its rate limit. Wait for the time in retry-after.'),
   upstream_cut: row(502, 'upstream', true, 'The upstream ended the response before it was complete.'),
-  answer_too_large: row(
-    502, 'gateway', false,
-    'The response is larger than the 32 MB that the gateway can hold: a translated response that is not a stream, or a route with resume: hold.',
-  ),
+  answer_too_large: row(502, 'gateway', false,
+    'The response is larger than the 32 MB that the gateway can hold: a translated response that is not a stream, or a route with resume: hold.'),
   connect_timeout: row(504, 'upstream', true, 'No connection to the upstream within timeouts.connect.'),
   first_byte_timeout: row(504, 'upstream', true, 'No byte of a response within timeouts.first_byte.'),
   idle_timeout: row(504, 'upstream', true, 'The upstream sent nothing more within timeouts.idle.'),
@@ -102,8 +80,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
-export interface ErrorDetail {
-  /** Further response headers, such as `allow` or `retry-after`. */
+interface ErrorDetail {
   readonly headers?: Readonly<Record<string, string>>
   /** The field of the request at fault, if the error of the protocol names one. */
   readonly param?: string
@@ -138,12 +115,11 @@ export class GatewayError extends Error {
   }
 }
 
-/** The gateway is overloaded for now: the client should retry. */
 export function overloaded(message: string, cause?: Error): GatewayError {
   return new GatewayError('overloaded', message, { headers: { 'retry-after': '1' }, ...cause && { cause } })
 }
 
-/** The upstream refused the operator's credential with this HTTP status: a retry cannot help. */
+/** The upstream refused the operator's credential with this status: a retry cannot help. */
 export function credentialRejected(status: number): GatewayError {
   return new GatewayError(
     'upstream_rejected_key',
@@ -164,7 +140,6 @@ export function upstreamRateLimited(retryAfterMs: number): GatewayError {
   })
 }
 
-/** WebSockets are not available here: the client can use plain HTTP. */
 export function upgradeRequired(message = 'this path does not support WebSockets; use plain HTTP'): GatewayError {
   return new GatewayError('upgrade_required', message, { headers: { upgrade: 'websocket' } })
 }
@@ -184,7 +159,7 @@ export function descriptorShortage(error: unknown): GatewayError | null {
 /** Wraps any thrown value, so that every exchange ends in a row of the table. */
 export function asGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown
-  // For example a module that is loaded at first use.
+  // The error can come from a module that is loaded at first use.
   return descriptorShortage(thrown)
     ?? new GatewayError('internal', 'internal error of the gateway; report it with the request id', { cause: thrown })
 }

@@ -4,12 +4,11 @@ export class EventLog<T> {
   readonly #events: T[] = []
   readonly #listeners = new Set<(event: T) => void>()
 
-  /** @param kept maximum number of events */
   constructor(kept: number) {
     this.#kept = kept
   }
 
-  /** The oldest first. */
+  /** Oldest first. */
   get events(): readonly T[] {
     return this.#events
   }

@@ -1,6 +1,6 @@
 import { GatewayError } from './errors.ts'
 
-/** The counts that decide how much memory a parsed JSON text uses. */
+/** The counts on which the memory of a parsed JSON text depends. */
 export interface JsonSize {
   /** Objects and lists. */
   readonly containers: number
@@ -12,11 +12,10 @@ export interface JsonSize {
 
 /** Maximum depth of a parsed text, far below the limit of the stack. */
 export const MAX_JSON_DEPTH = 1000
-/** Maximum bytes of the objects of one text. More would also block the event loop for more than 250 ms. */
+/** Maximum bytes of the objects of one text: above, parsing would also block the event loop for more than 250 ms. */
 export const MAX_OBJECT_BYTES = 64 * 1024 * 1024
 
-// What a value takes at most when a request is parsed, translated and written, as measured: an empty message 600 bytes,
-// a tool 500 for each of its objects, a key of an object with very many 250, a number 20.
+// Upper bounds. Measured, translation included: an empty message 600 bytes, object of a tool 500, key of a large object 250, number 20.
 const CONTAINER_BYTES = 1024
 const MEMBER_BYTES = 256
 const VALUE_BYTES = 32
@@ -31,7 +30,7 @@ export function objectBytes({ containers, members, values }: JsonSize): number {
   return containers * CONTAINER_BYTES + members * MEMBER_BYTES + values * VALUE_BYTES
 }
 
-/** Counts the values of a JSON text without parsing it. Invalid JSON is counted as if it were valid. */
+/** Counts values without parsing. Invalid JSON is counted as if it were valid. */
 export function measureJson(text: string): JsonSize & { readonly depth: number } {
   let containers = 0
   let members = 0
@@ -78,23 +77,14 @@ export function exceededBound(text: string): string | null {
   return objectBytes(size) > MAX_OBJECT_BYTES ? `has too many values (${size.values})` : null
 }
 
-/**
- * Parses a JSON text of a client or an upstream.
- *
- * @throws SyntaxError for invalid JSON
- * @throws RangeError if its objects would use more than 64 MB, or are nested more than 1,000 levels deep
- */
+/** @throws SyntaxError for invalid JSON; RangeError if the objects would use more than 64 MB or are nested more than 1,000 levels deep */
 export function parseBounded(text: string): unknown {
   const exceeded = exceededBound(text)
   if (exceeded !== null) throw new RangeError(`the JSON text ${exceeded}`)
   return JSON.parse(text)
 }
 
-/**
- * Parses a request, or a part of one, that was scanned: its JSON is valid and not nested too deep.
- *
- * @throws GatewayError body_too_large
- */
+/** Parses a scanned request, or a part of it: the JSON is valid and not nested too deep. @throws GatewayError body_too_large */
 export function parseRequest(text: string): unknown {
   try {
     return parseBounded(text)

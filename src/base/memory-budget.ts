@@ -1,16 +1,13 @@
 /** The bytes that all exchanges hold in memory together. */
 export class MemoryBudget {
   #reservedBytes = 0
-  /** Bytes of copies of responses. */
   #responseBytes = 0
-  /** The last task that runs or waits. */
   #queue: Promise<unknown> = Promise.resolve()
 
   get reservedBytes(): number {
     return this.#reservedBytes
   }
 
-  /** Whether so many bytes can be reserved. */
   hasRoom(bytes: number, limit: number): boolean {
     return this.#reservedBytes + bytes <= limit
   }
@@ -26,12 +23,7 @@ export class MemoryBudget {
     this.#reservedBytes -= bytes
   }
 
-  /**
-   * For optional copies of responses: together they use at most half of `limit`, so that slow
-   * readers leave memory for requests.
-   *
-   * @returns false without a reservation if there is no room
-   */
+  /** For optional copies of responses: all together use at most half of `limit`, so that slow readers leave memory for requests. */
   reserveForResponse(bytes: number, limit: number): boolean {
     if (this.#responseBytes + bytes > limit / 2 || !this.reserve(bytes, limit)) return false
     this.#responseBytes += bytes

@@ -1,14 +1,9 @@
-/**
- * Reserves memory for the kept part of a response, or, with a negative number, releases it.
- *
- * @returns false without a reservation if none is left
- */
+/** Reserves memory for the kept part of a response; a negative number releases it. @returns false = none left, nothing reserved */
 export type ReserveMemory = (bytes: number) => boolean
 
 /** Bytes that are not counted. */
 const UNCOUNTED_BYTES = 64 * 1024
 
-/** The memory for the part of a response that one reader keeps. */
 export class MemoryReservation {
   readonly #reserve: ReserveMemory
   #reserved = 0
@@ -17,10 +12,7 @@ export class MemoryReservation {
     this.#reserve = take
   }
 
-  /**
-   * @param bytes everything that is kept from now on
-   * @returns false if there is no room: the earlier reservation stays
-   */
+  /** @param bytes everything that is kept from now on @returns false = no room: the earlier reservation stays */
   resize(bytes: number): boolean {
     const counted = bytes > UNCOUNTED_BYTES ? bytes : 0
     if (counted === this.#reserved) return true

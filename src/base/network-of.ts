@@ -1,8 +1,4 @@
-/**
- * The network that a client has for itself: usually 2^64 addresses with IPv6, one address with IPv4.
- *
- * @returns the first four groups of an IPv6 address, or the IPv4 address
- */
+/** The network of one client: the first four groups (2^64 addresses) of an IPv6 address, or the IPv4 address. */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address
   const [head = '', tail] = address.split('::')

@@ -1,18 +1,13 @@
 import { randomFillSync } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 
-/** Ids for which random bytes are requested at once, because a system call costs more than an id. */
+/** Ids for which random bytes are requested at once: a system call costs more than an id. */
 const IDS_PER_BATCH = 256
 const BYTES_PER_ID = 16
 /** Start of the count within a millisecond: leaves room for twice as many ids as any machine makes. */
 const FIRST_SEQUENCE_MASK = 0x3fffffff
 
-/**
- * Makes ids of requests: UUIDv7 (RFC 9562 section 5.7), unique without coordination,
- * and ascending (section 6.2, method 1).
- *
- * @param now milliseconds since 1970
- */
+/** Makes UUIDv7 ids (RFC 9562 section 5.7), ascending (section 6.2, method 1). @param now milliseconds since 1970 */
 export function requestIds(now: () => number): () => string {
   const pool = Buffer.alloc(IDS_PER_BATCH * BYTES_PER_ID)
   const bytes = Buffer.alloc(BYTES_PER_ID)
@@ -40,10 +35,7 @@ export function requestIds(now: () => number): () => string {
   }
 }
 
-/**
- * Ids from clients. The ledger identifies a request by its id and start in milliseconds,
- * so a second one would overwrite the first and its cost.
- */
+/** Ids from clients. The ledger's key is id and start in ms: a second request with both would overwrite the first and its cost. */
 export class ClientRequestIds {
   #at = 0
   readonly #ids = new Set<string>()

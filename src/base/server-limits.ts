@@ -12,7 +12,7 @@ const REQUEST_TIMEOUT = 30_000
 /** Milliseconds between two checks for late requests. */
 const CHECK_INTERVAL = 1_000
 
-/** The time limits of a client; milliseconds. */
+/** In milliseconds. */
 export interface ServerTimeouts {
   readonly headersTimeout?: number
   /** For head and body; 0 = the server has its own deadlines for bodies. */
@@ -29,21 +29,16 @@ export function serverOptions(
     headersTimeout,
     requestTimeout,
     keepAliveTimeout: keepAlive,
-    // Node's default is 30 s: a late head would hold its connection that much longer.
+    // With node's default of 30 s, a late head would hold its connection that much longer.
     connectionsCheckingInterval: Math.min(CHECK_INTERVAL, headersTimeout),
     maxHeaderSize: MAX_HEADER_BYTES,
   }
 }
 
-/**
- * A server beside the API, for a few clients: idle connections are closed, and a connection above the limit closes the one
- * with the oldest last request. So slow clients keep nobody out.
- *
- * @param maxConnections maximum number of open connections
- */
+/** A server beside the API, for a few clients. A connection above the limit closes the one whose last request is the oldest. */
 export function createSideServer(handler: http.RequestListener, maxConnections: number, timeouts: ServerTimeouts = {}): http.Server {
   const server = http.createServer(serverOptions(timeouts), handler)
-  // An unread response times out too.
+  // This timeout also ends responses that are not read.
   server.timeout = timeouts.keepAlive ?? KEEP_ALIVE
   /** Open connections in the order of their last request. */
   const open = new Set<net.Socket>()

@@ -1,11 +1,7 @@
 /**
- * Items that come and go with requests, each in its own slot. A deleted item's slot is
- * reused.
- *
- * A Set or a Map would keep deleted items: when it grows or shrinks, V8 links its old
- * table to the new one. Once one table is in the old generation, the later ones follow,
- * each with everything that it held, and stay until the next collection of the old
- * generation (bench/garbage.ts).
+ * Items that come and go with requests, each in its own slot; a free slot is reused.
+ * A Set or a Map keeps deleted items: when it grows, V8 links the old table to the new one. Once a table is in the old generation,
+ * all later ones stay there with their items until the next collection (bench/garbage.ts).
  */
 export class Slots<T extends object> {
   readonly #items: (T | null)[] = []
@@ -23,24 +19,21 @@ export class Slots<T extends object> {
     return slot
   }
 
-  /** The item in a slot; null = empty. */
   at(slot: number): T | null {
     return this.#items[slot] ?? null
   }
 
-  /** Replaces the item. */
   replace(slot: number, item: T): void {
     if (this.at(slot) !== null) this.#items[slot] = item
   }
 
-  /** Does nothing if the slot is empty. */
   delete(slot: number): void {
     if ((this.#items[slot] ?? null) === null) return
     this.#items[slot] = null
     this.#free.push(slot)
   }
 
-  /** In no particular order. Items that are added meanwhile may be left out. */
+  /** In no particular order; may leave out items that are added meanwhile. */
   *[Symbol.iterator](): Generator<T, void, undefined> {
     for (const item of this.#items) if (item !== null) yield item
   }

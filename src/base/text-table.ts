@@ -1,15 +1,11 @@
-/** A column of a table. */
 export interface Column<T> {
   readonly title: string
   readonly text: (item: T) => string
-  /** Aligned right, for numbers. */
+  /** For numbers. */
   readonly right?: boolean
 }
 
-/**
- * @returns the lines of a table, each with its line end; control characters
- *   are escaped
- */
+/** One line for each item, after the titles; control characters are escaped. */
 export function table<T>(columns: readonly Column<T>[], items: readonly T[]): string {
   const cells = columns.map(({ title, text }) => [title, ...items.map(item => escapeControlCharacters(text(item)))])
   const widths = cells.map(column => column.reduce((widest, cell) => Math.max(widest, displayWidth(cell)), 0))
@@ -21,12 +17,10 @@ export function table<T>(columns: readonly Column<T>[], items: readonly T[]): st
   return Array.from({ length: items.length + 1 }, (_, at) => `${line(at)}\n`).join('')
 }
 
-/** Characters that terminals draw over the one before, and those that take two columns (Unicode, UAX 11). */
+/** Terminals draw combining characters over the character before, and wide ones in two columns (Unicode, UAX 11). */
 const COMBINING_CHARACTERS = /\p{M}/gu
-const WIDE_CHARACTERS =
-  /[\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff01-\uff60\u{20000}-\u{3ffff}]|\p{Emoji_Presentation}/gu
+const WIDE_CHARACTERS = /[\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff01-\uff60\u{20000}-\u{3ffff}]|\p{Emoji_Presentation}/gu
 
-/** Terminal columns of a text. */
 function displayWidth(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length
   return [...text.replace(COMBINING_CHARACTERS, '').replace(WIDE_CHARACTERS, '  ')].length
@@ -34,8 +28,7 @@ function displayWidth(text: string): number {
 
 /** Names come from clients, and must not control the terminal or forge lines: `\u{1b}` for ESC. */
 export function escapeControlCharacters(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, character =>
-    `\\u{${character.codePointAt(0)?.toString(16)}}`)
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, character => `\\u{${character.codePointAt(0)?.toString(16)}}`)
 }
 
 /** 1234567 -> 1,234,567; null -> a dash. */

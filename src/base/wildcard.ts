@@ -1,9 +1,4 @@
-/**
- * Finds the text that the only star of a glob matches in a name.
- *
- * @param globs the first one that matches the name is used
- * @returns null = none with one star matches
- */
+/** The text that the star of a glob matches in a name, for the first matching glob with one star; null = none matches. */
 export function starIn(globs: readonly string[], name: string): string | null {
   for (const glob of globs) {
     const [head = '', tail, more] = glob.split('*')

@@ -3,10 +3,8 @@ import { formatNumber, table } from '../base/text-table.ts'
 import type { Auth } from '../config/auth-types.ts'
 import { everyTarget } from '../config/sections/routes.ts'
 import type { Config, Upstream } from '../config/types.ts'
-import { probeUpstream } from '../pipeline/attempt/probe-upstream.ts'
-import type { ProbeResult } from '../pipeline/attempt/probe-upstream.ts'
+import { probeUpstream, type ProbeResult } from '../pipeline/attempt/probe-upstream.ts'
 
-/** One credential of an upstream. */
 interface Check {
   readonly name: string
   readonly upstream: Upstream
@@ -15,12 +13,7 @@ interface Check {
 
 type Row = ProbeResult & Pick<Check, 'name'>
 
-/**
- * Tries the credentials of all upstreams at the same time, each credential of a pool separately, with requests that
- * cost nothing.
- *
- * @returns the table as text, and the number of failures
- */
+/** Tries all credentials of all upstreams at once, at no cost. @returns the table as text, and the number of failures */
 export async function checkOnline(config: Config): Promise<{ readonly text: string, readonly failures: number }> {
   const rows = await Promise.all(checksOf(config).map(check => run(config, check)))
   if (rows.length === 0) return { text: 'nothing to try: all upstreams are simulated\n', failures: 0 }
@@ -46,7 +39,7 @@ async function run(config: Config, { name, upstream, auth }: Check): Promise<Row
   return { name, ...await probeUpstream(config, { ...upstream, auth }, modelOf(config, upstream), systemClock) }
 }
 
-/** A model that a route sends to the upstream; null = the routes name only globs. */
+/** null = the routes name only globs for this upstream. */
 function modelOf({ routes }: Config, upstream: Upstream): string | null {
   const names = routes.flatMap(route => everyTarget(route)
     .filter(target => target.upstream === upstream)

@@ -2,8 +2,7 @@ import { Command } from 'commander'
 import type { Path } from '../config/text/document.ts'
 import type { Findings } from '../config/text/findings.ts'
 import { compileGlob } from '../config/glob.ts'
-import { loadConfig } from '../config/load/load.ts'
-import type { ConfigCheck } from '../config/load/load.ts'
+import { loadConfig, type ConfigCheck } from '../config/load/load.ts'
 import { nearest } from '../config/nearest.ts'
 import { ConfigError } from '../config/problem.ts'
 import type { Config, Target, TranslateMode } from '../config/types.ts'
@@ -45,7 +44,6 @@ Examples:
   gateway check --config /etc/gateway.yaml && systemctl restart gateway
 ${EXIT_CODES.replace('success', 'no error; warnings are possible').replace('failed while running', 'with --online: a credential failed')}`
 
-/** `gateway check`: reports every problem of a configuration. */
 export function checkCommand(): Command {
   return new Command('check')
     .description('Check a configuration and print every problem in it.')
@@ -91,10 +89,7 @@ function checkFile(file: string, verbose: boolean, command: Command): Config {
   }
 }
 
-/**
- * One line for each route that has an unpriced path: keys and groups with a budget are refused there. Empty if no key
- * or group has a budget.
- */
+/** One line for each route with an unpriced path, whose requests are refused under a budget; none without budgets. */
 function unpricedPathLines({ routes, keys, groups, limits }: Parameters<ConfigCheck>[0], placeOf: (path: Path) => string): string[] {
   if (!hasBudget(limits, ...keys.map(key => key.limits), ...Array.from(groups.values(), group => group.limits))) return []
   return routes.flatMap(({ index, path }) => {
@@ -104,7 +99,7 @@ function unpricedPathLines({ routes, keys, groups, limits }: Parameters<ConfigCh
   })
 }
 
-/** The protocols between which routes translate: one line for each route that translates. */
+/** One line for each route that translates. */
 function translationLines({ routes }: Config): string[] {
   const lines = routes.flatMap(route => {
     const pairs = new Set(routeTranslations(route).map(({ translator: { from, to } }) => `${from}->${to}`))
@@ -115,7 +110,7 @@ function translationLines({ routes }: Config): string[] {
   return lines.length === 0 ? [] : [...lines, 'The fields that translation drops or refuses: gateway check --verbose']
 }
 
-/** The fields that translation to each upstream drops or refuses; one line for each protocol that the upstream does not speak. */
+/** One line for each protocol that an upstream does not speak. */
 function lossLines({ routes }: Config): string[] {
   return [...new Set(routes.flatMap(route => routeTranslations(route).map(({ place, translator }) => `${place}: ${translationText(translator, route.translate)}`)))]
 }
@@ -130,7 +125,7 @@ function translationText(translator: Translator, mode: TranslateMode): string {
   return `requests of ${from} are translated to ${to}${without}${fields.length === 0 ? '' : `; refused with ${fields.join(', ')}`}`
 }
 
-/** Warns of unknown costs: once for each model or glob of a route at each upstream. */
+/** Warns once for each model or glob of a route at each upstream. */
 function warnOfUnpriced(config: Parameters<ConfigCheck>[0], findings: Findings): void {
   const prices = createPriceBook(config)
   const now = new Date()

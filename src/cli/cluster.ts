@@ -3,8 +3,7 @@ import { messageOf } from '../base/message-of.ts'
 import { formatNumber, table } from '../base/text-table.ts'
 import type { ClusterConfig, ValkeyAddress } from '../config/cluster-types.ts'
 import { MAX_CLOCK_DIFFERENCE_MS } from '../cluster/heartbeat.ts'
-import { Database } from '../cluster/postgres/database.ts'
-import type { Row } from '../cluster/postgres/database.ts'
+import { Database, type Row } from '../cluster/postgres/database.ts'
 import { DatabaseError } from '../cluster/postgres/database-error.ts'
 import { Valkey } from '../cluster/valkey/valkey.ts'
 import { configOption } from './common/config-option.ts'
@@ -16,7 +15,6 @@ const TIMEOUT_MS = 3_000
 /** Gateways send a heartbeat every 5 seconds. */
 const DEAD_AFTER_S = 20
 
-/** One gateway with all its processes. */
 interface Instance {
   readonly name: string
   readonly version: string
@@ -30,10 +28,9 @@ interface Instance {
   readonly clock_difference_ms: number
 }
 
-/** Whether a service responds. */
 interface ServiceState {
   readonly reachable: boolean
-  /** The service accepted a write; a demoted server accepts none. */
+  /** The service accepted a write, which a demoted server does not. */
   readonly writable: boolean
   readonly latency_ms: number | null
   readonly error: string | null
@@ -46,7 +43,6 @@ interface ClusterState {
   readonly postgres: ServiceState | null
 }
 
-/** `gateway cluster`: shows the gateways of a cluster. */
 export function clusterCommand(): Command {
   return new Command('cluster')
     .description('Show the gateways that share Valkey and PostgreSQL.')
@@ -84,7 +80,6 @@ async function valkeyState({ valkey }: ClusterConfig): Promise<ServiceState | nu
   return stateOf(() => askValkey(valkey))
 }
 
-/** Sets a key that expires after a second. */
 const WRITE_SCRIPT = `return redis.call('SET', KEYS[1], ARGV[1], 'PX', 1000)`
 
 async function askValkey(address: ValkeyAddress): Promise<ServiceReply> {
@@ -119,9 +114,8 @@ async function postgresState({ postgres: url }: ClusterConfig): Promise<{ postgr
 }
 
 interface ServiceReply {
-  /** ms */
   readonly latency: number
-  /** Why the service accepts no writes; null = it accepts them. */
+  /** null = the service accepts writes. */
   readonly refusal: string | null
 }
 
@@ -159,20 +153,15 @@ async function instanceRows(database: Database): Promise<Row[]> {
   }
 }
 
-/** No gateway has created the table yet: undefined_table, invalid_schema_name. */
+/** undefined_table, invalid_schema_name: no gateway has created the table yet. */
 function isWithoutSchema(error: unknown): boolean {
   return error instanceof DatabaseError && ['42P01', '3F000'].includes(error.sqlState ?? '')
 }
 
 function toInstance({ name, version, since, seen, alive, in_flight: inFlight, outbox, difference }: Row): Instance {
   return {
-    name: String(name),
-    version: String(version),
-    since: (since as Date).toISOString(),
-    last_heartbeat: (seen as Date).toISOString(),
-    alive: alive === true,
-    requests_in_flight: Number(inFlight),
-    outbox_rows: Number(outbox),
+    name: String(name), version: String(version), since: (since as Date).toISOString(), last_heartbeat: (seen as Date).toISOString(),
+    alive: alive === true, requests_in_flight: Number(inFlight), outbox_rows: Number(outbox),
     clock_difference_ms: Math.round(Number(difference)),
   }
 }

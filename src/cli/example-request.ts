@@ -7,19 +7,15 @@ const ENDPOINTS = [
 ]
 
 /**
- * A request to paste into a shell: the first model that a route names without a glob, on a path that the route
- * accepts. null = no route has both.
- * @param base the address of the gateway
- * @param key a key that may be shown; null = use the variable GATEWAY_KEY
+ * A curl command with the first model that a route names without a glob, on a path that the route accepts; null = none.
+ * @param key may be shown; null = use the variable GATEWAY_KEY
  */
 export function exampleRequest(config: Config, base: string, key: string | null): string | null {
   for (const route of config.routes) {
     const model = route.models?.find(glob => !glob.includes('*'))
     const endpoint = ENDPOINTS.find(({ path }) => route.path === null || compileGlob(route.path)(path))
     if (model === undefined || endpoint === undefined) continue
-    const credential = key === null
-      ? '"authorization: Bearer $GATEWAY_KEY"'
-      : shellQuoted(`authorization: Bearer ${key}`)
+    const credential = key === null ? '"authorization: Bearer $GATEWAY_KEY"' : shellQuoted(`authorization: Bearer ${key}`)
     return [
       `curl ${shellQuoted(base + endpoint.path)}`,
       ...config.auth === 'open' ? [] : [`-H ${credential}`],

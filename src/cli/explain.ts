@@ -7,8 +7,7 @@ import { GatewayError } from '../base/errors.ts'
 import type { Key } from '../config/key-types.ts'
 import { didYouMean } from '../config/nearest.ts'
 import type { Config, Route } from '../config/types.ts'
-import { MISMATCH_TEXT, explain } from '../pipeline/explain.ts'
-import type { Destination, Explanation } from '../pipeline/explain.ts'
+import { MISMATCH_TEXT, explain, type Destination, type Explanation } from '../pipeline/explain.ts'
 import { asText, parseObject } from '../protocols/neutral/json.ts'
 import { configOption } from './common/config-option.ts'
 import { EXIT, EXIT_CODES } from '../process/exit.ts'
@@ -42,7 +41,6 @@ const STRATEGY_TEXT: Record<Route['strategy'], string> = {
   fastest: 'the better of two random targets first, by time to the first byte and running requests',
 }
 
-/** `gateway explain`: shows where a request would go, and why. */
 export function explainCommand(): Command {
   return new Command('explain')
     .description('Show where a request would go, and why.')
@@ -69,9 +67,7 @@ function run(options: Options, command: Command): void {
   }
   process.stdout.write(`${explanationLines(explanation, config).join('\n')}\n`)
   const { refusal } = explanation
-  if (refusal) {
-    command.error(`error: refused with ${refusal.status} ${refusal.code}`, { exitCode: EXIT.failed })
-  }
+  if (refusal) command.error(`error: refused with ${refusal.status} ${refusal.code}`, { exitCode: EXIT.failed })
 }
 
 function readBody(file: string, command: Command): Buffer {
@@ -102,9 +98,7 @@ function storedKeys({ ledger }: Config, command: Command): Key[] {
   }
 }
 
-function explanationLines(
-  { classified, model, own, refusal, steps, candidates }: Explanation, config: Config,
-): string[] {
+function explanationLines({ classified, model, own, refusal, steps, candidates }: Explanation, config: Config): string[] {
   const { name, protocol } = classified.endpoint
   const out = [`endpoint  ${name} (${protocol} family)`, `model     ${model ?? 'none'}`]
   if (own) return [...out, 'response  from the gateway itself']
@@ -121,7 +115,7 @@ function explanationLines(
   ])]
 }
 
-/** How one of several targets is chosen, and what follows when it fails; omits defaults. */
+/** How a target is chosen, and what follows when it fails; omits defaults. */
 function routingLines({ targets, strategy, affinity, retries, hedgeAfter, on, resume }: Route): string[] {
   const order = affinity === null
     ? STRATEGY_TEXT[strategy]

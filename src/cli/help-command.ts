@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { didYouMean } from '../config/nearest.ts'
 import { EXIT } from '../process/exit.ts'
 
-/** `help` of a command with subcommands: prints its own help, or that of the named subcommand. */
+/** Prints the help of the parent, or of the named subcommand. */
 export function helpCommand(parent: Command): Command {
   return new Command('help')
     .description('Print the help of a command.')

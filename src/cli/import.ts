@@ -3,8 +3,7 @@ import { Command } from 'commander'
 import { FILE_MODE } from '../base/files/private-file.ts'
 import { UnreadableError, readText } from '../config/text/read.ts'
 import { SourceText } from '../config/text/source-text.ts'
-import { importLitellm } from '../import/litellm.ts'
-import type { Imported } from '../import/litellm.ts'
+import { importLitellm, type Imported } from '../import/litellm.ts'
 import { readVirtualKeys } from '../import/litellm-keys.ts'
 import type { Note } from '../import/litellm-notes.ts'
 import { ImportError } from '../import/source.ts'
@@ -27,7 +26,6 @@ Examples:
   gateway import litellm config.yaml --output gateway.yaml && gateway check
 ${EXIT_CODES.replace('wrong option or configuration', 'wrong option, or a file that cannot be imported')}`
 
-/** `gateway import`: converts the configuration of another gateway. */
 export function importCommand(): Command {
   const litellm = new Command('litellm')
     .description('Convert a configuration of the LiteLLM proxy.')
@@ -59,7 +57,7 @@ function readFrom<T>(file: string, read: (text: string) => T, command: Command):
   }
 }
 
-/** `line:column: `, or '' if the error has no position. */
+/** `line:column: `, or '' without a position. */
 function positionPrefix({ place }: UnreadableError): string {
   if (place === null) return ''
   const { line, column } = new SourceText(place.text).position(place.offset)
@@ -82,9 +80,7 @@ function noteLines(file = '', notes: readonly Note[] = []): string[] {
 }
 
 function report({ variables }: Imported, lines: readonly string[]): string {
-  const heading = lines.length === 0
-    ? 'Everything has an equal.'
-    : `${plural(lines.length, 'setting')} without an equal:`
+  const heading = lines.length === 0 ? 'Everything has an equal.' : `${plural(lines.length, 'setting')} without an equal:`
   const needs = variables.length === 0 ? [] : [`Needs in the environment: ${variables.join(', ')}`]
   return `${[heading, ...lines, ...needs].join('\n')}\n`
 }

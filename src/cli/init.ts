@@ -27,7 +27,6 @@ const REASONS: ReadonlyMap<string, string> = new Map(Object.entries({
   ENOTDIR: 'its directory does not exist',
 }))
 
-/** `gateway init`: writes a commented configuration to start from. */
 export function initCommand(): Command {
   return new Command('init')
     .description('Write a commented configuration to start from.')
@@ -45,9 +44,7 @@ function init({ config: file }: { config: string }, command: Command): void {
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException
     const reason = REASONS.get(code)
-    command.error(`error: cannot write ${file}: ${reason ?? message}`, {
-      exitCode: reason === undefined ? EXIT.failed : EXIT.usage,
-    })
+    command.error(`error: cannot write ${file}: ${reason ?? message}`, { exitCode: reason === undefined ? EXIT.failed : EXIT.usage })
   }
   process.stdout.write(`Wrote ${file}. Next: gateway serve --config ${file}\n`)
 }

@@ -28,10 +28,8 @@ Examples:
   gateway ledger compact --config /etc/gateway.yaml
 ${EXIT_CODES}`
 
-/** ms between two progress lines. */
 const PROGRESS_MS = 5_000
 
-/** `gateway ledger`: moves or compacts a ledger. */
 export function ledgerCommand(): Command {
   return new Command('ledger')
     .description('Move a ledger to PostgreSQL, or make its file smaller.')

@@ -15,13 +15,13 @@ async function run(argv: readonly string[]): Promise<number> {
   }
 }
 
-// A reader such as `head` may close early, which is not an error. A full disk is.
+// A reader that closes early, such as `head`, is no error; a full disk is.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit()
   process.stderr.write(`error: cannot write to standard output: ${error.message}\n`)
   process.exit(EXIT.failed)
 })
-// A closed stderr must not end the process, least of all a gateway that serves.
+// A closed stderr must not end a gateway that serves.
 process.stderr.on('error', () => undefined)
 
 process.exitCode = await run(process.argv)

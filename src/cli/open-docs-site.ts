@@ -2,11 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/types.ts'
 import type { Site } from '../gateway/docs-site.ts'
 
-/**
- * Serves the documentation if the configuration has an address for it; null = it has none.
- *
- * @throws the system's error when the address cannot be listened on
- */
+/** null = the configuration has no address for the documentation. @throws the system's error if it cannot listen there */
 export async function openSite({ docs, server }: Config, log: Logger): Promise<Site | null> {
   if (docs === null) return null
   const { SITE_ROOT, serveSite } = await import('../gateway/docs-site.ts')

@@ -23,21 +23,16 @@ const RECOMMENDED_LENGTH = 12
 /** Bytes; the limit of the console's login. */
 const MAX_PASSWORD_BYTES = 1024
 
-/** `gateway password`: prints the hash of a password for the configuration. */
 export function passwordCommand(): Command {
   return new Command('password')
     .description('Print the hash of a password for a console user.')
     .addHelpText('after', HELP)
     .action(async (_options: unknown, command: Command) => {
-      const password = await (
-        process.stdin.isTTY ? askTwice(process.stdin, command) : firstLine(process.stdin)
-      )
+      const password = await (process.stdin.isTTY ? askTwice(process.stdin, command) : firstLine(process.stdin))
       const fault = passwordError(password)
       if (fault !== null) command.error(`error: ${fault}`, { exitCode: EXIT.usage })
       if ([...password].length < RECOMMENDED_LENGTH) {
-        process.stderr.write(
-          `warning: fewer than ${RECOMMENDED_LENGTH} characters can be guessed; a sentence is a good password\n`,
-        )
+        process.stderr.write(`warning: fewer than ${RECOMMENDED_LENGTH} characters can be guessed; a sentence is a good password\n`)
       }
       process.stdout.write(`${formatPasswordHash(await hashPassword(password, randomBytes))}\n`)
     })
@@ -61,7 +56,6 @@ const BACKSPACE = new Set(['\x08', '\x7f'])
 const INTERRUPT = '\x03'
 const KILL_LINE = '\x15'
 
-/** Reads a line without showing it. */
 function readHiddenLine(terminal: ReadStream, prompt: string, command: Command): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   let typed: string[] = []

@@ -6,7 +6,6 @@ import { EXIT, EXIT_CODES } from '../process/exit.ts'
 import { operator } from './common/key-store-command.ts'
 import { plural } from './common/problems.ts'
 
-/** `gateway reload`: makes the running gateway reload its configuration. */
 export function reloadCommand(): Command {
   return new Command('reload')
     .description('Have the running gateway read its configuration again, and print what changed.')

@@ -4,14 +4,13 @@ import type { Command } from 'commander'
 import { messageOf } from '../base/message-of.ts'
 import { loadConfig } from '../config/load/load.ts'
 import { addressUrl } from '../config/listen-address.ts'
-import { controlPath } from '../gateway/control.ts'
-import type { ProcessStatus } from '../gateway/control.ts'
+import { controlPath, type ProcessStatus } from '../gateway/control.ts'
 import { askGateway, ledgerFileOf } from './common/ask-gateway.ts'
 import { EXIT } from '../process/exit.ts'
 
-/** ms from the start of the process to its end, with some time left for exiting. */
+/** ms from the start of the process, with some time left to exit. */
 const DEADLINE_MS = 900
-/** Minimum ms for the response: on a busy machine the start of this process can take longer than the deadline. */
+/** Minimum ms for the response: on a busy machine, starting can take longer than the deadline. */
 const MIN_TIMEOUT_MS = 200
 
 /** Ends the command with exit code 1 and the reason if no gateway with this configuration accepts requests. */

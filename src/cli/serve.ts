@@ -4,20 +4,17 @@ import type { Logger } from 'pino'
 import { systemClock } from '../base/clock.ts'
 import { FileWatch } from '../base/files/file-watch.ts'
 import { loadConfigInThread } from '../config/load/load-in-thread.ts'
-import { referencedFiles } from '../config/load/load.ts'
-import type { LoadedConfig } from '../config/load/load.ts'
+import { referencedFiles, type LoadedConfig } from '../config/load/load.ts'
 import { ConfigError, placeOf } from '../config/problem.ts'
 import { UnreadableError, rereadText } from '../config/text/read.ts'
 import { startupSettingsOf, withStartupSettings } from '../config/startup-settings.ts'
-import { openControl, reloadReport } from '../gateway/control.ts'
-import type { ControlHandlers, ControlRequest } from '../gateway/control.ts'
+import { openControl, reloadReport, type ControlHandlers, type ControlRequest } from '../gateway/control.ts'
 import type { Site } from '../gateway/docs-site.ts'
 import { pendingKeys } from '../gateway/pending-keys.ts'
 import type { ReloadResult } from '../gateway/reloader.ts'
 import type { RunningGateway } from '../gateway/server.ts'
 import type { Listening } from '../gateway/worker-messages.ts'
-import { connectToSupervisor } from '../gateway/worker.ts'
-import type { SupervisorChannel } from '../gateway/worker.ts'
+import { connectToSupervisor, type SupervisorChannel } from '../gateway/worker.ts'
 import { configOption } from './common/config-option.ts'
 import { exampleRequest } from './example-request.ts'
 import { EXIT, EXIT_CODES } from '../process/exit.ts'
@@ -29,8 +26,7 @@ import { loadOrFail, loadTextOrFail } from './common/problems.ts'
 import { deferHangups, stopOnSignals } from '../process/signals.ts'
 import { collectGarbageOfLoads, collectGarbageOfStart } from '../process/spare-memory.ts'
 import { superviseWorkers } from '../process/supervise.ts'
-import { watchUncaughtErrors } from '../process/uncaught-errors.ts'
-import type { UncaughtErrors } from '../process/uncaught-errors.ts'
+import { watchUncaughtErrors, type UncaughtErrors } from '../process/uncaught-errors.ts'
 import { setServingFlags } from '../process/v8-flags.ts'
 import { packageVersion } from '../process/version.ts'
 
@@ -52,7 +48,6 @@ Examples:
   OPENAI_API_KEY=... gateway serve -c gateway.yaml
 ${EXIT_CODES.replace('failed while running', 'failed while running, or cut requests at the end')}`
 
-/** `gateway serve`: runs the gateway until a signal ends it. */
 export function serveCommand(): Command {
   return new Command('serve')
     .description('Run the gateway.')
@@ -68,7 +63,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   const passHangups = line === null ? deferHangups() : null
   const { config: file, watch } = options
   const reload = Promise.withResolvers<() => void>()
-  // The watch starts before the file is read, so that it notices every later change.
+  // Watch before the file is read, to notice every later change.
   const watched = watch ? new FileWatch([file], () => void reload.promise.then(run => run())) : null
   const loaded = line === null
     ? { ...loadOrFail(file, command), pending: [], reportsAlerts: true }
@@ -105,10 +100,7 @@ async function serve(options: Options, command: Command): Promise<void> {
     return result
   }
   // A reader of the "listening" line may send a signal at once.
-  const control: ControlHandlers = {
-    status: async () => [gateway.status()],
-    reload: async by => reloadReport(await reloadNow(by)),
-  }
+  const control: ControlHandlers = { status: async () => [gateway.status()], reload: async by => reloadReport(await reloadNow(by)) }
   const stopped = untilStopped({ gateway, log, faults, line, control, reload: () => void reloadNow('SIGHUP') })
   const { ledger } = loaded.config
   const closeControl = line === null && ledger !== null ? await openControl(ledger.file, control, log) : null
@@ -146,15 +138,13 @@ interface Options {
   readonly watch: boolean
 }
 
-/** The configuration to start with. */
 interface InitialConfig extends LoadedConfig {
-  /** Keys that take effect only when the whole gateway restarts. */
+  /** Keys that take effect when the whole gateway restarts. */
   readonly pending: readonly string[]
   /** false = another worker reports alerts */
   readonly reportsAlerts: boolean
 }
 
-/** The configuration that a worker starts with. */
 async function workerInitialConfig(line: SupervisorChannel, file: string, command: Command): Promise<InitialConfig> {
   const { text, start, reportsAlerts = false } = await line.workerStart
   try {
@@ -178,7 +168,7 @@ function readConfigText(file: string): string | null {
   }
 }
 
-/** Loads the current file. The files that it names are watched too, even if they are missing or invalid now. */
+/** Also watches the files that the configuration names, even if they are missing or invalid now. */
 async function reloadAndWatch(file: string, watched: FileWatch | null): Promise<LoadedConfig> {
   try {
     const again = await loadConfigInThread(file)
@@ -190,18 +180,13 @@ async function reloadAndWatch(file: string, watched: FileWatch | null): Promise<
   }
 }
 
-/** The gateway, and the documentation server. */
-interface GatewayWithDocs extends RunningGateway {
-  readonly docs: string | null
-}
+interface GatewayWithDocs extends RunningGateway { readonly docs: string | null }
 
 async function start(
   { config, pending, warnings, reportsAlerts }: InitialConfig, log: Logger, line: SupervisorChannel | null, command: Command,
 ): Promise<GatewayWithDocs> {
-  // Only this command needs the server's modules; the others start faster without.
-  const [{ startGateway }, { openConsole }] = await Promise.all([
-    import('../gateway/server.ts'), import('../console/open-console.ts'),
-  ])
+  // Only this command needs these modules; the others start faster without.
+  const [{ startGateway }, { openConsole }] = await Promise.all([import('../gateway/server.ts'), import('../console/open-console.ts')])
   let site: Site | null = null
   try {
     site = await openSite(config, log)
@@ -228,12 +213,10 @@ function workerParts(line: SupervisorChannel | null) {
   return { worker, openLimiter, budgetSpend, passedShares, ...capsuleKey && { capsuleKey } }
 }
 
-/** The addresses are logged at every log level: with `:0` the port is known only here. */
+/** The addresses are logged at every level: with `:0` the port is known only here. */
 function announce({ config, exampleKey: publicKey }: LoadedConfig, { addresses, docs }: Listening, log: Logger): void {
   const { base, console, metrics } = addresses
-  const others = {
-    ...console !== null && { console }, ...docs !== null && { docs }, ...metrics !== null && { metrics },
-  }
+  const others = { ...console !== null && { console }, ...docs !== null && { docs }, ...metrics !== null && { metrics } }
   log.child({}, { level: 'info' }).info({ base, ...others }, 'listening')
   const request = exampleRequest(config, base, publicKey)
   const { isTTY } = process.stdout

@@ -19,7 +19,6 @@ Examples:
   gateway simulate --listen 127.0.0.1:0
 ${EXIT_CODES}`
 
-/** `gateway simulate`: runs the simulated provider as a server. */
 export function simulateCommand(): Command {
   return new Command('simulate')
     .description('Run the simulated provider as a separate server.')

@@ -7,13 +7,10 @@ import { EXIT_CODES } from '../process/exit.ts'
 import { requireReady } from './require-ready.ts'
 
 /** The state of a gateway, merged over its processes. */
-interface GatewayStatus extends Omit<ProcessStatus, 'worker'> {
-  readonly workers: number
-}
+interface GatewayStatus extends Omit<ProcessStatus, 'worker'> { readonly workers: number }
 
 const STORE_NAMES: Readonly<Record<StoreStatus['name'], string>> = { valkey: 'Valkey', postgres: 'PostgreSQL' }
 
-/** `gateway status`: shows the state of the running gateway. */
 export function statusCommand(): Command {
   return new Command('status')
     .description('Show the running gateway: version, configuration, upstreams with their circuits, requests in flight.')
@@ -48,7 +45,7 @@ async function status({ config: file, json, ready }: StatusOptions, command: Com
   process.stdout.write(json === true ? `${JSON.stringify(state)}\n` : textOf(state))
 }
 
-/** Each worker has its own circuits: of each candidate, the one that opened first is shown. */
+/** Workers have circuits of their own: of each candidate, the one that opened first is shown. */
 function merge(processes: readonly ProcessStatus[]): GatewayStatus {
   const [first] = processes
   if (first === undefined) throw new Error('no process of the gateway has answered')

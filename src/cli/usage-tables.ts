@@ -3,7 +3,7 @@ import { formatNumber, table } from '../base/text-table.ts'
 import type { LedgerRow } from '../ledger/row.ts'
 import type { GroupBy, UsageSum } from '../ledger/read/usage-sum.ts'
 
-/** One request per line. @param total of all requests of the query, including those not shown */
+/** @param total of all requests of the query, including those not shown */
 export function rowTable(rows: readonly LedgerRow[], total: UsageSum | undefined): string {
   const lines = table<LedgerRow>([
     { title: 'STARTED', text: row => new Date(row.startedAt).toISOString() },
@@ -22,7 +22,7 @@ export function rowTable(rows: readonly LedgerRow[], total: UsageSum | undefined
   return lines + summary(total, rows.length)
 }
 
-/** One group per line. @param total of all groups */
+/** @param total of all groups */
 export function sumTable(by: readonly GroupBy[], sums: readonly UsageSum[], total: UsageSum | undefined): string {
   const lines = table<UsageSum>([
     ...by.map((name, n) => ({ title: name.toUpperCase(), text: (sum: UsageSum) => sum.groups[n] ?? '-' })),

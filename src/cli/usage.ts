@@ -1,23 +1,19 @@
-import { Readable } from 'node:stream'
-import type { Writable } from 'node:stream'
+import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { keyFileOf } from '../auth/key-file.ts'
-import { ownersOf } from '../auth/key-owners.ts'
-import type { KeyOwners } from '../auth/key-owners.ts'
+import { ownersOf, type KeyOwners } from '../auth/key-owners.ts'
 import { didYouMean } from '../config/nearest.ts'
 import type { Config } from '../config/types.ts'
 import { parseDuration } from '../config/units.ts'
 import { clusterFailure, openClusterReader } from '../cluster/ledger/cluster-reader.ts'
-import { csvHeader, csvLine, jsonLine, ROW_FIELDS, sumFields } from '../ledger/read/export-fields.ts'
-import type { Field } from '../ledger/read/export-fields.ts'
+import { csvHeader, csvLine, jsonLine, ROW_FIELDS, sumFields, type Field } from '../ledger/read/export-fields.ts'
 import { openReader } from '../ledger/read/file-reader.ts'
 import { StoreError } from '../base/files/store-error.ts'
 import type { LedgerReader } from '../ledger/read/ledger-reader.ts'
 import { sumsWithOwners } from '../ledger/read/owner-sums.ts'
 import { requestReport } from '../ledger/request-report.ts'
-import { GROUPINGS } from '../ledger/read/usage-sum.ts'
-import type { GroupBy } from '../ledger/read/usage-sum.ts'
+import { GROUPINGS, type GroupBy } from '../ledger/read/usage-sum.ts'
 import { BlockingDatabase } from '../cluster/postgres/blocking-database.ts'
 import { explainCost } from '../pricing/cost.ts'
 import { configOption } from './common/config-option.ts'
@@ -26,8 +22,7 @@ import { exitOnStoreError, storedKeys } from './common/key-store-command.ts'
 import { loadForLedger } from './common/problems.ts'
 import { rowTable, sumTable } from './usage-tables.ts'
 
-/** Where the command writes, and the current time. */
-export interface UsageEnvironment {
+interface UsageEnvironment {
   readonly stdout: Writable
   /** ms since 1970. */
   readonly now: () => number
@@ -50,10 +45,7 @@ interface Options {
 const TABLE_ROWS = 50
 const MAX_GROUPINGS = 3
 
-/**
- * `gateway usage`: shows usage and cost from the ledger's file. The gateway may be running. Exit code 2 = a wrong
- * option or configuration, 1 = the ledger cannot be read or has no such request.
- */
+/** Exit code 2 = a wrong option or configuration, 1 = the ledger cannot be read or has no such request. */
 export function usageCommand(environment: UsageEnvironment = processEnvironment()): Command {
   const moment = (text: string) => parseMoment(text, environment.now())
   return new Command('usage')
@@ -119,17 +111,13 @@ function ledgerOf(from: string, command: Command): { config: Config, file: strin
   return command.error(`error: ${from} has no ledger: { file: ... }`, { exitCode: EXIT.usage })
 }
 
-/** @param ledger the ledger's file */
 async function ownersIn(config: Config, ledger: string, command: Command): Promise<KeyOwners> {
   const file = keyFileOf(ledger)
   const { keys } = await exitOnStoreError(file, command, () => storedKeys(config, file))
   return ownersOf(config.keys, keys)
 }
 
-/**
- * @returns null if there is no cluster or PostgreSQL does not respond: a message then says that this gateway's file
- *   is used
- */
+/** @returns null if there is no cluster, or if PostgreSQL does not respond, which a warning reports */
 function openCluster({ postgres }: NonNullable<Config['cluster']>, file: string, command: Command): LedgerReader | null {
   if (postgres === null) return null
   const database = new BlockingDatabase({ url: postgres, name: 'gateway usage' })
@@ -172,11 +160,7 @@ function queryOutput(reader: LedgerReader, options: Options, owners: KeyOwners, 
     ?? [rowTable(reader.latest(options, limit ?? TABLE_ROWS), reader.sums(options, [])[0])]
 }
 
-function records<T>(
-  fields: readonly Field<T>[],
-  items: Iterable<T>,
-  options: Options,
-): Iterable<string> | null {
+function records<T>(fields: readonly Field<T>[], items: Iterable<T>, options: Options): Iterable<string> | null {
   if (options.json === true) return mapTexts(items, item => jsonLine(fields, item))
   return options.csv === true ? csv(fields, items) : null
 }
@@ -198,7 +182,7 @@ function requestOutput(reader: LedgerReader, id: string, json: boolean, command:
     : [found.map(({ row, running }) => requestReport(row, running, explainCost(row.usage, row.price))).join('\n')]
 }
 
-/** Writes as fast as the reader reads. A reader that closes early (`| head`) is not an error. */
+/** A reader that closes early (`| head`) is no error. */
 async function print(texts: Iterable<string>, stdout: Writable): Promise<void> {
   try {
     await pipeline(Readable.from(chunks(texts)), stdout, { end: false })
@@ -232,16 +216,11 @@ function parseGroupings(text: string): readonly GroupBy[] {
 
 function parseLimit(text: string): number {
   const limit = Number(text)
-  if (!/^\d+$/.test(text) || limit < 1 || limit > 1_000_000) {
-    throw new InvalidArgumentError('It is a whole number from 1 to 1000000.')
-  }
+  if (!/^\d+$/.test(text) || limit < 1 || limit > 1_000_000) throw new InvalidArgumentError('It is a whole number from 1 to 1000000.')
   return limit
 }
 
-/**
- * @param text a date, a date and time, or a duration before now
- * @returns ms since 1970
- */
+/** @param text a date, a date and time, or a duration before now @returns ms since 1970 */
 function parseMoment(text: string, now: number): number {
   const [, date, time = '00:00', zone = 'Z'] =
     /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:\d\d)?)?$/i.exec(text) ?? []

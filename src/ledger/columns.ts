@@ -1,61 +1,25 @@
 import type { EndpointName, ProtocolName } from '../protocols/endpoint/protocol.ts'
 import { END_DESCRIPTIONS, SOURCE_DESCRIPTIONS } from './request-report.ts'
 import type { AttemptRecord, LedgerRow } from './row.ts'
-import { StoredValues } from './stored-values.ts'
-import type { StoredRow } from './stored-values.ts'
+import { StoredValues, type StoredRow } from './stored-values.ts'
 
-/** One row as it is bound to a statement, in the order of COLUMNS. */
+/** A row as it is bound to a statement, in the order of COLUMNS. */
 export type RowValues = (string | number | bigint | null)[]
 
-/** What the tables `requests` and `in_flight` have in common. */
+/** The columns that `requests` and `in_flight` have in common. */
 export const COLUMNS = [
-  'request_id',
-  'started_at',
-  'first_byte_ms',
-  'duration_ms',
-  'key',
-  'protocol',
-  'endpoint',
-  'model',
-  'upstream',
-  'upstream_model',
-  'status',
-  'end',
-  'error',
-  'source',
-  'input_tokens',
-  'cached_input_tokens',
-  'cache_write_5m_tokens',
-  'cache_write_1h_tokens',
-  'output_tokens',
-  'reasoning_tokens',
-  'input_audio_tokens',
-  'output_audio_tokens',
-  'input_image_tokens',
-  'output_image_tokens',
-  'seconds',
-  'characters',
-  'images',
-  'cost_pico_usd',
-  'price',
-  'price_version',
-  'attempts',
-  'bytes_in',
-  'bytes_out',
-  'route',
-  'trace_id',
-  'group',
-  'owner',
+  'request_id', 'started_at', 'first_byte_ms', 'duration_ms', 'key', 'protocol', 'endpoint', 'model', 'upstream', 'upstream_model',
+  'status', 'end', 'error', 'source',
+  'input_tokens', 'cached_input_tokens', 'cache_write_5m_tokens', 'cache_write_1h_tokens', 'output_tokens', 'reasoning_tokens',
+  'input_audio_tokens', 'output_audio_tokens', 'input_image_tokens', 'output_image_tokens', 'seconds', 'characters', 'images',
+  'cost_pico_usd', 'price', 'price_version', 'attempts', 'bytes_in', 'bytes_out', 'route', 'trace_id', 'group', 'owner',
   'upstream_protocol',
 ] as const
 
-/** COLUMNS as a list in SQL: `"request_id", "started_at", ...`. */
+/** `"request_id", "started_at", ...` */
 export const COLUMN_LIST = COLUMNS.map(name => `"${name}"`).join(', ')
 
-/**
- * COLUMNS for a SELECT: the cost as text, because it can exceed a JavaScript
- * number.
- */
+/** COLUMNS for a SELECT: the cost as text, because it can exceed a JavaScript number. */
 export const READ_LIST = COLUMNS.map(name =>
   name === 'cost_pico_usd' ? 'CAST("cost_pico_usd" AS TEXT) AS "cost_pico_usd"' : `"${name}"`,
 ).join(', ')
@@ -65,7 +29,7 @@ const MAX_NAME_LENGTH = 256
 const MAX_ROUTE_LENGTH = 1024
 const MAX_ATTEMPTS = 100
 
-/** Number of attempts whose error text is kept: the first ones, because they failed before the others. */
+/** Only the first attempts keep their error texts: they failed before the others. */
 const MAX_ERROR_TEXTS = 5
 
 function withoutText(attempt: AttemptRecord, n: number): AttemptRecord {
@@ -74,7 +38,7 @@ function withoutText(attempt: AttemptRecord, n: number): AttemptRecord {
   return rest
 }
 
-/** The largest integer of SQLite: about nine million USD, so a higher cost comes from a wrong price. */
+/** The largest integer of SQLite: a cost of more than nine million USD comes from a wrong price. */
 const MAX_COST = 2n ** 63n - 1n
 
 /** Numbers that are not counts: they have three decimals. */
@@ -87,11 +51,7 @@ function columnsOf(...names: (typeof COLUMNS)[number][]): number[] {
   return names.map(name => COLUMNS.indexOf(name))
 }
 
-/**
- * Brings each value within its bounds. An invalid count becomes null, so that the rest of the row is kept.
- *
- * @param values in the order of COLUMNS; changed in place
- */
+/** Brings values (in the order of COLUMNS) within their bounds, in place. An invalid count becomes null: the rest of the row stays. */
 function bound(values: RowValues): RowValues {
   for (let n = 0; n < values.length; n++) {
     const value = values[n]
@@ -108,61 +68,22 @@ function bound(values: RowValues): RowValues {
   return values
 }
 
-/**
- * @param row a row
- * @returns its values in the order of COLUMNS: times in ms with three decimals, names
- *   cut at 256 characters; null for counts that are not whole numbers and for costs
- *   that SQLite cannot store
- */
+/** Values in the order of COLUMNS: ms with three decimals, names cut at 256 characters; null for invalid counts and unstorable costs. */
 export function encode(row: LedgerRow): RowValues {
   const { usage, price, attempts } = row
   return bound([
-    row.requestId,
-    row.startedAt,
-    row.firstByteMs,
-    row.durationMs,
-    row.key,
-    row.protocol,
-    row.endpoint,
-    row.model,
-    row.upstream,
-    row.upstreamModel,
-    row.status,
-    row.end,
-    row.error,
-    row.source,
-    usage.inputTokens,
-    usage.cachedInputTokens,
-    usage.cacheWrite5mTokens,
-    usage.cacheWrite1hTokens,
-    usage.outputTokens,
-    usage.reasoningTokens,
-    usage.inputAudioTokens,
-    usage.outputAudioTokens,
-    usage.inputImageTokens,
-    usage.outputImageTokens,
-    usage.seconds,
-    usage.characters,
-    usage.images,
-    row.costPico,
-    price === null ? null : JSON.stringify(price),
-    row.priceVersion,
+    row.requestId, row.startedAt, row.firstByteMs, row.durationMs, row.key, row.protocol, row.endpoint, row.model, row.upstream,
+    row.upstreamModel, row.status, row.end, row.error, row.source,
+    usage.inputTokens, usage.cachedInputTokens, usage.cacheWrite5mTokens, usage.cacheWrite1hTokens, usage.outputTokens,
+    usage.reasoningTokens, usage.inputAudioTokens, usage.outputAudioTokens, usage.inputImageTokens, usage.outputImageTokens,
+    usage.seconds, usage.characters, usage.images,
+    row.costPico, price === null ? null : JSON.stringify(price), row.priceVersion,
     attempts.length === 0 ? null : JSON.stringify(attempts.length <= MAX_ERROR_TEXTS ? attempts : attempts.slice(0, MAX_ATTEMPTS).map(withoutText)),
-    row.bytesIn,
-    row.bytesOut,
-    row.route,
-    row.traceId,
-    row.group,
-    row.owner,
-    row.upstreamProtocol,
+    row.bytesIn, row.bytesOut, row.route, row.traceId, row.group, row.owner, row.upstreamProtocol,
   ])
 }
 
-/**
- * The inverse of encode.
- * @param stored one record, selected with READ_LIST
- * @returns the row; it names the columns that cannot be read, if there are any
- */
+/** The inverse of `encode`. @param stored selected with READ_LIST @returns the row, with the names of unreadable columns */
 export function decode(stored: StoredRow): LedgerRow {
   const values = new StoredValues(stored)
   const row: LedgerRow = {

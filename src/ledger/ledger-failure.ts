@@ -2,7 +2,7 @@ import { StoreError } from '../base/files/store-error.ts'
 import { statSync } from 'node:fs'
 import { messageOf } from '../base/message-of.ts'
 
-/** Why rows are not being written. */
+/** Why rows are not written. */
 export type LedgerFailureCode =
   /** The directory or file cannot be created, opened or written. */
   | 'unwritable'
@@ -15,7 +15,7 @@ export type LedgerFailureCode =
   | 'moved'
   /** The database of another program. */
   | 'foreign'
-  /** The file is a ledger of a newer version. */
+  /** A ledger of a newer version. */
   | 'newer'
   /** A row that can never be stored. */
   | 'row'
@@ -30,7 +30,6 @@ export type LedgerFailureCode =
   /** For a reader: the ledger does not exist yet. */
   | 'missing'
 
-/** The message for the operator. */
 export interface LedgerFailure {
   readonly code: LedgerFailureCode
   readonly message: string
@@ -38,25 +37,13 @@ export interface LedgerFailure {
 
 // Primary result codes: https://www.sqlite.org/rescode.html
 const SQLITE: Readonly<Record<number, LedgerFailureCode>> = {
-  5: 'locked',
-  6: 'locked',
-  11: 'corrupt',
-  13: 'full',
-  18: 'row',
-  19: 'row',
-  20: 'row',
-  25: 'row',
-  26: 'corrupt',
+  5: 'locked', 6: 'locked', 11: 'corrupt', 13: 'full', 18: 'row', 19: 'row', 20: 'row', 25: 'row', 26: 'corrupt',
 }
 
 /** SQLITE_READONLY and SQLITE_CANTOPEN, and node's codes: the owner of the file is checked. */
 const NOT_PERMITTED = new Set<unknown>([8, 14, 'EACCES', 'EPERM'])
 
-/**
- * Gives an error of node:sqlite or node:fs its code.
- * @param file of the ledger, to name its owner if it cannot be written
- * @returns a code and one line for the log
- */
+/** The code of an error of node:sqlite or node:fs, and a line for the log. @param file names its owner if it cannot be written */
 export function toLedgerFailure(error: unknown, file: string | null = null): LedgerFailure {
   const message = messageOf(error)
   // The ledger throws only codes of its own.
@@ -75,7 +62,7 @@ function knownCode(code: unknown): LedgerFailureCode | undefined {
   return typeof code === 'string' && code.startsWith('ERR_INVALID_ARG') ? 'row' : undefined
 }
 
-/** Names another owner of the file, for example root. Empty = this user owns it, or the owner is unknown. */
+/** Empty = this user owns the file, or the owner is unknown. */
 function otherOwner(file: string): string {
   const user = process.geteuid?.()
   try {

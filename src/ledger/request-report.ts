@@ -2,7 +2,6 @@ import { formatUsd } from '../base/decimal.ts'
 import { formatNumber, escapeControlCharacters } from '../base/text-table.ts'
 import type { AttemptRecord, EndReason, LedgerRow, UsageSource } from './row.ts'
 
-/** The end of a request, as text. */
 export const END_DESCRIPTIONS: Readonly<Record<EndReason, string>> = {
   complete: 'the whole response was sent',
   client_gone: 'the client disconnected before the response was complete',
@@ -13,7 +12,6 @@ export const END_DESCRIPTIONS: Readonly<Record<EndReason, string>> = {
   interrupted: 'the gateway process ended while the request ran; the values are from its last checkpoint',
 }
 
-/** The source of the counts, as text. */
 export const SOURCE_DESCRIPTIONS: Readonly<Record<UsageSource, string>> = {
   reported: 'reported by the upstream',
   estimated: 'estimated by the gateway, because the upstream reported none',
@@ -24,7 +22,7 @@ export const SOURCE_DESCRIPTIONS: Readonly<Record<UsageSource, string>> = {
 /** Why a cost is unknown although there is a price. */
 const COST_UNKNOWN_REASON = 'part of the usage is unknown or has no price'
 
-/** One line of the bill: quantity x price / per = cost. */
+/** Quantity x price / per = cost. */
 export interface CostLine {
   readonly item: string
   readonly quantity: number
@@ -35,13 +33,7 @@ export interface CostLine {
   readonly cost: string
 }
 
-/**
- * Everything that the ledger knows about one request, to look into a complaint: the request,
- * its timeline, its usage with the source of the counts, and its cost.
- * @param running whether the request still runs, so that the row is a draft
- * @param bill the lines of the cost; empty = unknown
- * @returns lines of text
- */
+/** What the ledger knows of one request, to look into a complaint. @param running the row is a draft @param bill empty = unknown */
 export function requestReport(row: LedgerRow, running: boolean, bill: readonly CostLine[]): string {
   return [
     section(`Request ${row.requestId}`, [
@@ -83,7 +75,7 @@ function timeline(row: LedgerRow, running: boolean): string {
   row.attempts.forEach((attempt, n) => events.push([attempt.atMs ?? null, attemptText(attempt, n + 1)]))
   if (row.firstByteMs !== null) events.push([row.firstByteMs, 'first byte of the response'])
   if (row.durationMs !== null && !running) events.push([row.durationMs, `the end: ${row.end}`])
-  // An attempt without a start time comes after the one before it.
+  // An attempt without a start time follows the one before.
   let last = 0
   const ordered = events.map(([ms, what], n) => ({ time: formatNumber(ms), what, n, at: last = ms ?? last }))
     .sort((a, b) => a.at - b.at || a.n - b.n)
@@ -102,7 +94,6 @@ function attemptText(attempt: AttemptRecord, n: number): string {
   return `attempt ${n}: ${what}: ${outcome}${said}, after ${formatNumber(ms)} ms${attemptShare(attempt)}${text}`
 }
 
-/** The share of one attempt in the response. */
 function attemptShare({ inputTokens, outputTokens, costUsd }: AttemptRecord): string {
   const parts = [
     ...inputTokens === undefined ? [] : [`${formatNumber(inputTokens)} tokens in`],
@@ -112,7 +103,7 @@ function attemptShare({ inputTokens, outputTokens, costUsd }: AttemptRecord): st
   return parts.length === 0 ? '' : ` (${parts.join(', ')})`
 }
 
-/** All counts with their labels; parts of the count above are indented. */
+/** Parts of the count above are indented. */
 export function usageCounts({ usage }: LedgerRow): (readonly [label: string, value: number | null])[] {
   return [
     ['input tokens', usage.inputTokens],
@@ -140,9 +131,7 @@ function countLines(row: LedgerRow): Line[] {
 function costs(row: LedgerRow, bill: readonly CostLine[]): string {
   const { costPico, price, priceVersion } = row
   const title = `Cost (price: ${escapeControlCharacters(priceVersion ?? 'none known')})\n`
-  if (costPico === null) {
-    return `${title}  unknown: ${price === null ? 'there is no price for this' : COST_UNKNOWN_REASON}\n`
-  }
+  if (costPico === null) return `${title}  unknown: ${price === null ? 'there is no price for this' : COST_UNKNOWN_REASON}\n`
   if (costPico === 0n) return `${title}  0 USD: nothing is billed\n`
   const lines = costLines(row, bill)
   return title + alignColumns([...lines, ['total', '', `${formatUsd(costPico)} USD`]])
@@ -150,8 +139,7 @@ function costs(row: LedgerRow, bill: readonly CostLine[]): string {
 
 /** When several upstreams made a response, each bills its share at its own price. */
 function costLines({ attempts }: LedgerRow, bill: readonly CostLine[]) {
-  const shares = attempts.flatMap(({ costUsd }, n) =>
-    (costUsd === undefined ? [] : [[`attempt ${n + 1}`, '', costUsd] as const]))
+  const shares = attempts.flatMap(({ costUsd }, n) => (costUsd === undefined ? [] : [[`attempt ${n + 1}`, '', costUsd] as const]))
   if (shares.length > 0) return shares
   return bill.map(({ item, quantity, price, per, cost }) => [
     item,
@@ -162,7 +150,6 @@ function costLines({ attempts }: LedgerRow, bill: readonly CostLine[]) {
 
 function alignColumns(lines: readonly (readonly [item: string, sum: string, cost: string])[]): string {
   const [items, sums] = [0, 1].map(at => Math.max(...lines.map(line => line[at]?.length ?? 0)))
-  const text = lines.map(([item, sum, cost]) =>
-    `  ${item.padEnd(items ?? 0)}  ${sum.padStart(sums ?? 0)} ${cost}\n`)
+  const text = lines.map(([item, sum, cost]) => `  ${item.padEnd(items ?? 0)}  ${sum.padStart(sums ?? 0)} ${cost}\n`)
   return text.join('')
 }

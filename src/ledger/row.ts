@@ -2,17 +2,8 @@ import type { Price } from '../config/price-types.ts'
 import type { EndpointName, ProtocolName } from '../protocols/endpoint/protocol.ts'
 import type { Usage } from '../protocols/usage/usage.ts'
 
-/**
- * How a request ended. `interrupted`: its process ended first.
- */
-export type EndReason =
-  | 'complete'
-  | 'client_gone'
-  | 'upstream_cut'
-  | 'timeout'
-  | 'refused'
-  | 'error'
-  | 'interrupted'
+/** `interrupted`: the process ended first. */
+export type EndReason = 'complete' | 'client_gone' | 'upstream_cut' | 'timeout' | 'refused' | 'error' | 'interrupted'
 
 /** Who counted the tokens: the upstream, the gateway's tokenizer, both, or neither. */
 export type UsageSource = 'reported' | 'estimated' | 'mixed' | 'none'
@@ -20,46 +11,39 @@ export type UsageSource = 'reported' | 'estimated' | 'mixed' | 'none'
 /** Outcome of an attempt that was cancelled because another one responded first. */
 export const HEDGE_LOST = 'hedge_lost'
 
-/** One attempt at one upstream. */
 export interface AttemptRecord {
   readonly upstream: string
   /** The model's name at the upstream; null = none was sent. */
   readonly model: string | null
-  /** The protocols of client and upstream if the request was translated: `messages->chat`. */
+  /** Protocols of client and upstream: `messages->chat`; absent = not translated. */
   readonly translated?: string
-  /** Fields of the client that the translated request does not have; absent = none. */
+  /** Client fields that the translated request does not have. */
   readonly dropped?: readonly string[]
-  /** `ok`, the gateway's code of the error that ended it, `error_answer` for an error from the upstream, or `hedge_lost`. */
+  /** `ok`, a code of the gateway, `error_answer` for an error from the upstream, or `hedge_lost`. */
   readonly outcome: string
-  /** Duration in ms. */
   readonly ms: number
-  /** ms from the start of the request to the start of this attempt. */
+  /** ms from the start of the request to that of the attempt. */
   readonly atMs?: number
   /** HTTP status of the upstream, if it responded. */
   readonly status?: number
-  /** The name that the upstream gave its error, if any: `rate_limit_exceeded`. */
+  /** The upstream's name of the error: `rate_limit_exceeded`. */
   readonly said?: string
   /** The first kilobyte of the upstream's error, without the operator's secrets. */
   readonly errorText?: string
-  /** If several attempts produced the response: the usage of this attempt, and its cost in USD; absent = unknown. */
+  /** If several attempts made the response: usage and USD of this one; absent = unknown. */
   readonly inputTokens?: number
   readonly outputTokens?: number
   readonly costUsd?: string
 }
 
-/**
- * Everything that is kept of one request. null = unknown or absent; it is never
- * replaced by 0.
- */
+/** A request. null = unknown or absent; never replaced by 0. */
 export interface LedgerRow {
   readonly requestId: string
-  /** Milliseconds since 1970. Unique together with requestId. */
+  /** ms since 1970. Unique together with requestId. */
   readonly startedAt: number
-  /** Milliseconds from the start to the first byte of the response's body. */
+  /** ms from the start to the first byte of the response's body. */
   readonly firstByteMs: number | null
-  /** Milliseconds from the start to the end. */
   readonly durationMs: number | null
-  /** The key's name. */
   readonly key: string | null
   readonly protocol: ProtocolName | null
   readonly endpoint: EndpointName | null
@@ -74,13 +58,12 @@ export interface LedgerRow {
   /** HTTP status that the client got; null = none. */
   readonly status: number | null
   readonly end: EndReason
-  /** The error code of the gateway that ended the request. */
+  /** The gateway's error code that ended the request. */
   readonly error: string | null
   readonly usage: Usage
   readonly source: UsageSource
   /** Picodollars (1e-12 USD): a price with six decimals is exact for one token. */
   readonly costPico: bigint | null
-  /** The applied price. */
   readonly price: Price | null
   /** The source of the price, with its version: `config`, `genai-prices 0.0.68`. */
   readonly priceVersion: string | null
@@ -95,6 +78,6 @@ export interface LedgerRow {
   /** Group and owner of the key at the time of the request. */
   readonly group: string | null
   readonly owner: string | null
-  /** Columns whose stored value is unreadable; absent = all are readable. */
+  /** Columns whose stored value is unreadable. */
   readonly unreadable?: readonly string[]
 }

@@ -9,7 +9,7 @@ export type StoredRow = Readonly<Record<string, SQLOutputValue>>
 /** The largest distance from 1970 of a JavaScript date, in ms. */
 const MAX_TIME = 8.64e15
 
-/** The values of one stored row. An unreadable value becomes null and its column is reported: one row must not break a page. */
+/** One stored row. An unreadable value becomes null and its column is reported: one row must not break a page. */
 export class StoredValues {
   readonly #stored: StoredRow
   readonly unreadable: string[] = []
@@ -23,7 +23,7 @@ export class StoredValues {
     return typeof value === 'string' || value === null ? value : this.#gap(column, null)
   }
 
-  /** @param column stored as text with an exact whole number */
+  /** @param column has a whole number as text */
   bigint(column: string): bigint | null {
     const text = this.text(column)
     if (text === null) return null
@@ -36,13 +36,13 @@ export class StoredValues {
     return typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER ? value : this.#gap(column, null)
   }
 
-  /** ms since 1970; 0 = it cannot be read */
+  /** ms since 1970; 0 = unreadable */
   time(column: string): number {
     const value = this.number(column)
     return value !== null && Math.abs(value) <= MAX_TIME ? value : this.#gap(column, 0)
   }
 
-  /** One of the known words. A later version may have written another word: then `otherwise`. */
+  /** A later version may have written another word: then `otherwise`. */
   word<T extends string>(column: string, words: Readonly<Record<T, unknown>>, otherwise: T): T {
     const value = this.#stored[column]
     return typeof value === 'string' && Object.hasOwn(words, value) ? value as T : this.#gap(column, otherwise)
@@ -64,14 +64,14 @@ export class StoredValues {
   }
 }
 
-/** @returns null = unreadable */
+/** null = unreadable */
 export function parseAttempts(stored: unknown): readonly AttemptRecord[] | null {
   const value = parseStoredJson(stored)
   if (value === null) return []
   return Array.isArray(value) && value.every(isAttempt) ? value : null
 }
 
-/** @returns undefined = not JSON */
+/** undefined = not JSON */
 export function parseStoredJson(stored: unknown): unknown {
   if (stored === null || stored === undefined) return null
   if (typeof stored !== 'string') return undefined
@@ -82,7 +82,6 @@ export function parseStoredJson(stored: unknown): unknown {
   }
 }
 
-/** For each member of an attempt, whether it is optional, and its type. */
 const ATTEMPT: Readonly<Record<keyof AttemptRecord, readonly [isOptional: boolean, isValid: (value: unknown) => boolean]>> = {
   upstream: [false, isText], model: [false, value => value === null || isText(value)], outcome: [false, isText], ms: [false, isNumber],
   translated: [true, isText], dropped: [true, value => Array.isArray(value) && value.every(isText)],
@@ -119,10 +118,7 @@ function isNumber(value: unknown): value is number {
   return typeof value === 'number'
 }
 
-/**
- * The rows of a statement, with whole numbers as number. node:sqlite refuses all rows if one number is too large for JavaScript:
- * then the rows are read again, with this number rounded.
- */
+/** Reads whole numbers as number. node:sqlite refuses all rows if one number is too large for JavaScript: then it is rounded. */
 export function allRows(statement: StatementSync, ...values: readonly SQLInputValue[]): StoredRow[] {
   statement.setReadBigInts(false)
   try {

@@ -4,14 +4,10 @@ import { bedrock } from './bedrock/bedrock.ts'
 import type { Provider } from './shared/provider.ts'
 import { vertex } from './vertex/vertex.ts'
 
-/** The provider of an upstream. */
 export function providerOf(config: ProviderConfig): Provider {
   switch (config.kind) {
-    case 'azure':
-      return azure(config)
-    case 'bedrock':
-      return bedrock()
-    case 'vertex':
-      return vertex(config)
+    case 'azure': return azure(config)
+    case 'bedrock': return bedrock()
+    case 'vertex': return vertex(config)
   }
 }

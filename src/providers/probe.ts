@@ -1,16 +1,15 @@
 import type { Upstream } from '../config/types.ts'
 
-/** A request of the vendor's own API that costs nothing and shows whether a credential is accepted. */
+/** A free request of the vendor's API that shows whether a credential is accepted. */
 export interface Probe {
   readonly method: 'GET' | 'POST'
   readonly path: string
-  /** null = no body. */
   readonly body: object | null
   /** The model that it names; null = none. */
   readonly model: string | null
 }
 
-/** Headers of all probes, flat: Anthropic requires a version, and others ignore it. */
+/** Flat. Anthropic requires a version, and others ignore it. */
 export const PROBE_HEADERS: readonly string[] = ['anthropic-version', '2023-06-01']
 
 const LIST: Probe = { method: 'GET', path: '/v1/models', body: null, model: null }
@@ -18,11 +17,7 @@ const LIST_OF_GOOGLE: Probe = { ...LIST, path: '/v1beta/models' }
 /** Used if no route names a model of the upstream. */
 const DEFAULT_MODELS = { bedrock: 'anthropic.claude-3-5-haiku-20241022-v1:0', vertex: 'gemini-2.5-flash' } as const
 
-/**
- * The probe for an upstream: its list of models or, if the cloud has none, the token count of one word.
- *
- * @param model one of the upstream's models; null = none is known
- */
+/** The list of models, or, if the cloud has none, the token count of one word. @param model null = none is known */
 export function probeOf({ provider, speaks, url }: Upstream, model: string | null): Probe {
   if (provider === null || provider.kind === 'azure') {
     const isGoogles = speaks === null ? url?.hostname === 'generativelanguage.googleapis.com' : speaks[0] === 'generate'

@@ -2,12 +2,7 @@ import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DIRECTORY_MODE, giveDirectoryToOwnerAbove } from './private-file.ts'
 
-/**
- * Creates a directory and its missing parents, for their owner only. Node's `recursive`
- * option loops forever where the system says ENOENT although the parent exists, as in /proc.
- *
- * @throws the system's error
- */
+/** Creates a directory and its parents, for their owner only. Node's `recursive` can loop forever, as in /proc. @throws system errors */
 export function makeDirectory(path: string): void {
   const above = dirname(path)
   if (!existsSync(above)) makeDirectory(above)

@@ -1,24 +1,18 @@
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/**
- * Whether the file exists.
- * @throws the system's error if that is unknown, for example without access to the directory
- */
+/** @throws the system's error if it is unknown whether the file exists, for example without access to the directory */
 export function fileExists(file: string): boolean {
   return statSync(file, { throwIfNoEntry: false }) !== undefined
 }
 
-/** @returns device and inode of a file, which tell whether a path still leads to it; null when there is none */
+/** Device and inode of a file, which show whether a path still leads to that file; null = no such file. */
 export function fileIdentity(file: string): string | null {
   const stat = statSync(file, { bigint: true, throwIfNoEntry: false })
   return stat === undefined ? null : `${stat.dev}:${stat.ino}`
 }
 
-/**
- * What is there instead of a file; null = a file, nothing, or unreadable. Opening a pipe would wait
- * for a writer forever.
- */
+/** The kind of a path that is not a file; null = a file, nothing, or unreadable. Opening a pipe would wait for a writer forever. */
 export function nonFileKind(path: string): 'a directory' | 'a pipe, a socket or a device' | null {
   try {
     const stats = statSync(path, { throwIfNoEntry: false })
@@ -36,7 +30,7 @@ export function nonDirectoryAncestor(file: string): string | null {
       const stats = statSync(path, { throwIfNoEntry: false })
       if (stats !== undefined) return stats.isDirectory() ? null : path
     } catch {
-      // Its parent can be the file.
+      // The parent of an unreadable path can be the file.
     }
   }
   return null

@@ -1,5 +1,4 @@
-import { statSync, watch } from 'node:fs'
-import type { FSWatcher } from 'node:fs'
+import { statSync, watch, type FSWatcher } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
 /** Milliseconds that a file must stay unchanged before a change is reported, because writers write in pieces. */
@@ -7,11 +6,7 @@ const SETTLE_DELAY = 100
 /** Milliseconds between two checks: not all file systems report changes. */
 const POLL_INTERVAL = 1_000
 
-/**
- * Reports changed files: written in place, replaced by rename as editors do, behind a symbolic link as in
- * Kubernetes config maps, removed or created again. It watches directories, because a replaced file is another
- * file.
- */
+/** Reports files that were written, replaced (also behind a symbolic link), removed or created. It watches their directories. */
 export class FileWatch {
   readonly #onChange: () => void
   /** States of the files at the last report, by absolute path. */
@@ -36,13 +31,10 @@ export class FileWatch {
     const known = this.#reportedStates
     this.#reportedStates = new Map(paths.map(path => [path, known.get(path) ?? fileState(path)]))
     for (const watcher of this.#watchers) watcher.close()
-    this.#watchers = [...new Set(paths.map(path => dirname(path)))].flatMap(
-      directory => this.#watchDirectory(directory),
-    )
+    this.#watchers = [...new Set(paths.map(path => dirname(path)))].flatMap(directory => this.#watchDirectory(directory))
     this.#schedulePoll(POLL_INTERVAL)
   }
 
-  /** Also watches these files, until the next `watch`. */
   add(files: readonly string[]): void {
     this.watch([...this.#reportedStates.keys(), ...files])
   }
@@ -56,15 +48,15 @@ export class FileWatch {
   #watchDirectory(directory: string): FSWatcher[] {
     try {
       const watcher = watch(directory, { persistent: false }, () => this.#schedulePoll(SETTLE_DELAY))
-      // When a watch breaks, only the check every second detects changes.
+      // If the watch fails, only the poll detects changes.
       return [watcher.on('error', () => watcher.close())]
     } catch {
-      // The directory cannot be watched: only the check every second detects changes.
+      // Without a watch, only the poll detects changes.
       return []
     }
   }
 
-  /** Does not postpone an earlier check, so that constant writes to the directory cause no delay. */
+  /** Keeps an earlier check, so that constant writes to the directory cause no delay. */
   #schedulePoll(ms: number): void {
     if (this.#timer !== null && this.#isSettling && ms === SETTLE_DELAY) return
     if (this.#timer !== null) clearTimeout(this.#timer)
@@ -89,7 +81,7 @@ export class FileWatch {
   }
 }
 
-/** @returns a text that changes when the file at the path changes */
+/** A text that changes when the file changes. */
 function fileState(path: string): string {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true })

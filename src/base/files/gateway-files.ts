@@ -4,10 +4,10 @@ export const RESERVED_FILES: ReadonlySet<string> = new Set(['keys.db', 'capsule-
 /** The socket of `gateway status` and `gateway reload`, beside the ledger. */
 export const CONTROL_SOCKET = 'control.sock'
 
-/** Suffixes of files beside a file: of SQLite, locks, unfinished writes and corrupt files. */
+/** Suffixes of the files that belong to a file: of SQLite, locks, unfinished writes and corrupt files. */
 const PART = /^(?:-wal|-shm|-journal|-opening|-live-.+|\.new|\.last|\.corrupt-.+)?$/
 
-/** Whether a file beside the ledger belongs to the gateway. @param ledger name of the ledger file */
+/** @param ledger name of the ledger file */
 export function isGatewayFile(name: string, ledger: string): boolean {
   return [ledger, CONTROL_SOCKET, ...RESERVED_FILES].some(base => name.startsWith(base) && PART.test(name.slice(base.length)))
 }

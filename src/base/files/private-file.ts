@@ -5,10 +5,7 @@ import { dirname } from 'node:path'
 export const FILE_MODE = 0o600
 export const DIRECTORY_MODE = 0o700
 
-/**
- * Creates an empty file for its owner only, if it is missing. The files that SQLite puts
- * beside it get the same mode. At no moment can another user open it.
- */
+/** Creates an empty file, if missing, that no other user can open at any moment. SQLite gives its files beside it the same mode. */
 export function createPrivateFile(file: string): void {
   let made: number
   try {
@@ -19,19 +16,15 @@ export function createPrivateFile(file: string): void {
   }
   giveToOwnerOf(dirname(file), (uid, gid) => fchownSync(made, uid, gid))
   closeSync(made)
-  // The rest of a deleted file would be read as part of the new one.
+  // SQLite would read the remains of a deleted file as part of the new file.
   for (const part of ['-wal', '-shm']) rmSync(file + part, { force: true })
 }
 
-/** Gives a directory that root created to the owner of its parent. */
 export function giveDirectoryToOwnerAbove(path: string): void {
   giveToOwnerOf(dirname(path), (uid, gid) => lchownSync(path, uid, gid))
 }
 
-/**
- * Gives a file to the owner of its directory: a gateway without root could not read a file that root created
- * for it. SQLite does the same with its own files.
- */
+/** A gateway without root could not read what root created: the owner of the directory gets it. SQLite does the same with its own files. */
 function giveToOwnerOf(directory: string, chown: (uid: number, gid: number) => void): void {
   if (process.getuid?.() !== 0) return
   const { uid, gid } = statSync(directory)
@@ -42,12 +35,7 @@ function giveToOwnerOf(directory: string, chown: (uid: number, gid: number) => v
   }
 }
 
-/**
- * Corrects the mode of a file or directory that an older version or another user created.
- *
- * @returns the mode before; null = it was correct
- * @throws the system's error
- */
+/** Corrects the mode of a file or directory that an older version or another user created. @returns the mode before; null = correct */
 export function correctMode(path: string, mode: number): number | null {
   const before = statSync(path).mode & 0o777
   // Windows has no modes.

@@ -1,8 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { StoreError } from './store-error.ts'
 
-/** The identification in the head of a SQLite file. */
-export interface SqliteFileId {
+interface SqliteFileId {
   /** The program of the file (PRAGMA application_id); 0 = none. */
   readonly id: number
   /** Version of the schema (PRAGMA user_version); 0 = no schema yet. */
@@ -24,11 +23,7 @@ export function isForeign(db: DatabaseSync, ours: number): boolean {
   return id !== 0 || version !== 0 || db.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.['n'] !== 0
 }
 
-/**
- * Does all work or none, as the only writer of the file. Blocks while another process writes.
- * @returns what `work` returns
- * @throws what `work` throws; else node:sqlite's error
- */
+/** Runs `work` as one transaction and returns its result. Waits while another process writes. @throws errors of `work` or node:sqlite */
 export function transaction<T>(db: DatabaseSync, work: () => T): T {
   db.exec('BEGIN IMMEDIATE')
   try {
@@ -47,13 +42,10 @@ function pragma(db: DatabaseSync, name: 'application_id' | 'user_version'): numb
   return typeof value === 'number' ? value : 0
 }
 
-export interface SchemaOptions {
-  /** The id that marks the file. */
+interface SchemaOptions {
+  /** Marks the file (PRAGMA application_id). */
   readonly id: number
-  /**
-   * One script for each version, the first at index 0. A released script is
-   * never changed: a change is a new script.
-   */
+  /** One script for each version, from version 1. Never change a released script: add one. */
   readonly scripts: readonly string[]
 }
 
@@ -65,17 +57,11 @@ export class Schema {
     this.#options = options
   }
 
-  /** The latest version. */
   get latest(): number {
     return this.#options.scripts.length
   }
 
-  /**
-   * Checks whether this version of the program can use a file, without changing it.
-   *
-   * @returns the version of the schema; 0 = none yet
-   * @throws {StoreError} `foreign`, `newer`
-   */
+  /** Reads the schema version of a file; 0 = none yet. @throws {StoreError} `foreign`, `newer` */
   versionOf(db: DatabaseSync): number {
     if (isForeign(db, this.#options.id)) throw new StoreError('foreign', 'the file is a database of another program')
     const { version } = readFileId(db)
@@ -86,16 +72,12 @@ export class Schema {
     return version
   }
 
-  /**
-   * Migrates a file to the latest schema, as a whole or not at all. Several processes can try at once.
-   *
-   * @throws {StoreError} `foreign`, `newer`; else node:sqlite's error
-   */
+  /** Migrates in one transaction; several processes can try at once. @throws {StoreError} `foreign`, `newer`; or node:sqlite's error */
   migrate(db: DatabaseSync): void {
     if (this.versionOf(db) === this.latest) return
     const { id, scripts } = this.#options
     transaction(db, () => {
-      // Check the version again under the lock: another process may have migrated the file.
+      // Another process may have migrated the file before this one got the lock.
       for (const script of scripts.slice(this.versionOf(db))) db.exec(script)
       writeFileId(db, { id, version: this.latest })
     })

@@ -1,6 +1,6 @@
 /** What is wrong with a SQLite file of the gateway, or with a request to it. */
-export type StoreErrorCode =
-  /** There is no file, or what was asked for is not in it. */
+type StoreErrorCode =
+  /** There is no file, or the file does not have the requested item. */
   | 'missing'
   /** The database of another program. */
   | 'foreign'
@@ -19,7 +19,6 @@ export type StoreErrorCode =
   /** Another live key has this name. */
   | 'taken'
 
-/** A failure of a store with a known code. */
 export class StoreError extends Error {
   override readonly name = 'StoreError'
   readonly code: StoreErrorCode

@@ -14,17 +14,13 @@ export interface CapsuleKey {
 const ID_BYTES = 6
 const SECRET_BYTES = 32
 const DAY_MS = 24 * 60 * 60 * 1000
-/** How long a key makes capsules. */
 const ROTATION_MS = 30 * DAY_MS
-/** How long before its use a key is created, so that the other gateways know it by then. */
+/** A key is created this long before its use, so that the other gateways know it by then. */
 const LEAD_MS = DAY_MS
-/** How long capsules of a key are accepted, from the start of its use. */
+/** Capsules of a key are accepted for this long, from the start of its use. */
 const LIFETIME_MS = 180 * DAY_MS
 
-/**
- * The known keys of capsules. Every process of a gateway, and every gateway of a cluster, knows the same ones: keys
- * are only added, so stores can merge them in any order.
- */
+/** The keys of capsules, the same in all processes of all gateways of a cluster. Keys are only added: stores merge them in any order. */
 export class CapsuleKeys {
   readonly #clock: Pick<Clock, 'wall'>
   readonly #first: CapsuleKey | null
@@ -40,7 +36,6 @@ export class CapsuleKeys {
     return [...this.#keys.values()]
   }
 
-  /** The key that makes new capsules. */
   get newest(): CapsuleKey {
     this.#begin()
     const now = this.#clock.wall()
@@ -70,7 +65,6 @@ export class CapsuleKeys {
     if (!hasNext) this.add([createCapsuleKey(now + LEAD_MS)])
   }
 
-  /** Creates the first key, because no store has one. */
   #begin(): void {
     if (this.#keys.size === 0) this.add([this.#first ?? createCapsuleKey(this.#clock.wall())])
   }

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 
-/** Prefix of every key, by which people and secret scanners recognize one. */
+/** People and secret scanners recognize keys by this prefix. */
 const PREFIX = 'mgw_'
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 /** 62^32 keys: 190 bits. */
@@ -13,13 +13,7 @@ export const MIN_SAFE_KEY_LENGTH = 16
 /** The largest multiple of 62 within a byte: the bytes above it would favour some digits. */
 const UNBIASED_LIMIT = 248
 
-/**
- * A new key: the prefix, 32 random digits of base 62, and the CRC-32 of all that
- * in 6 more digits, so that a mistyped or cut key can be distinguished from a wrong one
- * without asking anybody (the form of GitHub's tokens).
- *
- * @param randomBytes so many unpredictable bytes, as node:crypto's
- */
+/** A new key, in the form of GitHub's tokens: prefix, 32 random digits of base 62, and the CRC-32 in 6 digits, which shows typos. */
 export function generateKey(randomBytes: (size: number) => Uint8Array): string {
   let digits = ''
   while (digits.length < RANDOM_LENGTH) {
@@ -30,10 +24,7 @@ export function generateKey(randomBytes: (size: number) => Uint8Array): string {
   return PREFIX + digits + checksum(PREFIX + digits)
 }
 
-/**
- * Whether a text has the form of a generated key, checksum included.
- * It says nothing of whether there is such a key.
- */
+/** Does the text have the form of a generated key, checksum included? The key may still not exist. */
 export function isWellFormed(text: string): boolean {
   return KEY_PATTERN.test(text) && checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH)
 }

@@ -1,11 +1,7 @@
 import { scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 
-/**
- * A stored password: `scrypt:N=32768:r=8:p=1:SALT:HASH`, salt and hash in base64url.
- * It contains its parameters, so that hashes of different costs can be used together,
- * and no character that needs quotes in YAML.
- */
+/** Stored as `scrypt:N=32768:r=8:p=1:SALT:HASH`, salt and hash in base64url: no quotes in YAML, and hashes of different costs can mix. */
 export interface PasswordHash {
   readonly cost: ScryptCost
   readonly salt: Buffer
@@ -13,7 +9,7 @@ export interface PasswordHash {
 }
 
 /** RFC 7914 section 2; N blocks of 128 r bytes are held while it runs. */
-export interface ScryptCost {
+interface ScryptCost {
   readonly N: number
   readonly r: number
   readonly p: number
@@ -33,23 +29,18 @@ const MIN_SALT = 16
 const MIN_HASH = 32
 const MAX_PART_LENGTH = 64
 
-/** Why a text is not a password hash. */
 export class PasswordHashError extends Error {
   override readonly name = 'PasswordHashError'
 }
 
-/**
- * @throws PasswordHashError for malformed hashes, and for costs that are too low or too high
- */
+/** @throws PasswordHashError for malformed hashes, and for costs that are too low or too high */
 export function parsePasswordHash(text: string): PasswordHash {
   const [, N, r, p, salt, hash] = HASH_PATTERN.exec(text) ?? []
   if (salt === undefined || hash === undefined) throw new PasswordHashError('is not whole')
   const cost = { N: Number(N), r: Number(r), p: Number(p) }
   checkCost(cost)
   const bytes = { salt: Buffer.from(salt, 'base64url'), hash: Buffer.from(hash, 'base64url') }
-  if (bytes.salt.length < MIN_SALT || bytes.hash.length < MIN_HASH) {
-    throw new PasswordHashError('is not whole')
-  }
+  if (bytes.salt.length < MIN_SALT || bytes.hash.length < MIN_HASH) throw new PasswordHashError('is not whole')
   if (bytes.salt.length > MAX_PART_LENGTH || bytes.hash.length > MAX_PART_LENGTH) throw new PasswordHashError('is too long')
   return { cost, ...bytes }
 }
@@ -58,40 +49,28 @@ function checkCost({ N, r, p }: ScryptCost): void {
   const isPower = N > 1 && Math.log2(N) % 1 === 0
   if (!isPower || r < 1 || p < 1) throw new PasswordHashError('has a cost that scrypt does not know')
   if (N * r < MIN_WORK) throw new PasswordHashError('is too cheap to withstand guessing')
-  if (memoryOf({ N, r, p }) > MAX_MEMORY || N * r * p > MAX_WORK) {
-    throw new PasswordHashError('would take too long to check')
-  }
+  if (memoryOf({ N, r, p }) > MAX_MEMORY || N * r * p > MAX_WORK) throw new PasswordHashError('would take too long to check')
 }
 
 export function formatPasswordHash({ cost: { N, r, p }, salt, hash }: PasswordHash): string {
   return `scrypt:N=${N}:r=${r}:p=${p}:${salt.toString('base64url')}:${hash.toString('base64url')}`
 }
 
-/**
- * Makes a hash with the default cost; it uses a thread for a fraction of a second.
- *
- * @param randomBytes so many unpredictable bytes, as node:crypto's
- */
-export async function hashPassword(
-  password: string, randomBytes: (size: number) => Buffer,
-): Promise<PasswordHash> {
+/** Hashes with the default cost; uses a thread for a fraction of a second. */
+export async function hashPassword(password: string, randomBytes: (size: number) => Buffer): Promise<PasswordHash> {
   const salt = randomBytes(MIN_SALT)
-  return {
-    cost: DEFAULT_COST, salt, hash: await derive(password, { cost: DEFAULT_COST, salt, hash: Buffer.alloc(MIN_HASH) }),
-  }
+  return { cost: DEFAULT_COST, salt, hash: await derive(password, { cost: DEFAULT_COST, salt, hash: Buffer.alloc(MIN_HASH) }) }
 }
 
-/** Is the hash that of the password? A wrong password takes the same time as the right one. */
+/** A wrong password takes the same time as the right one. */
 export async function verifyPassword(password: string, kept: PasswordHash): Promise<boolean> {
   return timingSafeEqual(await derive(password, kept), kept.hash)
 }
 
 const scryptAsync = promisify(scrypt) as
-  (
-    password: string, salt: Buffer, length: number, options: ScryptCost & { maxmem: number }
-  ) => Promise<Buffer>
+  (password: string, salt: Buffer, length: number, options: ScryptCost & { maxmem: number }) => Promise<Buffer>
 
-/** Normalizes: composed and decomposed letters look the same. */
+/** NFC: composed and decomposed letters look the same. */
 function derive(password: string, { cost, salt, hash }: PasswordHash): Promise<Buffer> {
   return scryptAsync(password.normalize('NFC'), salt, hash.length, { ...cost, maxmem: memoryOf(cost) })
 }

@@ -4,12 +4,7 @@ const ALGORITHM = 'aes-256-gcm'
 const IV_LENGTH = 12
 const TAG_LENGTH = 16
 
-/**
- * Encrypts a text for somebody who returns it without reading or changing it.
- *
- * @param key 32 bytes
- * @returns base64url; longer than the text by a fixed number of bytes
- */
+/** Encrypts a text for a client that returns it unread. @param key 32 bytes @returns base64url, longer by a fixed number of bytes */
 export function seal(key: Uint8Array, text: string): string {
   const iv = randomBytes(IV_LENGTH)
   const cipher = createCipheriv(ALGORITHM, key, iv)
@@ -26,7 +21,6 @@ export function unseal(key: Uint8Array, sealed: string): string | null {
   try {
     return Buffer.concat([text, decipher.final()]).toString('utf8')
   } catch {
-    // The sealed text was made with another key, or was changed.
     return null
   }
 }

@@ -1,11 +1,6 @@
 const UTF8_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
-/**
- * The secret of a file, or of a command's output: without space around it, and without the byte order mark that editors and shells of
- * Windows put before it. Those also write UTF-16.
- *
- * @returns one character for each byte, as headers are sent
- */
+/** Decodes a secret of a file or a command, also UTF-16 of Windows; without outer space. @returns one character for each byte */
 export function secretText(bytes: Buffer): string {
   return withoutMark(bytes).toString('latin1').trim()
 }

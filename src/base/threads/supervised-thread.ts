@@ -1,19 +1,15 @@
-import { Worker } from 'node:worker_threads'
-import type { MessagePort } from 'node:worker_threads'
+import { Worker, type MessagePort } from 'node:worker_threads'
 import { messageOf } from '../message-of.ts'
 
-export interface ThreadStart<M> {
+interface ThreadStart<M> {
   readonly name: string
-  /** The thread's script. */
   readonly script: URL
   readonly workerData?: unknown
   readonly transferList?: MessagePort[]
   readonly onMessage?: (message: M) => void
-  /** The thread has ended, for whatever reason. */
   readonly onExit: (cause: string) => void
 }
 
-/** Starts a thread. */
 export function startThread<M>({ name, script, workerData, transferList = [], onMessage, onExit }: ThreadStart<M>): Worker {
   // The thread does not inherit the options of the process, such as loaders and inspectors.
   const worker = new Worker(script, { name, workerData, transferList, execArgv: [] })
@@ -26,10 +22,7 @@ export function startThread<M>({ name, script, workerData, transferList = [], on
   return worker
 }
 
-/**
- * Asks a thread to end, and waits for it.
- * @param timeoutMs ms after which it is ended by force; absent = no limit
- */
+/** @param timeoutMs ms after which the thread is ended by force; absent = no limit */
 export async function closeThread(worker: Worker, timeoutMs?: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const force = timeoutMs === undefined ? undefined : setTimeout(() => void worker.terminate(), timeoutMs)
@@ -40,10 +33,9 @@ export async function closeThread(worker: Worker, timeoutMs?: number): Promise<v
   clearTimeout(force)
 }
 
-export interface Supervision<M> extends Omit<ThreadStart<M>, 'onExit'> {
-  /** ms until a thread that died is restarted. Each further death doubles it, up to the second figure. */
+interface Supervision<M> extends Omit<ThreadStart<M>, 'onExit'> {
+  /** ms until a dead thread is restarted: doubled with each death, up to `last`. */
   readonly restartDelayMs: readonly [first: number, last: number]
-  /** The thread died, and will be restarted. */
   readonly onDeath: (cause: string) => void
   /** Messages to the dead thread that still matter can be sent again. */
   readonly onRestart?: () => void
@@ -64,7 +56,7 @@ export class SupervisedThread<M> {
     this.#start()
   }
 
-  /** Sends a message. It is dropped if the thread has died: a restarted thread gets only messages sent after its start. */
+  /** The message is lost if the thread has died. */
   post(message: unknown): void {
     this.#worker?.postMessage(message)
   }
@@ -76,12 +68,12 @@ export class SupervisedThread<M> {
     else this.#worker?.unref()
   }
 
-  /** The thread does its work: if it dies, it is restarted soon. */
+  /** The thread works: if it dies, restart it soon. */
   resetDelay(): void {
     this.#restartDelay = this.#supervision.restartDelayMs[0]
   }
 
-  /** Sends 'close', and waits until the thread ends. @param timeoutMs ms until it is ended by force */
+  /** Sends 'close' and waits. @param timeoutMs ms until the thread is ended by force */
   async close(timeoutMs: number): Promise<void> {
     this.#isClosed = true
     if (this.#restart !== null) clearTimeout(this.#restart)

@@ -1,18 +1,16 @@
 import type { Worker } from 'node:worker_threads'
 import { closeThread, startThread } from './supervised-thread.ts'
 
-/** A request to a thread. */
 export interface ThreadRequest {
   readonly id: number
   readonly message: unknown
 }
 
-/** The result of a request. */
 export type ThreadReply =
   | { readonly id: number; readonly value: unknown }
   | { readonly id: number; readonly error: ThrownInThread }
 
-/** An error in the thread, with the members by which callers distinguish errors. */
+/** An error of the thread, with the members by which callers distinguish errors. */
 export interface ThrownInThread {
   readonly name: string
   readonly message: string
@@ -23,21 +21,19 @@ export interface ThrownInThread {
 
 export interface ThreadOptions {
   readonly name: string
-  /** The thread's script, which calls `serveThread`. */
   readonly script: URL
   readonly workerData?: unknown
-  /** Sends a request only after the reply to the one before. Otherwise each is sent at once. */
+  /** Sends a request only after the reply to the one before; default: at once. */
   readonly serial?: boolean
   /** The thread ended by itself. `hasReplied` is false if it never replied: it may be unable to start. */
   readonly onExit?: (cause: string, hasReplied: boolean) => void
 }
 
-/** Why a request has no value. */
 export class ThreadError extends Error {
   override readonly name = 'ThreadError'
-  /** `thrown`: by the thread. `ended`: the thread died. `closed`: no more requests, or `cancel` was called. */
+  /** `thrown`: by the thread; `ended`: the thread died; `closed`: no more requests, or `cancel` was called. */
   readonly reason: 'thrown' | 'ended' | 'timeout' | 'closed'
-  /** The error in the thread, if `reason` is `thrown`; otherwise null. */
+  /** The error in the thread if `reason` is `thrown`; otherwise null. */
   readonly thrown: ThrownInThread | null
 
   constructor(reason: ThreadError['reason'], message: string, thrown: ThrownInThread | null = null) {
@@ -54,8 +50,8 @@ interface PendingRequest extends ThreadRequest {
 }
 
 /**
- * Requests to a thread, and their replies. The thread starts with the first request. When it dies, sent requests
- * are rejected, and waiting ones start another thread. It keeps the process alive while a reply is due.
+ * Requests to a thread that starts with the first request. If it dies, sent requests are rejected, and waiting ones start another thread.
+ * The thread keeps the process alive while a reply is due.
  */
 export class ThreadClient {
   readonly #options: ThreadOptions
@@ -75,16 +71,8 @@ export class ThreadClient {
     return this.#waiting.length + this.#sent.size
   }
 
-  /**
-   * @param message is copied to the thread
-   * @param options.timeoutMs ms from now; absent = no limit
-   * @param options.transfer objects that are transferred to the thread instead of copied
-   * @returns what the thread's handler returns
-   * @throws {ThreadError}
-   */
-  request<T>(
-    message: unknown, { timeoutMs, transfer = [] }: { timeoutMs?: number; transfer?: readonly ArrayBuffer[] } = {},
-  ): Promise<T> {
+  /** Copies `message` to the thread, but moves `transfer`. @param options.timeoutMs absent = no limit @throws {ThreadError} */
+  request<T>(message: unknown, { timeoutMs, transfer = [] }: { timeoutMs?: number; transfer?: readonly ArrayBuffer[] } = {}): Promise<T> {
     if (this.#isClosed) return Promise.reject(new ThreadError('closed', 'the thread is closed'))
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     const pending = { id: this.#lastId += 1, message, transfer, resolve, reject }
@@ -112,7 +100,6 @@ export class ThreadClient {
     for (const { reject } of [...this.#waiting.splice(0), ...this.#sent.values()]) reject(new ThreadError('closed', message))
   }
 
-  /** Resolves when every request has a reply. */
   async idle(): Promise<void> {
     if (this.pending > 0) await new Promise<void>(resolve => (this.#resolveIdle = resolve))
   }
@@ -125,10 +112,7 @@ export class ThreadClient {
     await worker?.terminate()
   }
 
-  /**
-   * Accepts no more requests, waits for the replies and ends the thread.
-   * @param timeoutMs ms after which it is terminated; absent = no limit
-   */
+  /** Accepts no more requests, waits for replies, ends the thread. @param timeoutMs ms until it is ended by force; absent = no limit */
   async close(timeoutMs?: number): Promise<void> {
     this.#isClosed = true
     const timer = timeoutMs === undefined ? undefined : setTimeout(() => {

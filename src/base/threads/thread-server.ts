@@ -2,12 +2,7 @@ import { parentPort } from 'node:worker_threads'
 import { messageOf } from '../message-of.ts'
 import type { ThreadReply, ThreadRequest, ThrownInThread } from './thread-client.ts'
 
-/**
- * Serves the requests of a ThreadClient in its thread.
- * @param handle returns or resolves with the reply; an error rejects the request
- * @param close frees the resources of the thread after the last request
- * @throws Error outside of a thread
- */
+/** Serves a ThreadClient: `handle` makes each reply or throws; `close` runs after the last request. @throws outside of threads */
 export function serveThread<M>(handle: (message: M) => unknown, close: () => void = () => {}): void {
   const port = parentPort
   if (port === null) throw new Error('to be started as a thread')

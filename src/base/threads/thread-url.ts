@@ -1,11 +1,4 @@
-/**
- * The URL of the script of a thread: beside the module that starts it, in the sources and
- * in a build, which makes an entry of every `*-thread.ts`.
- *
- * @param name of the script, without its extension
- * @param base import.meta.url of the module that starts it
- * @returns the URL: `.ts` in a checkout, `.js` when built
- */
+/** The script `NAME.ts`, or `NAME.js` in a build (which has an entry for each `*-thread.ts`). @param base import.meta.url of the caller */
 export function threadUrl(name: string, base: string): URL {
   return new URL(`./${name}${base.slice(base.lastIndexOf('.'))}`, base)
 }

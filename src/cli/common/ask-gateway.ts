@@ -14,11 +14,7 @@ import { loadForLedger } from './problems.ts'
 /** ms for a response: a reload of a large configuration takes a while. */
 const TIMEOUT_MS = 60_000
 
-/**
- * Sends a request to the running gateway of a configuration. If none runs, the command ends with exit code 1.
- *
- * @param timeoutMs ms for the response
- */
+/** Sends a request to the running gateway of a configuration; without one, ends the command with exit code 1. */
 export async function askGateway<T>(file: string, method: 'GET' | 'POST', path: string, command: Command, timeoutMs = TIMEOUT_MS): Promise<T> {
   const ledgerFile = ledgerFileOf(file, command)
   const fail = (why: string, exitCode: number = EXIT.failed): never => command.error(`error: ${why}`, { exitCode })
@@ -58,7 +54,7 @@ function ledgerPathIn(file: string): string | null {
     if (typeof path !== 'string') return null
     return resolve(dirname(file), expandReferences(path, process.env).text)
   } catch {
-    // The file cannot be read, or is not YAML.
+    // Unreadable, or not YAML.
     return null
   }
 }

@@ -1,6 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander'
 
-/** The option `--config` of all commands. */
 export function configOption(description: string): Option {
   return new Option('-c, --config <file>', description).default('gateway.yaml').argParser(fileName)
 }

@@ -28,21 +28,18 @@ function userName(): string {
   }
 }
 
-/** Creates a command for the key store of a configuration. */
 export function storeCommand(name: string): Command {
   return new Command(name).addOption(configOption('the configuration, which names the ledger'))
 }
 
-/** Ends the command with exit code 2 if there is no ledger, next to which keys are stored. */
+/** Keys are stored beside the ledger: without a ledger, ends the command with exit code 2. */
 export function keyStoreOf(from: string, command: Command): { config: Config; file: string } {
   const { config } = loadForLedger(from, command)
   if (config.ledger !== null) return { config, file: keyFileOf(config.ledger.file) }
-  return command.error(`error: ${from} has no ledger: { file: ... }; keys are stored in its directory`, {
-    exitCode: EXIT.usage,
-  })
+  return command.error(`error: ${from} has no ledger: { file: ... }; keys are stored in its directory`, { exitCode: EXIT.usage })
 }
 
-/** Runs work on the store; an error of the store or of the system ends the command with exit code 1. */
+/** An error of the store or of the system ends the command with exit code 1. */
 export async function exitOnStoreError<T>(file: string, command: Command, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work()
@@ -55,6 +52,11 @@ export async function exitOnStoreError<T>(file: string, command: Command, work: 
     if (!(error instanceof StoreError) && !isSystems) throw error
     return command.error(`error: ${file}: ${error.message}`, { exitCode: EXIT.failed })
   }
+}
+
+/** Ends the command with exit code 1. */
+export function fail(message: string, command: Command): never {
+  return command.error(`error: ${message}`, { exitCode: EXIT.failed })
 }
 
 /** If PostgreSQL is unreachable, returns this gateway's copy of the keys. */

@@ -1,16 +1,13 @@
 import type { Writable } from 'node:stream'
 import { styleText } from 'node:util'
 import type { Command } from 'commander'
-import { loadConfig, loadConfigText } from '../../config/load/load.ts'
-import type { LoadedConfig } from '../../config/load/load.ts'
-import { ConfigError, formatProblem } from '../../config/problem.ts'
-import type { Problem } from '../../config/problem.ts'
+import { loadConfig, loadConfigText, type LoadedConfig } from '../../config/load/load.ts'
+import { ConfigError, formatProblem, type Problem } from '../../config/problem.ts'
 import { EXIT } from '../../process/exit.ts'
 
 /** Problems as text, coloured if the stream is a terminal with colours. */
 export function problemText(problems: readonly Problem[], stream: Writable): string {
-  const paint = (severity: string): string =>
-    styleText(['bold', severity === 'error' ? 'red' : 'yellow'], severity, { stream })
+  const paint = (severity: string): string => styleText(['bold', severity === 'error' ? 'red' : 'yellow'], severity, { stream })
   return problems.map(problem => `${formatProblem(problem, paint)}\n`).join('\n')
 }
 
@@ -27,7 +24,7 @@ export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
-/** Loads a configuration; an error prints every problem on stderr and ends the command with exit code 2. */
+/** An error prints every problem on stderr and ends the command with exit code 2. */
 export function loadOrFail(file: string, command: Command): LoadedConfig {
   return exitOnConfigError(() => loadConfig(file, process.env), file, command)
 }
@@ -37,10 +34,7 @@ export function loadTextOrFail(file: string, text: string, command: Command): Lo
   return exitOnConfigError(() => loadConfigText(file, text, process.env), file, command)
 }
 
-/**
- * Like `loadOrFail`, for commands that need only the location of the ledger and the names of the keys. The file's secrets
- * belong to the gateway and need not be in the operator's environment.
- */
+/** Like `loadOrFail`, for the ledger and the names of keys: the file's secrets need not be in the operator's environment. */
 export function loadForLedger(file: string, command: Command): LoadedConfig {
   return exitOnConfigError(() => loadConfig(file, process.env, ['ledger', 'cluster']), file, command)
 }

@@ -7,16 +7,9 @@ import { parseDuration } from '../../config/units.ts'
 
 type LimitValues = { -readonly [figure in keyof Omit<Limits, 'models'>]: Limits[figure] }
 
-/** The limits given on the command line so far. */
-export interface ParsedLimits extends LimitValues {
-  readonly models: Map<string, LimitValues>
-}
+export interface ParsedLimits extends LimitValues { readonly models: Map<string, LimitValues> }
 
-const COUNT_LIMITS = {
-  requests_per_minute: 'requestsPerMinute',
-  tokens_per_minute: 'tokensPerMinute',
-  concurrent: 'concurrent',
-} as const
+const COUNT_LIMITS = { requests_per_minute: 'requestsPerMinute', tokens_per_minute: 'tokensPerMinute', concurrent: 'concurrent' } as const
 const LIMIT_NAMES = [...Object.keys(COUNT_LIMITS), 'budget']
 const PERIODS = ['day', 'month', 'total'] as const
 /** As in the schema of gateway.yaml. */
@@ -29,10 +22,6 @@ const MAX_GRACE = 365 * 86_400_000
 /** The latest possible date, ms since 1970. */
 const MAX_TIME = 8_640_000_000_000_000
 
-/**
- * Parses the name of a key.
- * @throws InvalidArgumentError
- */
 export function parseName(text: string): string {
   const fault = keyNameError(text)
   if (fault !== null) throw new InvalidArgumentError(`It ${fault}.`)
@@ -41,18 +30,10 @@ export function parseName(text: string): string {
 
 const MAX_NOTE_LENGTH = 512
 
-/**
- * Parses the owner of a key.
- * @throws InvalidArgumentError
- */
 export function parseOwner(text: string): string {
   return parseLine(text, MAX_OWNER_LENGTH)
 }
 
-/**
- * Parses what a key is for.
- * @throws InvalidArgumentError
- */
 export function parseNote(text: string): string {
   return parseLine(text, MAX_NOTE_LENGTH)
 }
@@ -63,12 +44,7 @@ function parseLine(text: string, maxLength: number): string {
   throw new InvalidArgumentError(`It needs 1 to ${maxLength} characters, and no control characters.`)
 }
 
-/**
- * Parses when a key expires: a duration from now, or a date.
- * @param now ms since 1970
- * @returns ms since 1970
- * @throws InvalidArgumentError
- */
+/** @param text a duration from now, or a date @param now ms since 1970 @returns ms since 1970 @throws InvalidArgumentError */
 export function parseExpiry(text: string, now: number): number {
   const at = parseOr(() => now + parseDuration(text)) ?? parseOr(() => parseInstant(text))
   if (at === null) {
@@ -79,11 +55,7 @@ export function parseExpiry(text: string, now: number): number {
   return at
 }
 
-/**
- * Parses how long a replaced secret stays valid.
- * @returns ms
- * @throws InvalidArgumentError
- */
+/** @returns ms @throws InvalidArgumentError */
 export function parseGrace(text: string): number {
   const ms = parseOr(() => parseDuration(text))
   if (ms === null || ms > MAX_GRACE) throw new InvalidArgumentError('A grace is a duration of at most 365d, such as 24h or 7d.')
@@ -99,11 +71,7 @@ function parseOr(parse: () => number): number | null {
   }
 }
 
-/**
- * Adds globs to those given before.
- * @param text globs, separated by commas
- * @throws InvalidArgumentError
- */
+/** Adds comma-separated globs to those given before. @throws InvalidArgumentError */
 export function parseModels(text: string, previous: readonly string[] = []): string[] {
   const globs = text.split(',').map(glob => glob.trim())
   if (globs.some(glob => glob === '' || glob.length > MAX_GLOB_LENGTH)) {
@@ -112,14 +80,8 @@ export function parseModels(text: string, previous: readonly string[] = []): str
   return [...new Set([...previous, ...globs])]
 }
 
-/**
- * Adds a limit to those given before.
- * @param text NAME=VALUE, or GLOB:NAME=VALUE for the models that the glob matches
- * @throws InvalidArgumentError
- */
-export function parseLimit(
-  text: string, previous: ParsedLimits = { ...emptyLimits(), models: new Map() },
-): ParsedLimits {
+/** Adds NAME=VALUE, or GLOB:NAME=VALUE for matching models, to the limits given before. @throws InvalidArgumentError */
+export function parseLimit(text: string, previous: ParsedLimits = { ...emptyLimits(), models: new Map() }): ParsedLimits {
   const [, glob, name, value] = /^(?:(.+):)?([^:=]+)=(.*)$/s.exec(text) ?? []
   if (name === undefined || value === undefined) {
     throw new InvalidArgumentError(`A limit is NAME=VALUE, where NAME is ${LIMIT_NAMES.join(', ')}.`)
@@ -137,9 +99,7 @@ export function parseLimit(
     rejectDuplicate(figures[figure], text)
     figures[figure] = parseCount(value)
   } else {
-    throw new InvalidArgumentError(
-      `There is no limit "${name}"${didYouMean(name, LIMIT_NAMES) || `; there is ${LIMIT_NAMES.join(', ')}`}`,
-    )
+    throw new InvalidArgumentError(`There is no limit "${name}"${didYouMean(name, LIMIT_NAMES) || `; there is ${LIMIT_NAMES.join(', ')}`}`)
   }
   return previous
 }
@@ -149,9 +109,7 @@ function emptyLimits(): LimitValues {
 }
 
 function rejectDuplicate(before: unknown, text: string): void {
-  if (before !== null) {
-    throw new InvalidArgumentError(`${text.slice(0, text.lastIndexOf('='))} is given twice.`)
-  }
+  if (before !== null) throw new InvalidArgumentError(`${text.slice(0, text.lastIndexOf('='))} is given twice.`)
 }
 
 function parseCount(text: string): number {

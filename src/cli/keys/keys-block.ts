@@ -3,12 +3,10 @@ import { digestsOf } from '../../auth/keyring.ts'
 import { openExistingKeys, openKeys } from '../../cluster/keys/open-keys.ts'
 import { escapeControlCharacters } from '../../base/text-table.ts'
 import { didYouMean } from '../../config/nearest.ts'
-import { EXIT, EXIT_CODES } from '../../process/exit.ts'
-import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from '../common/key-store-command.ts'
+import { EXIT_CODES } from '../../process/exit.ts'
+import { exitOnStoreError, fail, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from '../common/key-store-command.ts'
 
-const BLOCK_EXIT_CODES = EXIT_CODES.replace(
-  'failed while running', 'there is no such key, or a running gateway did not confirm',
-)
+const BLOCK_EXIT_CODES = EXIT_CODES.replace('failed while running', 'there is no such key, or a running gateway did not confirm')
 
 const BLOCK_HELP = `
 For a leaked key of gateway.yaml, or for a while for a key that was made with 'gateway keys create'
@@ -24,12 +22,10 @@ Examples:
   gateway keys unblock --name team-a
 ${BLOCK_EXIT_CODES}`
 
-/** `gateway keys block`: refuses a key until it is unblocked, without a change of the file. */
 export function keysBlockCommand(): Command {
   return blockCommand('block', 'Block a key.', BLOCK_HELP, true)
 }
 
-/** `gateway keys unblock`: accepts the key again. */
 export function keysUnblockCommand(): Command {
   return blockCommand('unblock', 'Unblock a key.', UNBLOCK_HELP, false)
 }
@@ -79,8 +75,4 @@ async function changeBlock({ config: from, name }: Options, blocks: boolean, com
     if (await store.waitUntilPublished(PUBLISH_TIMEOUT)) return
     fail('a running gateway has not confirmed it; try again, or stop that gateway', command)
   })
-}
-
-function fail(message: string, command: Command): never {
-  return command.error(`error: ${message}`, { exitCode: EXIT.failed })
 }

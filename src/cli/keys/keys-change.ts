@@ -7,7 +7,7 @@ import type { Limits } from '../../config/key-types.ts'
 import { didYouMean } from '../../config/nearest.ts'
 import { EXIT, EXIT_CODES } from '../../process/exit.ts'
 import { parseExpiry, parseLimit, parseModels, parseNote, parseOwner } from './key-options.ts'
-import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from '../common/key-store-command.ts'
+import { exitOnStoreError, fail, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from '../common/key-store-command.ts'
 
 const HELP = `
 For keys that were made with 'gateway keys create'; those of gateway.yaml are changed there. What is
@@ -33,7 +33,6 @@ interface Options {
   readonly expires?: number
 }
 
-/** `gateway keys change`: changes limits, models or descriptions of a created key. */
 export function keysChangeCommand(): Command {
   return storeCommand('change')
     .description('Change the limits, models, owner, note or expiry of a key.')
@@ -44,9 +43,7 @@ export function keysChangeCommand(): Command {
     .option('--all-models', 'allow all models')
     .option('-o, --owner <owner>', 'who is responsible for the key: a team or a person', parseOwner)
     .option('--note <text>', 'what the key is for', parseNote)
-    .option(
-      '-e, --expires <when>', 'when the key stops working: a duration such as 30d, or a date', text => parseExpiry(text, Date.now()),
-    )
+    .option('-e, --expires <when>', 'when the key stops working: a duration such as 30d, or a date', text => parseExpiry(text, Date.now()))
     .addHelpText('after', HELP)
     .action(change)
 }
@@ -95,8 +92,4 @@ function editText({ limits, models, owner, note, expiresAt }: KeyEdit): string {
     ...models === undefined ? [] : [`models: ${modelsText(models)}`],
     ...rest === null ? [] : [rest],
   ].join('; ')
-}
-
-function fail(message: string, command: Command): never {
-  return command.error(`error: ${message}`, { exitCode: EXIT.failed })
 }

@@ -44,21 +44,16 @@ interface Options {
   readonly expires?: number
 }
 
-/** `gateway keys create`: creates a key, stores its digest, and prints the key. */
 export function keysCreateCommand(): Command {
   return storeCommand('create')
     .description('Create a key and print it once.')
     .requiredOption('-n, --name <name>', 'the name in the log and the ledger', parseName)
-    .option(
-      '-m, --models <globs>', 'the models that it can use, separated by commas (default: all)', parseModels,
-    )
+    .option('-m, --models <globs>', 'the models that it can use, separated by commas (default: all)', parseModels)
     .option('-l, --limit <limit>', 'a limit, as NAME=VALUE; can be repeated', parseLimit)
     .option('--group <group>', 'the group of gateway.yaml whose limits hold too')
     .option('-o, --owner <owner>', 'who is responsible for the key: a team or a person', parseOwner)
     .option('--note <text>', 'what the key is for', parseNote)
-    .option(
-      '-e, --expires <when>', 'when the key stops working: a duration such as 30d, or a date', text => parseExpiry(text, Date.now()),
-    )
+    .option('-e, --expires <when>', 'when the key stops working: a duration such as 30d, or a date', text => parseExpiry(text, Date.now()))
     .addHelpText('after', HELP)
     .action(create)
 }
@@ -68,9 +63,7 @@ async function create(options: Options, command: Command): Promise<void> {
   requireReader(command)
   const { config, file } = keyStoreOf(options.config, command)
   if (config.keys.some(key => key.name === name)) {
-    command.error(
-      `error: ${options.config} has a key named "${name}"; choose another name`, { exitCode: EXIT.failed },
-    )
+    command.error(`error: ${options.config} has a key named "${name}"; choose another name`, { exitCode: EXIT.failed })
   }
   if (group !== undefined && !config.groups.has(group)) {
     command.error(
@@ -97,9 +90,7 @@ async function create(options: Options, command: Command): Promise<void> {
       command.error(`error: the key could not be printed, so it was revoked: ${why}`, { exitCode: EXIT.failed })
     })
     if (await store.waitUntilPublished(PUBLISH_TIMEOUT)) return
-    process.stderr.write(
-      'warning: a running gateway has not loaded it yet and may refuse it for a while\n',
-    )
+    process.stderr.write('warning: a running gateway has not loaded it yet and may refuse it for a while\n')
   })
 }
 

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { limitsToJson } from '../../auth/key-record.ts'
 import { limitsText, modelsText } from '../../auth/key-texts.ts'
+import { isoTime } from '../../base/clock.ts'
 import { fileExists } from '../../base/files/file-exists.ts'
 import { messageOf } from '../../base/message-of.ts'
 import { table } from '../../base/text-table.ts'
@@ -23,7 +24,7 @@ Examples:
   gateway keys list --json | jq -r 'select(.revoked_at == null) | .name'
 ${EXIT_CODES}`
 
-/** A key from the file or the store. Times are ms since 1970; null = unknown or none. */
+/** Times are ms since 1970; null = unknown or none. */
 interface ListedKey {
   /** null = a key of gateway.yaml. */
   readonly id: number | null
@@ -33,11 +34,10 @@ interface ListedKey {
   readonly revokedAt: number | null
   /** The key is blocked until it is unblocked, whether it comes from the file or the store. */
   readonly blockedAt: number | null
-  /** Start of the key's last request, without a limit of age. */
+  /** Start of the key's last request, however old. */
   readonly lastUsedAt: number | null
 }
 
-/** `gateway keys list`: lists who may use the gateway, and for what. */
 export function keysListCommand(): Command {
   return storeCommand('list')
     .description('List all keys, of gateway.yaml and created ones.')
@@ -72,10 +72,7 @@ function lastUses({ ledger }: Config): Map<string, number> {
   }
 }
 
-/**
- * Last uses at all gateways; empty if there are no others, or if PostgreSQL is unreachable, for which a warning was
- * printed.
- */
+/** Last uses at all gateways; empty without others, or if PostgreSQL is unreachable, which was reported as a warning. */
 async function clusterLastUses({ cluster }: Config): Promise<Map<string, number>> {
   if (cluster === null || cluster.postgres === null) return new Map()
   const database = new Database({ url: cluster.postgres, name: 'gateway keys list' })
@@ -98,21 +95,13 @@ function latest(here: ReadonlyMap<string, number>, all: ReadonlyMap<string, numb
 function jsonLine({ id, key, source, createdAt, revokedAt, blockedAt, lastUsedAt }: ListedKey): string {
   const { group = null, owner = null, note = null, expiresAt = null, prefix = null, oldSecrets = [] } = key
   return `${JSON.stringify({
-    id,
-    name: key.name,
-    source,
-    models: key.models,
-    limits: key.limits && limitsToJson(key.limits),
-    group,
-    owner,
-    note,
+    id, name: key.name, source, models: key.models, limits: key.limits && limitsToJson(key.limits), group, owner, note,
     created_at: isoTimeOrNull(createdAt),
     expires_at: isoTimeOrNull(expiresAt),
     last_used_at: isoTimeOrNull(lastUsedAt),
     revoked_at: isoTimeOrNull(revokedAt),
     blocked_at: isoTimeOrNull(blockedAt),
-    prefix,
-    sha256_prefix: digestPrefix(key),
+    prefix, sha256_prefix: digestPrefix(key),
     old_secrets: oldSecrets.map(({ digest, validUntil }) =>
       ({ sha256_prefix: digestPrefix({ digest }), valid_until: isoTime(validUntil) })),
   })}\n`
@@ -137,13 +126,9 @@ function keyTable(keys: readonly ListedKey[]): string {
   ], keys)
 }
 
-/** Enough to tell two keys apart; null = the variable with the key is not set here. */
+/** null = the variable with the key is not set here. */
 function digestPrefix({ digest }: Pick<Key, 'digest'>): string | null {
   return digest.length === 0 ? null : digest.toString('hex', 0, 4)
-}
-
-function isoTime(ms: number): string {
-  return new Date(ms).toISOString()
 }
 
 function isoTimeOrNull(ms: number | null): string | null {

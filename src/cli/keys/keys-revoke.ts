@@ -7,8 +7,8 @@ import { isWellFormed } from '../../base/secrets/key-format.ts'
 import { escapeControlCharacters } from '../../base/text-table.ts'
 import { didYouMean } from '../../config/nearest.ts'
 import type { Config } from '../../config/types.ts'
-import { EXIT, EXIT_CODES } from '../../process/exit.ts'
-import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from '../common/key-store-command.ts'
+import { EXIT_CODES } from '../../process/exit.ts'
+import { exitOnStoreError, fail, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from '../common/key-store-command.ts'
 
 const HELP = `
 When the command returns, the key is refused and its running requests are cut. For a leaked key, you
@@ -20,7 +20,6 @@ Examples:
   gateway keys revoke --config /etc/gateway.yaml team-a
 ${EXIT_CODES.replace('failed while running', 'there is no such key, or a running gateway did not confirm')}`
 
-/** `gateway keys revoke`: revokes a created key. */
 export function keysRevokeCommand(): Command {
   return storeCommand('revoke')
     .description('Revoke a key that was created.')
@@ -37,21 +36,13 @@ async function revoke(which: string, { config: from }: { config: string }, comma
     const found = store === null ? null : await find(store, digest, which)
     const configured = config.keys.find(key => (digest ? key.digest.equals(digest) : key.name === which))
     const isLive = found !== null && found.revokedAt === null
-    if (configured && !isLive) {
-      fail(
-        `"${configured.name}" is a key of ${from}: remove it there, or: gateway keys block --name ...`,
-        command,
-      )
-    }
+    if (configured && !isLive) fail(`"${configured.name}" is a key of ${from}: remove it there, or: gateway keys block --name ...`, command)
     if (store === null || found === null) return fail(await unknownKeyMessage(which, digest !== null, config, store), command)
     await store.revoke(found, Date.now(), operator())
     process.stdout.write(`${revocationText(found)}\n`)
     warnOfConfiguredDuplicate(found, config, from)
     if (await store.waitUntilPublished(PUBLISH_TIMEOUT)) return
-    fail(
-      'a running gateway has not confirmed it, and may still accept the key; try again, or stop that gateway',
-      command,
-    )
+    fail('a running gateway has not confirmed it, and may still accept the key; try again, or stop that gateway', command)
   })
 }
 
@@ -75,13 +66,9 @@ function warnOfConfiguredDuplicate({ name, digest }: KeySummary, config: Config,
 }
 
 async function unknownKeyMessage(which: string, isKey: boolean, config: Config, store: KeyWriter | null): Promise<string> {
-  // Do not print what may be a key.
+  // The text may be a key: do not print it.
   if (isKey) return 'no key has this value'
   const { keys } = await store?.list() ?? { keys: [] }
   const names = [...config.keys, ...keys.map(({ key }) => key)].map(({ name }) => name)
   return `no key is named "${escapeControlCharacters(which)}"${didYouMean(which, names)}`
-}
-
-function fail(message: string, command: Command): never {
-  return command.error(`error: ${message}`, { exitCode: EXIT.failed })
 }

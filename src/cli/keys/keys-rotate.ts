@@ -7,9 +7,9 @@ import { escapeControlCharacters } from '../../base/text-table.ts'
 import { PREFIX_LENGTH } from '../../config/sections/keys.ts'
 import { didYouMean } from '../../config/nearest.ts'
 import type { Config } from '../../config/types.ts'
-import { EXIT, EXIT_CODES } from '../../process/exit.ts'
+import { EXIT_CODES } from '../../process/exit.ts'
 import { parseGrace } from './key-options.ts'
-import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from '../common/key-store-command.ts'
+import { exitOnStoreError, fail, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from '../common/key-store-command.ts'
 import { printSecret, requireReader } from './secret-output.ts'
 
 const DEFAULT_GRACE = '24h'
@@ -31,7 +31,6 @@ interface Options {
   readonly grace: number
 }
 
-/** `gateway keys rotate`: replaces the secret of a created key, and accepts the old one for a while. */
 export function keysRotateCommand(): Command {
   return storeCommand('rotate')
     .description('Replace the secret of a created key, and print the new one once.')
@@ -72,8 +71,4 @@ async function unknownKeyMessage(name: string, config: Config, from: string, sto
   const { keys } = await store?.list() ?? { keys: [] }
   const names = keys.filter(({ revokedAt }) => revokedAt === null).map(({ key }) => key.name)
   return `no active key is named "${escapeControlCharacters(name)}"${didYouMean(name, names)}`
-}
-
-function fail(message: string, command: Command): never {
-  return command.error(`error: ${message}`, { exitCode: EXIT.failed })
 }

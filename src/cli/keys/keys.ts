@@ -21,7 +21,6 @@ Examples:
   gateway keys block --name team-b
 ${EXIT_CODES}`
 
-/** `gateway keys`: manages keys while the gateway runs. */
 export function keysCommand(): Command {
   return new Command('keys')
     .description('Create, list, change, rotate and revoke keys while the gateway runs.')

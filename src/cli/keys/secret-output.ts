@@ -9,11 +9,7 @@ export function requireReader(command: Command): void {
   command.error('error: standard output is closed, or /dev/null, and the key is shown only once; write it to a terminal or a file', { exitCode: EXIT.usage })
 }
 
-/**
- * Prints a key's secret synchronously: it cannot be shown again.
- *
- * @param onUnread reverts what was done for a secret that cannot be printed, and ends the command
- */
+/** Prints a secret synchronously: it cannot be shown again. @param onUnread reverts what was done for it, and ends the command */
 export async function printSecret(secret: string, onUnread: (why: string) => void | Promise<void>): Promise<void> {
   try {
     writeSync(process.stdout.fd, `${secret}\n`)

@@ -4,22 +4,10 @@ import { fileExists } from '../../base/files/file-exists.ts'
 import { StoreError } from '../../base/files/store-error.ts'
 import { ledgerSchema } from './ledger-schema.ts'
 
-/** Bytes of the file. */
-export interface Compaction {
-  readonly before: number
-  readonly after: number
-}
-
 const BUSY_TIMEOUT_MS = 10_000
 
-/**
- * Rewrites a ledger without the space of deleted rows; from then on a gateway frees such space by itself. A gateway may
- * run: its rows wait meanwhile.
- *
- * @param file path
- * @throws {StoreError} if the file is not a ledger; else what node:sqlite throws
- */
-export function compactLedger(file: string): Compaction {
+/** Rewrites a ledger without the space of deleted rows; a running gateway waits. @returns bytes @throws {StoreError} if it is no ledger */
+export function compactLedger(file: string): { readonly before: number, readonly after: number } {
   if (!fileExists(file)) throw new StoreError('missing', 'there is no such file')
   const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
   try {

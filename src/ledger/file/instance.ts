@@ -4,9 +4,8 @@ import { toLedgerFailure } from '../ledger-failure.ts'
 import { acquireLock, isLocked } from './lock.ts'
 
 /*
- * A process that writes to a ledger holds a lock beside it: the process is alive as long
- * as the lock is held. Process ids are no substitute (containers share volumes, but not
- * ids), nor is a heartbeat (a process that was paused for a while is not dead).
+ * A process that writes to a ledger holds a lock beside it as long as it lives. Process ids do not work across containers that share a
+ * volume; nor do heartbeats, because a process without them may only be paused.
  */
 
 const LOCK_INFIX = '-live-'
@@ -16,25 +15,17 @@ function lockFile(ledger: string, instance: string): string {
   return ledger + LOCK_INFIX + instance
 }
 
-/**
- * Marks an instance as alive until this process, or this thread, ends.
- * @param ledger path of the ledger's file
- * @param instance unique name of the process, valid in a file name
- * @returns ends the mark
- */
+/** Marks an instance as alive until this process or thread ends. @param instance unique, valid in a file name @returns ends the mark */
 export function lockInstance(ledger: string, instance: string): () => void {
   return acquireLock(lockFile(ledger, instance), LOCK_TIMEOUT_MS)
 }
 
-/** @returns false when the process of the instance has certainly ended. Needs no write permission. */
+/** false = the process has certainly ended. Needs no write permission. */
 export function isAlive(ledger: string, instance: string): boolean {
   return isLocked(lockFile(ledger, instance))
 }
 
-/**
- * Removes the locks of killed processes.
- * @param ledger path of the ledger's file
- */
+/** Removes the locks of killed processes. */
 export function removeStaleLocks(ledger: string): void {
   const prefix = basename(ledger) + LOCK_INFIX
   for (const name of readdirSync(dirname(ledger))) {

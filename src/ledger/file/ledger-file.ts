@@ -15,25 +15,21 @@ const BUSY_TIMEOUT_MS = 2000
 const WRITER_CHECKPOINT_PAGES = 16_384
 const LOG_LIMIT = 32 * 1024 * 1024
 
-/** An open ledger file. */
 export interface LedgerFile {
   readonly db: DatabaseSync
   /** Shows whether the path still leads to the open file. */
   readonly identity: string
-  /** The new path of a corrupt file that was found here; null = there was none. */
+  /** The new path of a corrupt file; null = there was none. */
   readonly setAside: string | null
 }
 
 /**
- * Opens a ledger for writing. Creates its directory, file and schema if they are
- * missing. A corrupt file is kept unchanged under a new name beside it, and a new file
- * replaces it.
- * @param file path
+ * Opens a ledger for writing; creates missing directory, file and schema. A corrupt file is renamed and replaced by a new one.
  * @throws {StoreError} `foreign`, `newer`, `unwritable`; else what node:fs or node:sqlite throw
  */
 export function openFile(file: string): LedgerFile {
   makeDirectory(dirname(file))
-  // One process at a time, because the next steps depend on what they find.
+  // One process at a time: the next steps depend on what they find.
   const release = acquireLock(`${file}-opening`, BUSY_TIMEOUT_MS)
   try {
     try {
@@ -56,10 +52,9 @@ function connect(file: string): Omit<LedgerFile, 'setAside'> {
   const schema = ledgerSchema()
   const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
   try {
-    // Check first: the next line would change a foreign file.
+    // Check first: the PRAGMAs would change a foreign file.
     schema.versionOf(db)
-    // When a process is killed, committed rows are safe in the system. NORMAL uses fsync only
-    // to keep the file consistent, not for the last rows.
+    // NORMAL uses fsync only to keep the file consistent; a killed process loses no committed rows.
     // Only a new file gets auto_vacuum here, before its first table; `gateway ledger compact` gives it to an older one.
     db.exec(`PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
       PRAGMA wal_autocheckpoint = ${WRITER_CHECKPOINT_PAGES}; PRAGMA journal_size_limit = ${LOG_LIMIT}`)
@@ -73,12 +68,7 @@ function connect(file: string): Omit<LedgerFile, 'setAside'> {
   }
 }
 
-/**
- * Renames a corrupt file that is open, unless another process already has.
- * @param file path
- * @param identity of the file as it was opened
- * @returns the new path; null = the path already leads to another file
- */
+/** Renames a corrupt open file. @param identity of the open file @returns the new path; null = the path leads to another file */
 export function quarantineFile(file: string, identity: string): string | null {
   const release = acquireLock(`${file}-opening`, BUSY_TIMEOUT_MS)
   try {

@@ -1,7 +1,7 @@
 import { Schema } from '../../base/files/sqlite-schema.ts'
 import { DETAILED_SCHEMA, ROLLUP_SCHEMA, TAKEN_BACK_SCHEMA } from '../sums/rollups.ts'
 
-/** Marks a SQLite file as a ledger (PRAGMA application_id): the letters GWLG. */
+/** PRAGMA application_id of a ledger: the letters GWLG. */
 const APPLICATION_ID = 0x47574c47
 
 const ROW = `
@@ -42,11 +42,7 @@ const ROW = `
 /** Requests that are not complete with status 200. A query must repeat this text exactly to use the index. */
 export const UNUSUAL = `(status IS NOT 200 OR "end" <> 'complete')`
 
-/*
- * Two indices contain all columns by which requests are searched, so that a search reads
- * only matching rows. They cost the writer less than one index for each column, because
- * new entries are added at their end.
- */
+/* Two indices with all searched columns: a search reads only matching rows. An index per column would cost the writer more. */
 const ROWS_2 = `
   ALTER TABLE requests ADD COLUMN route TEXT;
   ALTER TABLE in_flight ADD COLUMN route TEXT;
@@ -68,9 +64,8 @@ const ROWS_6 = `
   ALTER TABLE in_flight ADD COLUMN owner TEXT;`
 
 /**
- * `requests` has the ended requests, one row for each. `in_flight` has the bill of each
- * running request in case its process dies now. That table stays small, so a request
- * costs one insertion into the large table and its indices.
+ * `requests`: one row for each ended request. `in_flight`: drafts of running requests in case the process dies. That table stays small: a
+ * request costs one insertion into the large table and its indices.
  */
 export const MIGRATIONS: readonly string[] = [
   `CREATE TABLE requests (id INTEGER PRIMARY KEY, ${ROW}

@@ -3,15 +3,12 @@ import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { StoreError } from '../../base/files/store-error.ts'
 
-/** Milliseconds. */
 const BUSY_TIMEOUT_MS = 5000
 /** SQLITE_READONLY or SQLITE_CANTOPEN, depending on whether there is a log. */
 const NOT_WRITABLE = new Set([8, 14])
 
 /**
- * Opens a file for reading. If no process has its log open, SQLite writes an index of the log beside the file. A user who
- * may not write there opens the file as immutable, which it is while no gateway has it open.
- *
+ * SQLite may write an index of the log beside the file. A user without that right opens the file as immutable: no gateway has it open then.
  * @throws {StoreError} `unwritable`; else node:sqlite's error
  */
 export function openReadOnly(file: string): DatabaseSync {

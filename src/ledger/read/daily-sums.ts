@@ -2,10 +2,7 @@ import { PART_SIZE } from '../sums/contributions.ts'
 import type { Filter } from './ledger-reader.ts'
 import type { RowGroup, UsageSum } from './usage-sum.ts'
 
-/*
- * Shared by the readers of both ledgers: usage is read from the sums of whole days, and from the rows before and after
- * these days.
- */
+/* For the readers of both ledgers: usage is read from sums of whole days, and from rows before and after them. */
 
 export const DAY_MS = 86_400_000
 
@@ -19,7 +16,7 @@ const SUMMED = {
   cost: 'cost_pico_usd',
 } as const
 
-/** Each figure of the sums, as an expression for one row. */
+/** Each figure as an SQL expression for one row. */
 const ROW_FIGURES: readonly (readonly [name: string, ofRow: string])[] = [
   ['requests', '1'],
   ['unpriced', 'CASE WHEN cost_pico_usd IS NULL THEN 1 ELSE 0 END'],
@@ -28,27 +25,27 @@ const ROW_FIGURES: readonly (readonly [name: string, ofRow: string])[] = [
   ] as const),
 ]
 
-/** The names of the figures, for SELECT. */
+/** For SELECT: the names of the figures. */
 export const FIGURE_LIST = ROW_FIGURES.map(([name]) => name).join(', ')
-/** One row as its own sum, for SELECT. */
+/** For SELECT: one row as its own sum. */
 export const ROW_FIGURE_LIST = ROW_FIGURES.map(([name, ofRow]) => `${ofRow} AS ${name}`).join(', ')
-/** The sums of rows with the same names, for SELECT. */
+/** For SELECT: sums of rows with the same names. */
 export const FIGURE_SUMS = ROW_FIGURES.map(([name]) => `sum(${name}) AS ${name}`).join(', ')
 
 const DETAILS: ReadonlySet<RowGroup> = new Set(['group', 'protocol', 'status'])
 
-/** @returns the table of sums by day that has all of these groups; null = only rows have them */
+/** The table of sums by day that has all of these groups; null = only rows have them. */
 export function dailyTable(by: readonly RowGroup[]): 'days' | 'detailed_days' | null {
   if (by.includes('hour') || by.includes('minute')) return null
   return by.some(each => DETAILS.has(each)) ? 'detailed_days' : 'days'
 }
 
-/** The time before and after the whole days, ms since 1970. */
+/** The time before or after the whole days, ms since 1970. */
 type Edge = Required<Pick<Filter, 'since' | 'until'>>
 
 /**
- * @param firstDay the first day of the table, since 1970; Infinity = the table is empty
- * @returns whole days (since 1970, without `until`), possibly none, and the time before and after them; `until` can be Infinity
+ * @param firstDay of the table, since 1970; Infinity = the table is empty
+ * @returns the whole days (since 1970, `until` exclusive; may be none), and the time before and after them
  */
 export function splitByDay(
   { since = 0, until = Infinity }: Filter, firstDay: number,
@@ -59,10 +56,7 @@ export function splitByDay(
   return { days: { from, until: end }, edges: edges.filter(edge => edge.since < edge.until) }
 }
 
-/**
- * @param stored the figures, and `group0` and following; only text is a name
- * @param groups how many
- */
+/** @param stored the figures, and `group0` and following; only text is a name */
 export function toUsageSum(stored: Readonly<Record<string, unknown>>, groups: number): UsageSum {
   const whole = (name: string) => BigInt(String(stored[name] ?? 0))
   const exact = (name: keyof typeof SUMMED) => whole(`${name}_high`) * BigInt(PART_SIZE) + whole(`${name}_low`)

@@ -14,16 +14,12 @@ class Exact {
 
 type Value = string | number | bigint | Exact | object | null
 
-/** One field of an exported record. */
 export interface Field<T> {
   readonly name: string
   readonly value: (item: T) => Value
 }
 
-/**
- * The fields of a row in order. The names up to cost_usd are a contract with other
- * programs. input_tokens is all input, output_tokens all output.
- */
+/** The names up to cost_usd are a contract with other programs. input_tokens is all input, output_tokens all output. */
 export const ROW_FIELDS: readonly Field<LedgerRow>[] = ([
   { name: 'request_id', value: row => row.requestId },
   { name: 'started_at', value: row => new Date(row.startedAt).toISOString() },
@@ -74,7 +70,7 @@ function isUnreadable({ unreadable }: LedgerRow, field: string): boolean {
   return unreadable !== undefined && (COLUMNS_OF.get(field) ?? [field]).some(column => unreadable.includes(column))
 }
 
-/** The fields of a sum; the first ones have the names of its groups. */
+/** The first fields have the names of the groups. */
 export function sumFields(by: readonly GroupBy[]): readonly Field<UsageSum>[] {
   return [
     ...by.map((name, n): Field<UsageSum> => ({ name, value: sum => sum.groups[n] ?? null })),
@@ -89,23 +85,23 @@ export function sumFields(by: readonly GroupBy[]): readonly Field<UsageSum>[] {
   ]
 }
 
-/** @returns one line of JSON with its line end; costs are numbers with all their digits */
+/** One line of JSON with its line end; costs are numbers with all their digits. */
 export function jsonLine<T>(fields: readonly Field<T>[], item: T): string {
   const members = fields.map(({ name, value }) => `${JSON.stringify(name)}:${jsonText(value(item))}`)
   return `{${members.join(',')}}\n`
 }
 
-/** @returns the header line (RFC 4180) */
+/** The header line (RFC 4180). */
 export function csvHeader<T>(fields: readonly Field<T>[]): string {
   return `${fields.map(({ name }) => name).join(',')}\r\n`
 }
 
-/** @returns one record (RFC 4180); null is empty, lists are JSON, and no text is a formula */
+/** One record (RFC 4180); null is empty, lists are JSON, and no text is a formula. */
 export function csvLine<T>(fields: readonly Field<T>[], item: T): string {
   return `${fields.map(({ value }) => csvText(value(item))).join(',')}\r\n`
 }
 
-/** All tokens written to a cache, for any lifetime; null = both counts are unknown. */
+/** All tokens written to a cache, of any lifetime; null = both counts are unknown. */
 export function cacheWrites({ cacheWrite5mTokens: a, cacheWrite1hTokens: b }: Usage): number | null {
   return a === null || b === null ? a ?? b : a + b
 }
@@ -119,10 +115,7 @@ function jsonText(value: Value): string {
   return typeof value === 'bigint' ? String(value) : JSON.stringify(value)
 }
 
-/**
- * Clients choose names, and spreadsheets run text that begins like a formula.
- * Source: OWASP, "CSV Injection".
- */
+/** Clients choose names, and spreadsheets run text like a formula (OWASP, "CSV Injection"). */
 const FORMULA = /^[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20]/
 
 function csvText(value: Value): string {

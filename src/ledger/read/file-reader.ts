@@ -10,8 +10,7 @@ import { openReadOnly } from '../file/read-only.ts'
 import { DETAILED_FROM } from '../sums/rollups.ts'
 import type { LedgerRow } from '../row.ts'
 import { allRows } from '../stored-values.ts'
-import { add, byGroups } from './usage-sum.ts'
-import type { RowGroup, UsageSum } from './usage-sum.ts'
+import { add, byGroups, type RowGroup, type UsageSum } from './usage-sum.ts'
 
 function isReachable(file: string): boolean {
   try {
@@ -21,15 +20,9 @@ function isReachable(file: string): boolean {
   }
 }
 
-/**
- * Opens a ledger for reading.
- * @param file path
- * @throws {StoreError} `missing`, `foreign`, `newer`, `unwritable`; else node:sqlite's error
- */
+/** @throws {StoreError} `missing`, `foreign`, `newer`, `unwritable`; else node:sqlite's error */
 export function openReader(file: string): LedgerReader {
-  if (!isReachable(file)) {
-    throw new StoreError('missing', 'there is no such file; the gateway makes it when it starts')
-  }
+  if (!isReachable(file)) throw new StoreError('missing', 'there is no such file; the gateway makes it when it starts')
   const db = openReadOnly(file)
   try {
     const schema = ledgerSchema()
@@ -45,11 +38,10 @@ export function openReader(file: string): LedgerReader {
 }
 
 const PAGE = 1000
-/** The columns that a filter can name. */
 const NAME_COLUMNS = ['key', 'model', 'upstream'] as const
 const TIME_FORMATS = { day: '%Y-%m-%d', hour: '%Y-%m-%dT%H:00Z', minute: '%Y-%m-%dT%H:%MZ' } as const
 
-/** Of rows. */
+/** A group as an expression for rows. */
 function groupExpression(by: RowGroup): string {
   switch (by) {
     case 'day': case 'hour': case 'minute':
@@ -61,7 +53,7 @@ function groupExpression(by: RowGroup): string {
   }
 }
 
-/** Of sums by day. */
+/** A group as an expression for sums by day. */
 function dailyGroupExpression(by: RowGroup): string {
   return by === 'day' ? `strftime('${TIME_FORMATS.day}', day * 86400, 'unixepoch')` : `"${by}"`
 }
@@ -91,7 +83,7 @@ class FileLedgerReader implements LedgerReader {
       const end = stored.at(-1)
       last = stored.length < PAGE || end === undefined ? null : [Number(end['started_at']), Number(end['id'])]
       const found = stored.map(decode)
-      // A starting gateway can have recovered some in between.
+      // A starting gateway may have recovered some orphans meanwhile.
       for (const row of found) orphans.delete(identity(row))
       const upTo = last?.[0] ?? Infinity
       const due = [...orphans.values()].filter(row => row.startedAt < upTo)
@@ -109,7 +101,7 @@ class FileLedgerReader implements LedgerReader {
     })
   }
 
-  /** Reads whole days from their sums, which outlive the rows, if the sums have the requested columns. */
+  /** Whole days come from their sums, which outlive the rows, if the sums have the requested columns. */
   sums(filter: Filter, by: readonly RowGroup[]): UsageSum[] {
     const groupList = (expression: (by: RowGroup) => string) => by.map((each, n) => `${expression(each)} AS group${n}, `).join('')
     const grouping = by.length === 0 ? '' : `GROUP BY ${by.map((_, n) => n + 1).join(', ')}`
@@ -123,10 +115,7 @@ class FileLedgerReader implements LedgerReader {
     const found = this.#snapshot(() => {
       const { table, days, edges, unsummed } = this.#split(filter, by)
       return [
-        ...table === null ? [] : [
-          read(groupList(dailyGroupExpression) + FIGURE_LIST, table, days),
-          read(ofRows, 'requests', unsummed),
-        ],
+        ...table === null ? [] : [read(groupList(dailyGroupExpression) + FIGURE_LIST, table, days), read(ofRows, 'requests', unsummed)],
         ...edges.map(edge => read(ofRows, 'requests', condition({ ...filter, ...edge }))),
         read(ofRows, 'in_flight', this.#orphaned(filter)),
       ].flat()
@@ -155,7 +144,7 @@ class FileLedgerReader implements LedgerReader {
     this.#db.close()
   }
 
-  /** Splits a filter into sums of whole days, rows before and after them, and rows of these days that are not summed yet. */
+  /** Sums of whole days, rows before and after them, and rows of these days that are not summed yet. */
   #split(filter: Filter, by: readonly RowGroup[]) {
     const table = dailyTable(by)
     const state = this.#db.prepare(`SELECT up_to, ${DETAILED_FROM} AS detailed_from FROM summed`).get()
@@ -181,7 +170,7 @@ class FileLedgerReader implements LedgerReader {
     }))
   }
 
-  /** Selects, from running requests, those of dead processes. */
+  /** Selects drafts of dead processes. */
   #orphaned(filter: Filter): Condition {
     const dead = this.#db.prepare('SELECT DISTINCT instance FROM in_flight').all()
       .map(({ instance }) => String(instance))
@@ -193,7 +182,7 @@ class FileLedgerReader implements LedgerReader {
     return !isAlive(this.#file, String(instance))
   }
 
-  /** Runs all reads in one transaction, so that they see the same moment. */
+  /** All reads see the same moment. */
   #snapshot<T>(read: () => T): T {
     this.#db.exec('BEGIN')
     try {
@@ -207,7 +196,7 @@ class FileLedgerReader implements LedgerReader {
 function condition(filter: Filter): Condition {
   const { since = 0, until = Infinity } = filter
   const names = nameCondition(filter)
-  // The index on time includes the names: with it, only matching rows are read.
+  // The index on time has the names too, so only matching rows are read.
   const from = since > 0 || names.values.length > 0 ? allOf(names, 'started_at >= ?', [since]) : names
   return until === Infinity ? from : allOf(from, 'started_at < ?', [until])
 }

@@ -15,24 +15,20 @@ export interface Filter {
   readonly upstream?: string
 }
 
-/** A request, and whether it is running: then the row is a draft. */
+/** The row of a running request is a draft. */
 export interface FoundRequest {
   readonly row: LedgerRow
   readonly running: boolean
 }
 
-/** Reads a ledger, with or without a gateway that writes it. */
 export interface LedgerReader {
-  /**
-   * The ended requests, oldest first. Reads one page at a time, so that a slow consumer
-   * does not block checkpoints.
-   */
+  /** Ended requests, oldest first, read by pages: a slow consumer does not block checkpoints. */
   rows(filter: Filter): Generator<LedgerRow, void, undefined>
-  /** The last `count` rows of rows(filter), oldest first. */
+  /** The last `count` of `rows`, oldest first. */
   latest(filter: Filter, count: number): LedgerRow[]
   /** One sum for each group, ordered by name; a single sum if `by` is empty. */
   sums(filter: Filter, by: readonly RowGroup[]): UsageSum[]
-  /** All requests with an id: one, unless a trusted proxy reused the id. */
+  /** One request, unless a trusted proxy reused the id. */
   find(requestId: string): FoundRequest[]
   [Symbol.dispose](): void
 }

@@ -1,13 +1,7 @@
 import type { Filter, LedgerReader } from './ledger-reader.ts'
-import { add, byGroups } from './usage-sum.ts'
-import type { GroupBy, RowGroup, UsageSum } from './usage-sum.ts'
+import { add, byGroups, type GroupBy, type RowGroup, type UsageSum } from './usage-sum.ts'
 
-/**
- * Like `sums` of the reader, also by owner. The sums of a key, past ones included, belong to its current owner, as in the
- * billing of the console.
- *
- * @param owners by the name of the key
- */
+/** Like the reader's `sums`, also by owner. All sums of a key, also old ones, belong to the current owner. @param owners by key name */
 export function sumsWithOwners(reader: LedgerReader, filter: Filter, by: readonly GroupBy[], owners: ReadonlyMap<string, string>): UsageSum[] {
   const asked = [...new Set(by.map((name): RowGroup => (name === 'owner' ? 'key' : name)))]
   const merged = new Map<string, UsageSum>()

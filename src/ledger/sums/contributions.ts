@@ -1,25 +1,14 @@
-import { bucketOf, addToBucket } from './first-byte.ts'
-import type { Histogram } from './first-byte.ts'
+import type { Usage } from '../../protocols/usage/usage.ts'
+import type { LedgerRow } from '../row.ts'
+import { bucketOf, addToBucket, type Histogram } from './first-byte.ts'
 
-/** The values that a row adds to the sums. */
-export interface CountedRow {
-  readonly startedAt: number
-  readonly key: string | null
-  readonly model: string | null
-  readonly upstream: string | null
-  readonly group: string | null
+export interface CountedRow extends
+  Pick<LedgerRow, 'startedAt' | 'key' | 'model' | 'upstream' | 'group' | 'status' | 'firstByteMs'>,
+  Pick<Usage, 'inputTokens' | 'cachedInputTokens' | 'cacheWrite5mTokens' | 'cacheWrite1hTokens' | 'outputTokens' | 'reasoningTokens'> {
   readonly protocol: string | null
-  readonly status: number | null
   readonly end: string
   readonly source: string
-  readonly firstByteMs: number | null
-  readonly inputTokens: number | null
-  readonly cachedInputTokens: number | null
-  readonly cacheWrite5mTokens: number | null
-  readonly cacheWrite1hTokens: number | null
-  readonly outputTokens: number | null
-  readonly reasoningTokens: number | null
-  /** The cost in picodollars, in parts: multiples of PART_SIZE, and the rest. Both are null if the cost is unknown. */
+  /** Picodollars, as multiples of PART_SIZE, and the rest; both null = unknown cost. */
   readonly costHigh: number | null
   readonly costLow: number | null
 }
@@ -31,9 +20,7 @@ export const COUNTED_COLUMNS = [
   'output_tokens', 'reasoning_tokens',
 ] as const
 
-/**
- * @param at index of each column in the values
- */
+/** @param at index of each column in the values */
 export function toCountedRow(
   values: readonly unknown[], at: Readonly<Record<(typeof COUNTED_COLUMNS)[number], number>>,
   costHigh: number | null, costLow: number | null,
@@ -62,60 +49,38 @@ export function toCountedRow(
   }
 }
 
-/**
- * The summed figures, in the order of Sums.figures. A 64-bit sum of the largest costs
- * and counts would overflow, so each has two columns: multiples of PART_SIZE, and the
- * rest. Each column is summed separately, without a carry.
- */
+/** The order of `figures`. One 64-bit sum would overflow: each has two columns, multiples of PART_SIZE and the rest, without carry. */
 export const SUM_COLUMNS = [
-  'requests',
-  'errors',
-  'unpriced',
-  'estimated',
-  'input_high',
-  'input_low',
-  'cached_high',
-  'cached_low',
-  'cache_write_high',
-  'cache_write_low',
-  'output_high',
-  'output_low',
-  'reasoning_high',
-  'reasoning_low',
-  'cost_high',
-  'cost_low',
-  'estimated_cost_high',
-  'estimated_cost_low',
+  'requests', 'errors', 'unpriced', 'estimated', 'input_high', 'input_low', 'cached_high', 'cached_low', 'cache_write_high',
+  'cache_write_low', 'output_high', 'output_low', 'reasoning_high', 'reasoning_low', 'cost_high', 'cost_low',
+  'estimated_cost_high', 'estimated_cost_low',
 ] as const
 
-/** The size that separates the two parts of a sum. */
 export const PART_SIZE = 1_000_000_000
 
 export const HOUR = 3_600_000
 const HOURS_OF_DAY = 24
 
-/** The names by which hours and days are summed. */
 export const SUM_NAMES = ['key', 'model', 'upstream'] as const
-/** The names by which detailed days are summed. */
 export const DETAILED_NAMES = [...SUM_NAMES, 'group', 'protocol', 'status'] as const
 type Names = Readonly<Record<(typeof DETAILED_NAMES)[number], string | null>>
 
-/** The sums of requests with the same names that began in one hour or day. A table can have only some of the names. */
+/** Requests with the same names that began in one hour or day. Tables may have only some of the names. */
 export interface Sums extends Names {
   /** Hours, or days, since 1970. */
   readonly slot: number
   /** In the order of SUM_COLUMNS. */
   figures: number[]
-  /** When the last of the requests began, ms since 1970. */
+  /** Start of the last request, ms since 1970. */
   lastAt: number
 }
 
-/** Days are also summed by each of these alone; the numbers are stored in tables. */
+/** Days are also summed by each of these alone; tables store the numbers. */
 export const DIMENSION = { upstream: 0, key: 1, model: 2, group: 3 } as const
 export type Dimension = keyof typeof DIMENSION
 
 /** The sums of one day for one key, model, upstream or group. */
-export interface DimensionSums extends Pick<Sums, 'slot' | 'figures' | 'lastAt'> {
+interface DimensionSums extends Pick<Sums, 'slot' | 'figures' | 'lastAt'> {
   readonly dimension: Dimension
   readonly name: string | null
 }
@@ -132,11 +97,9 @@ export interface FirstByteHistogram {
   readonly counts: Histogram
 }
 
-interface HourSums extends Sums {
-  readonly firstBytes: Histogram
-}
+interface HourSums extends Sums { readonly firstBytes: Histogram }
 
-/** What many rows add to the sums, collected in memory, so that each sum takes one SQL statement. */
+/** What rows add to the sums, collected so that each sum takes one SQL statement. */
 export class Contributions {
   readonly #hours = new Map<string, HourSums>()
 
@@ -242,7 +205,7 @@ function mergedBy(names: readonly (keyof Names)[], hours: number, sums: Iterable
   return merged.values()
 }
 
-/** Adds the sums of an hour to those under `id`, or copies them there. */
+/** Adds an hour to the sums of `id`, or copies it there. */
 function merge<T extends Pick<Sums, 'figures' | 'lastAt'>>(
   into: Map<string, T>, id: string, hour: Sums, begin: (figures: number[]) => T,
 ): void {
@@ -265,7 +228,7 @@ function addTokens(figures: number[], at: number, tokens: number | null, sign: 1
   figures[at + 1]! += sign * (tokens % PART_SIZE)
 }
 
-/** Names can contain any text, so each is preceded by its length. */
+/** Names can contain any text, so each follows its length. */
 function sumKey(slot: number, names: readonly (keyof Names)[], sums: Names): string {
   let id = `${slot} `
   for (const name of names) id += lengthPrefixed(sums[name])

@@ -1,29 +1,24 @@
 import { isObject } from '../../base/is-object.ts'
 import { parseStoredJson } from '../stored-values.ts'
 
-/**
- * Times to the first byte, counted in buckets whose bounds are 10 % apart, so a time
- * that is read back is within 5 %. The first bucket is 0.1 ms; 176 buckets reach half
- * an hour.
- */
+/** Times to the first byte in buckets with bounds 10 % apart: a read time is within 5 %. From 0.1 ms; 176 buckets reach half an hour. */
 
 const MIN_BUCKET_MS = 0.1
 const BUCKET_RATIO = 1.1
 
-/** The number of times in each bucket. Tables store it as JSON: `{"85":3,"86":1}`. */
+/** Times in each bucket. Tables store JSON: `{"85":3,"86":1}`. */
 export type Histogram = Map<number, number>
 
-/** @param ms time to the first byte */
 export function bucketOf(ms: number): number {
   return ms <= MIN_BUCKET_MS ? 0 : Math.ceil(Math.log(ms / MIN_BUCKET_MS) / Math.log(BUCKET_RATIO))
 }
 
-/** Adds `times` to a bucket; a negative number subtracts. */
+/** A negative number subtracts. */
 export function addToBucket(histogram: Histogram, bucket: number, times: number): void {
   histogram.set(bucket, (histogram.get(bucket) ?? 0) + times)
 }
 
-/** Adds a stored histogram. Malformed text is ignored. */
+/** Malformed text is ignored. */
 export function addHistogramJson(histogram: Histogram, stored: string): void {
   const counts = parseStoredJson(stored)
   if (!isObject(counts)) return
@@ -32,15 +27,12 @@ export function addHistogramJson(histogram: Histogram, stored: string): void {
   }
 }
 
-/** @returns text for a table; empty buckets are left out */
+/** Text for a table; empty buckets are left out. */
 export function toHistogramJson(histogram: Histogram): string {
   return JSON.stringify(Object.fromEntries([...histogram].filter(([, times]) => times !== 0)))
 }
 
-/**
- * @param shares between 0 and 1
- * @returns for each share, the time in ms within which it arrived; null = the histogram is empty
- */
+/** For each share (0 to 1), the ms within which it arrived; null = the histogram is empty. */
 export function quantiles(histogram: Histogram, shares: readonly number[]): (number | null)[] {
   const buckets = [...histogram].filter(([, times]) => times > 0).sort(([a], [b]) => a - b)
   const all = buckets.reduce((sum, [, times]) => sum + times, 0)

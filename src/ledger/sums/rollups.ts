@@ -8,22 +8,17 @@ import { addHistogramJson, toHistogramJson } from './first-byte.ts'
 import { UnsummedRows } from './unsummed-rows.ts'
 
 /*
- * The sums beside the rows, so that a chart need not read ten million rows: by hour and by
- * day, for each key, model and upstream that occur together; by day for each of these
- * names alone, which is far less to read; by day also with group, protocol and status;
- * and histograms of the time to the first byte. Sums by day stay when the rows are deleted.
+ * Sums beside the rows, for charts: by hour and day for each combination of key, model and upstream; by day for each of these alone; by day
+ * also with group, protocol and status; and histograms of the time to the first byte. Sums by day outlive the rows.
  *
- * Rows are added to the sums in the order of their ids, many in one transaction, because a
- * transaction for each row would cost more. `summed` has the last added id. Rows that this
- * process wrote are mostly still in memory, and are not read again (unsummed-rows.ts). A
- * reader of the sums adds the rows with higher ids. So sums are exact after any crash, and
- * for rows of an older version too.
+ * Rows are summed in the order of their ids, many in one transaction; `summed` has the last id, and a reader adds the rows after it: sums
+ * are exact after any crash, and for rows of an older version. The rows of this process are mostly still in memory (unsummed-rows.ts).
  */
 
 const SUMS = `${SUM_COLUMNS.map(name => `${name} INTEGER NOT NULL`).join(', ')}, last_at INTEGER NOT NULL`
 const NAME_COLUMNS = 'key ANY NOT NULL, model ANY NOT NULL, upstream ANY NOT NULL'
 
-/** Schema of the sums. The number 0 stands for no name, because a column of a primary key cannot be null. */
+/** 0 stands for no name: a column of a primary key cannot be null. */
 export const ROLLUP_SCHEMA = `
   CREATE TABLE summed (up_to INTEGER NOT NULL) STRICT;
   INSERT INTO summed VALUES (0);
@@ -41,9 +36,8 @@ export const ROLLUP_SCHEMA = `
     counts TEXT NOT NULL, PRIMARY KEY (scope, name, day)) STRICT, WITHOUT ROWID;`
 
 /**
- * Sums by day for each combination of all names, of requests that began on the day `detailed_from` or later: earlier
- * requests were summed before this table existed. A process of an older version that still runs adds rows only to the
- * other tables, so `detailed_up_to` is then less than `up_to`.
+ * Sums by day for each combination of all names, since the day `detailed_from`: earlier requests were summed before this table existed. A
+ * process of an older version adds only to the other tables: then `detailed_up_to` is less than `up_to`.
  */
 export const DETAILED_SCHEMA = `
   CREATE TABLE detailed_days (day INTEGER NOT NULL, ${DETAILED_NAMES.map(name => `"${name}" ANY NOT NULL`).join(', ')}, ${SUMS},
@@ -52,37 +46,33 @@ export const DETAILED_SCHEMA = `
   ALTER TABLE summed ADD COLUMN detailed_from INTEGER NOT NULL DEFAULT 0;
   UPDATE summed SET detailed_up_to = up_to, detailed_from = (SELECT coalesce(max(day) + 1, 0) FROM days);`
 
-/**
- * If a process of an older version replaces a row, it subtracts the old row only from the other tables: `detailed_days` then
- * starts anew on the next day.
- */
+/** A process of an older version that replaces a row subtracts the old one only from other tables: `detailed_days` starts anew next day. */
 export const TAKEN_BACK_SCHEMA = `
   CREATE TRIGGER day_taken_back AFTER UPDATE ON days WHEN NEW.requests < OLD.requests
     BEGIN UPDATE summed SET detailed_up_to = -1; END;`
 
-/** The day since which `detailed_days` is complete, in SQL for `summed`; null = an older process summed rows without it. */
+/** The day since which `detailed_days` is complete; null = an older process summed rows without it. SQL for `summed`. */
 export const DETAILED_FROM = 'iif(detailed_up_to = up_to, detailed_from, NULL)'
 
-/** Hours for which sums by hour are kept: a quarter, which charts compare with days. Sums by day stay. */
+/** Hours for which sums by hour are kept: a quarter, which charts compare with days. */
 export const HOURS_KEPT = 92 * 24
 
 /** Rows that are summed in one transaction: about 15 ms, during which an ended request waits. */
 const ROWS_PER_TRANSACTION = 2500
 
-/** The values of a row that are summed, in order. */
 const COUNTED_LIST = `${COUNTED_COLUMNS.map(name => `"${name}"`).join(', ')},
   cost_pico_usd / ${PART_SIZE}, cost_pico_usd % ${PART_SIZE}`
 /** The index of each value after the id. */
 const COLUMN_INDEX = Object.fromEntries(COUNTED_COLUMNS.map((name, at) => [name, at + 1])) as
   Readonly<Record<(typeof COUNTED_COLUMNS)[number], number>>
 
-/** @param read one row as an array: its id, then COUNTED_LIST */
+/** @param read one row: its id, then COUNTED_LIST */
 function readCountedRow(read: readonly SQLOutputValue[]): CountedRow {
   const [costHigh, costLow] = read.slice(COUNTED_COLUMNS.length + 1) as [number | null, number | null]
   return toCountedRow(read, COLUMN_INDEX, costHigh, costLow)
 }
 
-/** The tables of sums, for the writer. All calls block. Calls that write need a transaction of the writer. */
+/** The tables of sums, for the writer. Calls block; those that write need a transaction of the writer. */
 export class Rollups {
   readonly #unsummed = new UnsummedRows()
   readonly #hasUnsummed: StatementSync
@@ -110,8 +100,7 @@ export class Rollups {
 
   constructor(db: DatabaseSync) {
     this.#hasUnsummed = db.prepare('SELECT max(id) > (SELECT up_to FROM summed) AS rest FROM requests')
-    this.#newest = db.prepare(
-      'SELECT up_to, id, request_id, started_at FROM summed, requests ORDER BY id DESC LIMIT 1')
+    this.#newest = db.prepare('SELECT up_to, id, request_id, started_at FROM summed, requests ORDER BY id DESC LIMIT 1')
     this.#unsummedRows = db.prepare(`SELECT id, ${COUNTED_LIST} FROM requests
       WHERE id > (SELECT up_to FROM summed) ORDER BY id LIMIT ${ROWS_PER_TRANSACTION}`)
     this.#summedRow = db.prepare(`SELECT id, ${COUNTED_LIST} FROM requests
@@ -128,29 +117,22 @@ export class Rollups {
     this.#day = db.prepare(upsert('days', ['day', ...SUM_NAMES]))
     this.#detailedDay = db.prepare(upsert('detailed_days', ['day', ...DETAILED_NAMES]))
     this.#dimension = db.prepare(upsert('dimension_days', ['dimension', 'day', 'name']))
-    this.#firstByte = db.prepare(
-      'SELECT counts FROM first_byte_hours WHERE scope = ? AND name = ? AND hour = ?')
+    this.#firstByte = db.prepare('SELECT counts FROM first_byte_hours WHERE scope = ? AND name = ? AND hour = ?')
     this.#setFirstByte = db.prepare('INSERT OR REPLACE INTO first_byte_hours VALUES (?, ?, ?, ?)')
-    this.#firstByteDay = db.prepare(
-      'SELECT counts FROM first_byte_days WHERE scope = ? AND name = ? AND day = ?')
+    this.#firstByteDay = db.prepare('SELECT counts FROM first_byte_days WHERE scope = ? AND name = ? AND day = ?')
     this.#setFirstByteDay = db.prepare('INSERT OR REPLACE INTO first_byte_days VALUES (?, ?, ?, ?)')
     this.#oldestHour = db.prepare('SELECT min(hour) AS hour FROM hours')
     this.#oldestFirstByte = db.prepare('SELECT min(hour) AS hour FROM first_byte_hours')
     this.#dropHour = db.prepare('DELETE FROM hours WHERE hour = ?')
-    this.#firstBytesOfDay = db.prepare(
-      'SELECT scope, name, counts FROM first_byte_hours WHERE hour >= ? AND hour < ? ORDER BY scope, name')
+    this.#firstBytesOfDay = db.prepare('SELECT scope, name, counts FROM first_byte_hours WHERE hour >= ? AND hour < ? ORDER BY scope, name')
     this.#dropFirstBytes = db.prepare('DELETE FROM first_byte_hours WHERE hour >= ? AND hour < ?')
   }
 
-  /** Whether some rows are not summed yet. */
   get isBehind(): boolean {
     return this.#hasUnsummed.get()?.['rest'] === 1
   }
 
-  /**
-   * Sums some of the rows that are not summed yet.
-   * @returns whether there may be more
-   */
+  /** Sums some rows. @returns whether there may be more */
   sum(): boolean {
     this.#skipUndetailed.run()
     const { up_to: upTo, id, request_id: requestId, started_at: startedAt } = this.#newest.get() ?? {}
@@ -170,39 +152,30 @@ export class Rollups {
     return rows.length === ROWS_PER_TRANSACTION
   }
 
-  /**
-   * Rows were written in a committed transaction, and none of them replaced another.
-   * @param rows in the order of their ids, which have no gaps
-   * @param last the id of the last row
-   */
+  /** Rows were committed, and none replaced another. @param rows by ascending id, without gaps @param last id of the last row */
   rowsWritten(rows: readonly RowValues[], last: number): void {
     this.#unsummed.add(rows, last)
   }
 
-  /** A row is about to be replaced: it is subtracted from the sums if they contain it. */
+  /** Subtracts a row, which is about to be replaced, if the sums contain it. */
   subtractRow(requestId: SQLInputValue, startedAt: SQLInputValue): void {
     this.#skipUndetailed.run()
     const contributions = new Contributions()
     for (const row of arrays(this.#summedRow.all(requestId, startedAt))) contributions.add(readCountedRow(row), -1)
     this.#write(contributions)
-    // The trigger `day_taken_back` sees this as the work of an older process.
+    // Undoes the trigger `day_taken_back`, which takes this for the work of an older process.
     this.#keepDetailed.run()
   }
 
-  /** Rows were deleted: new rows that reuse their ids must not count as summed. */
+  /** New rows that reuse ids of deleted rows must not count as summed. */
   rowsDeleted(): void {
     this.#skipUndetailed.run()
     this.#rewind.run()
   }
 
-  /**
-   * Deletes some of the old hours, and moves their times to the first byte
-   * to their day.
-   * @param now ms since 1970
-   * @returns whether there may be more
-   */
+  /** Deletes some old hours; times to the first byte move to their day. @param now ms since 1970 @returns whether there may be more */
   expire(now: number): boolean {
-    // Delete whole days, because older times to the first byte are read by day.
+    // Whole days, because older times to the first byte are read by day.
     const first = firstHourKept(now)
     const oldest = this.#oldestHour.get()?.['hour']
     const isOld = typeof oldest === 'number' && oldest < first
@@ -252,11 +225,9 @@ export class Rollups {
 }
 
 /** Times to the first byte of an hour or a day. */
-interface SlotHistogram extends Omit<FirstByteHistogram, 'hour'> {
-  readonly slot: number
-}
+interface SlotHistogram extends Omit<FirstByteHistogram, 'hour'> { readonly slot: number }
 
-/** Hours since 1970. Only sums by day have earlier requests. */
+/** Hours since 1970; earlier requests are only in sums by day. */
 export function firstHourKept(now: number): number {
   return Math.floor((Math.floor(now / HOUR) - HOURS_KEPT) / 24) * 24
 }

@@ -1,15 +1,14 @@
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { COLUMNS } from '../columns.ts'
-import type { RowValues } from '../columns.ts'
+import { COLUMNS, type RowValues } from '../columns.ts'
 import { DIMENSION, PART_SIZE as COST_PART } from './contributions.ts'
 
-/** Cost of the requests of one key for one model that began on one UTC day. */
+/** The cost of one key for one model on one UTC day. */
 export interface DaySpend {
-  /** null = requests without a key. */
+  /** null = without a key. */
   readonly key: string | null
   readonly model: string | null
-  /** Midnight, milliseconds since 1970. */
+  /** Midnight, ms since 1970. */
   readonly startedAt: number
   /** Picodollars (1e-12 USD). */
   readonly pico: bigint
@@ -30,14 +29,9 @@ const UNWRITTEN_LIST = UNWRITTEN.map(({ name }, at) => {
 }).join(', ')
 
 /**
- * The sums from which budgets start, including drafts of running requests: those of dead
- * processes count as spent too, and so do deleted rows.
- *
- * @param file path; a missing file has no sums
- * @param since milliseconds since 1970, at a UTC midnight
- * @param unwritten rows that may not be in the file yet; the last one of each request counts
- * @param keys names to read by index, instead of all sums of the time; null = all keys
- * @throws node:sqlite's error for a file that cannot be read
+ * The sums from which budgets start, with drafts of running requests, also of dead processes, and deleted rows. A missing file has none.
+ * @param since ms since 1970, at a UTC midnight @param unwritten rows that may not be in the file; the last of each request counts
+ * @param keys names to read by index; null = all keys @throws node:sqlite's error for a file that cannot be read
  */
 export function spentSince(
   file: string, since: number, unwritten: readonly RowValues[] = [], keys: readonly string[] | null = null,
@@ -52,10 +46,8 @@ export function spentWithoutKey(file: string, since: number, unwritten: readonly
   return sumsOf(file, since, unwritten, { rows: 'key IS NULL', days: 'key = 0' })
 }
 
-/** Cost of the requests of the keys of one group that began on one UTC day. */
-export interface GroupDaySpend extends Pick<DaySpend, 'startedAt' | 'pico'> {
-  readonly group: string
-}
+/** The cost of the keys of one group on one UTC day. */
+interface GroupDaySpend extends Pick<DaySpend, 'startedAt' | 'pico'> { readonly group: string }
 
 /** Like spentSince, by the group that a key had at that time; parent groups are not counted. */
 export function spentByGroup(file: string, since: number, unwritten: readonly RowValues[] = []): GroupDaySpend[] {
@@ -77,11 +69,9 @@ function sumsOf(
 }
 
 interface SumQuery {
-  /** The group of the sum, and the model, as columns of rows. */
+  /** Group and model of the sum, as columns of rows. */
   readonly names: string
-  /** Selects rows. */
   readonly rows: string
-  /** Selects the sums. */
   readonly ended: string
 }
 
@@ -93,13 +83,13 @@ function readSums(
   using db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 })
   const tables = new Set(db.prepare('SELECT name FROM sqlite_schema').all().map(({ name }) => name))
   if (!tables.has('requests') || !tables.has('in_flight')) return []
-  // A ledger of an older version gets this column, and its first groups, when it is opened for writing.
+  // An older ledger gets this column, and its first groups, when it is opened for writing.
   const isOlder = !db.prepare('PRAGMA table_info(requests)').all().some(({ name }) => name === 'group')
   if (isOlder && names.startsWith('"group"')) return []
   const cost = `cost_pico_usd / ${PART} AS high, cost_pico_usd % ${PART} AS low`
   const rowsOf = (table: string) => `SELECT ${names}, started_at / ${DAY} AS day, ${cost}
     FROM ${table} WHERE started_at >= :since AND ${rows}`
-  // A ledger of an older version gets its sums when it is opened for writing.
+  // An older ledger gets its sums when it is opened for writing.
   const ended = tables.has('days')
     ? `${summed}
       UNION ALL ${rowsOf('requests NOT INDEXED')} AND id > (SELECT up_to FROM summed)`
@@ -113,11 +103,7 @@ function readSums(
         WHERE written.request_id = unwritten.request_id AND written.started_at = unwritten.started_at))
     WHERE high > 0 OR low > 0 GROUP BY 1, 2, 3`)
   sums.setReadBigInts(true)
-  const values = {
-    since,
-    unwritten: unwrittenText(unwritten),
-    ...keys !== null && { keys: JSON.stringify(keys) },
-  }
+  const values = { since, unwritten: unwrittenText(unwritten), ...keys !== null && { keys: JSON.stringify(keys) } }
   return sums.all(values).map(({ name, model, day, high, low }) => ({
     name: name === null ? null : String(name),
     model: model === null ? null : String(model),

@@ -1,11 +1,9 @@
-import { systemClock } from '../../base/clock.ts'
-import type { Clock } from '../../base/clock.ts'
+import { systemClock, type Clock } from '../../base/clock.ts'
 import type { LedgerFailure, LedgerFailureCode } from '../ledger-failure.ts'
 
-/** ms after which a lasting problem is reported again. */
 const REMINDER_MS = 60_000
 
-/** Reports a failure at each change of its cause, and again each minute while it lasts. */
+/** Reports a failure when its cause changes, and again each minute while it lasts. */
 export class Alarm {
   readonly #report: (failure: LedgerFailure) => void
   readonly #clock: Pick<Clock, 'monotonic' | 'wall'>
@@ -32,7 +30,7 @@ export class Alarm {
     this.#report(failure)
   }
 
-  /** The problem is over: the next one is reported at once. */
+  /** The next failure is reported at once. */
   end(): void {
     this.#reportedAt.clear()
   }

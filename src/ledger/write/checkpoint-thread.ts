@@ -3,11 +3,8 @@ import { pathToFileURL } from 'node:url'
 import { parentPort, workerData } from 'node:worker_threads'
 
 /**
- * Copies the write-ahead log into the database in a thread of its own: the copy waits for
- * the disk (fsync), and rows of requests must not wait for that. As a side effect, a
- * power failure loses about a second of rows, not more.
- *
- * workerData is the ledger's path. Any message ends the thread after a last checkpoint.
+ * Copies the write-ahead log into the database in a thread of its own: rows of requests must not wait for the disk (fsync). So a power
+ * failure loses about a second of rows. workerData is the ledger's path; any message ends the thread after a last checkpoint.
  */
 
 const CHECKPOINT_INTERVAL_MS = 1000
@@ -27,8 +24,7 @@ const restart = db.prepare('PRAGMA wal_checkpoint(RESTART)')
 const timer = setInterval(() => {
   const result = passive.get()
   const log = Number(result?.['log'])
-  // New batches keep the log from starting over. Under steady load that would last forever, so the
-  // writer waits for the short rest of the log.
+  // Under steady load, new batches would keep the log from ever starting over: the writer waits for the short rest.
   if (log > MAX_LOG_PAGES && result?.['checkpointed'] !== log) restart.get()
 }, CHECKPOINT_INTERVAL_MS)
 

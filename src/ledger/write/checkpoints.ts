@@ -2,25 +2,18 @@ import type { Worker } from 'node:worker_threads'
 import { startThread } from '../../base/threads/supervised-thread.ts'
 import { threadUrl } from '../../base/threads/thread-url.ts'
 
-export interface CheckpointTimes {
+interface CheckpointTimes {
   /** ms from a first write to the first checkpoint. */
   readonly start: number
   /** ms without a write after which the write was a single one, which needs no thread. */
   readonly quiet: number
-  /**
-   * ms without a write after which the thread, which takes 9 MB, makes a last checkpoint and ends. A new start
-   * takes 50 to 90 ms of CPU, so short pauses between requests must not end it.
-   */
+  /** ms without a write after which the thread (9 MB) ends. A start takes 50 to 90 ms of CPU, so short pauses must not end it. */
   readonly idle: number
 }
 
 const TIMES: CheckpointTimes = { start: 1000, quiet: 500, idle: 300_000 }
 
-/**
- * Copies what was written from the log into the database: the writer itself copies
- * a few rows when nobody waits for it, and a thread copies while writing continues.
- * The thread leaves 5 MB of memory in use when it ends.
- */
+/** Copies the log into the database: the writer when nobody waits, a thread while writing continues. An ended thread leaves 5 MB used. */
 export class Checkpoints {
   readonly #file: string
   readonly #checkpoint: () => boolean
@@ -29,17 +22,13 @@ export class Checkpoints {
   #timer: NodeJS.Timeout | null = null
   #writtenAt = 0
 
-  /**
-   * @param file the ledger's path
-   * @param copy makes a checkpoint in this thread; returns false when there is more to copy
-   */
+  /** @param copy makes a checkpoint in this thread; false = there is more to copy */
   constructor(file: string, copy: () => boolean, times = TIMES) {
     this.#file = file
     this.#checkpoint = copy
     this.#times = times
   }
 
-  /** Something was written. */
   written(): void {
     this.#writtenAt = performance.now()
     this.#timer ??= setTimeout(() => this.#onTimer(), this.#times.start)

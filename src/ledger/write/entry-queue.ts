@@ -1,15 +1,11 @@
 import type { LedgerEntry } from '../entry.ts'
 
-/**
- * Entries that wait to be written. A request that ends while its draft waits moves to the end, so that rows are written
- * in the order in which their requests ended.
- */
+/** Entries that wait. A request that ends while its draft waits moves to the end: rows are written in the order in which requests ended. */
 export class EntryQueue {
   /** null = the entry moved to the end. */
   #entries: (LedgerEntry | null)[] = []
-  /** The position of the first entry, counted from the start of the process. */
+  /** Position of the first entry since the start of the process. */
   #firstPlace = 0
-  /** Entries that wait. */
   size = 0
 
   push(entry: LedgerEntry): void {
@@ -18,7 +14,6 @@ export class EntryQueue {
     entry.place = this.#firstPlace + this.#entries.push(entry) - 1
   }
 
-  /** Removes up to `max` entries from the front. */
   take(max: number): LedgerEntry[] {
     const taken: LedgerEntry[] = []
     let places = 0

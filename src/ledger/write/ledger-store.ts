@@ -1,13 +1,11 @@
 import type { StatementSync } from 'node:sqlite'
 import { fileIdentity } from '../../base/files/file-exists.ts'
 import { transaction } from '../../base/files/sqlite-schema.ts'
-import { COLUMN_LIST, COLUMNS, READ_LIST } from '../columns.ts'
-import type { RowValues } from '../columns.ts'
+import { COLUMN_LIST, COLUMNS, READ_LIST, type RowValues } from '../columns.ts'
 import { isAlive, lockInstance, removeStaleLocks } from '../file/instance.ts'
 import { StoreError } from '../../base/files/store-error.ts'
 import { toLedgerFailure } from '../ledger-failure.ts'
-import { openFile, quarantineFile } from '../file/ledger-file.ts'
-import type { LedgerFile } from '../file/ledger-file.ts'
+import { openFile, quarantineFile, type LedgerFile } from '../file/ledger-file.ts'
 import { Rollups } from '../sums/rollups.ts'
 import type { StoredRow } from '../stored-values.ts'
 
@@ -15,15 +13,15 @@ import type { StoredRow } from '../stored-values.ts'
 export interface Batch {
   /** Ascending. */
   readonly seq: number
-  /** The rows of running requests, as they would be if the process died now. */
+  /** Rows of running requests, as they are if the process dies now. */
   readonly drafts: readonly RowValues[]
   readonly closed: readonly RowValues[]
-  /** For each closed row, whether it can have a draft. Absent = every row can. */
+  /** For each closed row, whether it can have a draft; absent = every row can. */
   readonly hadDraft?: readonly boolean[]
 }
 
 /** Rows of a batch that SQLite can never store. */
-export interface RejectedRows {
+interface RejectedRows {
   readonly closed: number
   /** The error of the first row. */
   readonly error: unknown
@@ -34,21 +32,21 @@ const PLACEHOLDERS = COLUMNS.map(() => '?').join(', ')
 const INCREMENTAL = 2
 /** Pages of 4 KiB that are returned to the system at a time. */
 const VACUUM_PAGES = 500
-/** Free pages that stay: a share of the file, and a minimum number. */
+/** Free pages that stay: a share of the file, and a minimum. */
 const FREE_SHARE = 1 / 8
 const MIN_FREE_PAGES = 256
 const RETENTION_BATCH = 500
 /** This row stays although it is the last one: ids of later rows must be larger than any shipped id. */
 const LAST_SHIPPED = '(SELECT shipped_to FROM journal)'
 const SHIPPED_ONLY = `AND id <= ${LAST_SHIPPED}`
-/** Rows of one statement. Each costs about 7 % less than a statement of its own. */
+/** Each row costs about 7 % less than in a statement of its own. */
 const ROWS_PER_INSERT = 8
 const GROUP_PLACEHOLDERS = Array.from({ length: ROWS_PER_INSERT }, () => `(${PLACEHOLDERS})`).join(', ')
 
-/** Writes to an open ledger; all calls block. */
+/** All calls block. */
 export class LedgerStore {
   readonly file: string
-  /** The new path of a corrupt file that was found at opening; null = there was none. */
+  /** The new path of a corrupt file; null = there was none. */
   readonly quarantinedAs: string | null
   readonly #instance: string
   readonly #openFile: LedgerFile
@@ -65,11 +63,7 @@ export class LedgerStore {
   readonly #deleteExpired: StatementSync
   readonly #deleteShipped: StatementSync
 
-  /**
-   * @param instance unique name of the process
-   * @param isShipped rows go to PostgreSQL: none is deleted before PostgreSQL has it
-   * @throws as openFile
-   */
+  /** @param instance unique name @param isShipped PostgreSQL gets each row before it is deleted @throws as openFile */
   constructor(file: string, instance: string, isShipped = false) {
     this.file = file
     this.#instance = instance
@@ -77,8 +71,7 @@ export class LedgerStore {
     this.quarantinedAs = this.#openFile.setAside
     const { db } = this.#openFile
     try {
-      this.#insertDraft = db.prepare(
-        `INSERT OR REPLACE INTO in_flight (instance, ${COLUMN_LIST}) VALUES (?, ${PLACEHOLDERS})`)
+      this.#insertDraft = db.prepare(`INSERT OR REPLACE INTO in_flight (instance, ${COLUMN_LIST}) VALUES (?, ${PLACEHOLDERS})`)
       this.#deleteDraft = db.prepare('DELETE FROM in_flight WHERE request_id = ? AND started_at = ?')
       this.#rollups = new Rollups(db)
       this.#insertRow = db.prepare(`INSERT INTO requests (${COLUMN_LIST}) VALUES (${PLACEHOLDERS})
@@ -86,7 +79,7 @@ export class LedgerStore {
       // FAIL, because ABORT keeps a copy of each page for a rollback.
       this.#insertRows = db.prepare(`INSERT OR FAIL INTO requests (${COLUMN_LIST}) VALUES ${GROUP_PLACEHOLDERS}
         ON CONFLICT (request_id, started_at) DO NOTHING`)
-      // With a new id, so that readers who follow the ledger see it.
+      // A new id, so that readers who follow the ledger see the row.
       this.#replaceRow = db.prepare(`INSERT OR REPLACE INTO requests (id, ${COLUMN_LIST})
         VALUES ((SELECT max(id) + 1 FROM requests), ${PLACEHOLDERS})`)
       this.#instances = db.prepare('SELECT DISTINCT instance FROM in_flight WHERE instance <> ?')
@@ -106,21 +99,13 @@ export class LedgerStore {
     }
   }
 
-  /**
-   * Copies the log into the database, as far as readers allow it. Waits for the disk.
-   * @returns whether everything was copied
-   */
+  /** Copies the log into the database as far as readers allow; waits for the disk. @returns whether everything was copied */
   checkpoint(): boolean {
     const { busy, log, checkpointed } = this.#openFile.db.prepare('PRAGMA wal_checkpoint(PASSIVE)').get() ?? {}
     return busy === 0 && log === checkpointed
   }
 
-  /**
-   * Writes a batch as a whole or not at all, without rows that SQLite refuses
-   * as invalid.
-   * @returns the refused rows; null when there is none
-   * @throws {StoreError} `moved`; else node:sqlite's error
-   */
+  /** Writes all or nothing, except refused rows. @returns the refused rows; null = none @throws {StoreError} `moved`; or node:sqlite's */
   write(batch: Batch): RejectedRows | null {
     if (fileIdentity(this.file) !== this.#openFile.identity) {
       // Its log is not moved with it: copy the log into the moved file first.
@@ -129,7 +114,7 @@ export class LedgerStore {
     }
     let closed = 0
     let first: unknown = null
-    /** The id of the last row; null = a row existed already. */
+    /** null = a row existed already. */
     let last: number | null = 0
     this.#transaction(() => {
       for (const values of batch.drafts) {
@@ -156,10 +141,7 @@ export class LedgerStore {
     return first === null ? null : { closed, error: first }
   }
 
-  /**
-   * Writes the running requests of dead processes from their drafts: as interrupted, unless they had ended.
-   * @returns the rows
-   */
+  /** Writes drafts of dead processes as interrupted requests, unless they had ended. @returns the rows */
   recover(): StoredRow[] {
     const interrupted: StoredRow[] = []
     for (const { instance } of this.#instances.all(this.#instance)) {
@@ -170,20 +152,12 @@ export class LedgerStore {
     return interrupted
   }
 
-  /**
-   * Sums some of the rows that are not summed yet.
-   * @returns whether there may be more
-   */
+  /** Sums some rows. @returns whether there may be more */
   sum(): boolean {
     return this.#rollups.isBehind && this.#transaction(() => this.#rollups.sum())
   }
 
-  /**
-   * Deletes some old rows that are summed, and some old sums by hour.
-   * @param before ms since 1970, for rows; null = keeps rows
-   * @param now ms since 1970
-   * @returns whether there may be more
-   */
+  /** Deletes some summed rows and old sums by hour. @param before ms since 1970; null = no rows @returns whether there may be more */
   expire(before: number | null, now: number): boolean {
     return this.#transaction(() => {
       const rows = before === null ? 0 : this.#deleteExpired.run(before).changes
@@ -192,11 +166,7 @@ export class LedgerStore {
     })
   }
 
-  /**
-   * Deletes some rows that are summed and that PostgreSQL has.
-   * @param before ms since 1970
-   * @returns whether there may be more
-   */
+  /** Deletes some rows that are summed and shipped. @param before ms since 1970 @returns whether there may be more */
   trim(before: number): boolean {
     return this.#transaction(() => {
       const rows = this.#deleteShipped.run(before).changes
@@ -205,10 +175,7 @@ export class LedgerStore {
     })
   }
 
-  /**
-   * Returns some of the space of deleted rows to the system. A part stays, because new rows will need it.
-   * @returns whether there may be more
-   */
+  /** Returns some free space to the system; new rows need the rest. @returns whether there may be more */
   vacuum(): boolean {
     const { db } = this.#openFile
     const read = (name: 'auto_vacuum' | 'freelist_count' | 'page_count') => Number(Object.values(db.prepare(`PRAGMA ${name}`).get() ?? {})[0])
@@ -224,10 +191,7 @@ export class LedgerStore {
     this.#openFile.db.close()
   }
 
-  /**
-   * Closes a corrupt file and renames it.
-   * @returns the new path; null = another process already renamed it
-   */
+  /** Closes and renames a corrupt file. @returns the new path; null = another process already renamed it */
   quarantine(): string | null {
     try {
       // Before closing: SQLite does not clean up a file that was moved.
@@ -243,11 +207,7 @@ export class LedgerStore {
     this.abandon()
   }
 
-  /**
-   * A row can exist already: a batch is sent again after a crash, and a process that was
-   * taken for dead still writes the final row of its requests.
-   * @returns its id; null = the row existed
-   */
+  /** A row exists if a batch is sent again, or a process was taken for dead. @returns the id; null = the row existed */
   #insertOrReplace(values: RowValues): number | null {
     const { changes, lastInsertRowid } = this.#insertRow.run(...values)
     if (changes !== 0) return Number(lastInsertRowid)
@@ -256,10 +216,7 @@ export class LedgerStore {
     return null
   }
 
-  /**
-   * Inserts new rows, which almost all rows are.
-   * @returns the id of the last row; null = each row must be inserted alone, and some may be stored already
-   */
+  /** @returns the last id; null = insert each row alone: some may be stored already */
   #insertGroup(rows: readonly RowValues[]): number | null {
     if (rows.length < ROWS_PER_INSERT) return null
     try {
@@ -284,10 +241,7 @@ export class LedgerStore {
   }
 }
 
-/**
- * @returns the error if the row itself causes it
- * @throws the error otherwise
- */
+/** Returns an error that the row itself causes. @throws any other */
 function rowError(error: unknown): unknown {
   if (toLedgerFailure(error).code === 'row') return error
   throw error

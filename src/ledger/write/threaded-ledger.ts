@@ -1,21 +1,16 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import { Alarm } from './alarm.ts'
-import { decode, encode } from '../columns.ts'
-import type { RowValues } from '../columns.ts'
+import { decode, encode, type RowValues } from '../columns.ts'
 import { EntryQueue } from './entry-queue.ts'
 import { LedgerEntry } from '../entry.ts'
-import { toLedgerFailure } from '../ledger-failure.ts'
-import type { LedgerFailure, LedgerFailureCode } from '../ledger-failure.ts'
+import { toLedgerFailure, type LedgerFailure, type LedgerFailureCode } from '../ledger-failure.ts'
 import type { Batch } from './ledger-store.ts'
 import type { Ledger, LedgerOptions, LedgerStats } from './ledger.ts'
 import type { LedgerRow } from '../row.ts'
 import { WriterLink } from './writer-link.ts'
 
-/**
- * ms between batches while rows arrive; the first batch is sent at once. A longer time
- * would save CPU (a batch rewrites each index page once) and leave more rows unsafe.
- */
+/** ms between batches; the first is sent at once. A longer time would save CPU (index pages) and leave more rows unsafe. */
 const BATCH_INTERVAL_MS = 25
 const MAX_BATCH_ROWS = 1000
 /** Batches that wait in the thread. Others wait here, where a final row replaces its draft. */
@@ -23,10 +18,7 @@ const MAX_BATCHES_IN_FLIGHT = 4
 const MAX_WAITING = 100_000
 const SHUTDOWN_TIMEOUT_MS = 5000
 
-/**
- * Opens the ledger and starts a thread that writes to it. Returns at once: if the file is
- * unusable, `onFailure` is called, and the thread retries without limit.
- */
+/** Starts a thread that writes. For an unusable file, calls `onFailure` and retries without limit. */
 export function openLedger(options: LedgerOptions): Ledger {
   return new ThreadedLedger(options)
 }
@@ -218,7 +210,6 @@ class ThreadedLedger implements Ledger {
     this.#alarm.raise({ code, message })
   }
 
-  /** Keeps the process alive until the promise resolves. */
   async #keepAliveUntil(promise: Promise<void>): Promise<void> {
     this.#waiters += 1
     this.#link.keepAlive(true)

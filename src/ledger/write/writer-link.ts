@@ -5,24 +5,19 @@ import type { Batch } from './ledger-store.ts'
 import type { StoredRow } from '../stored-values.ts'
 import type { FromWriter, WriterOptions } from './writer-messages.ts'
 
-/** The events of the writing thread. */
-export interface WriterEvents {
-  /** A batch is done; `lost` of its ended requests were refused. */
+interface WriterEvents {
+  /** `lost`: the number of ended requests that were refused. */
   written(batch: Batch, lost: number, refused: LedgerFailure | null): void
   interrupted(rows: readonly StoredRow[]): void
   failed(trouble: LedgerFailure): void
   recovered(): void
 }
 
-/**
- * The writing thread, seen from the main thread. Keeps each batch until it is written. If
- * the thread dies, it is restarted and gets the unwritten batches again. Writing a batch
- * twice is harmless, because rows have a unique key.
- */
+/** The writing thread. Keeps each batch until it is written. A restarted thread gets it again: rows have a unique key, so this is safe. */
 export class WriterLink {
   readonly #events: WriterEvents
   readonly #thread: SupervisedThread<FromWriter>
-  /** Batches that were sent but are not written yet. */
+  /** Sent, but not written yet. */
   readonly unwritten: Batch[] = []
 
   constructor(options: WriterOptions, events: WriterEvents) {
@@ -43,15 +38,12 @@ export class WriterLink {
     this.#thread.post(batch)
   }
 
-  /** @param wanted whether somebody waits, so that the process must stay alive */
+  /** @param wanted somebody waits, so the process must stay alive */
   keepAlive(wanted: boolean): void {
     this.#thread.keepAlive(wanted)
   }
 
-  /**
-   * Ends the thread. Unwritten batches stay unwritten, except for those that it still writes.
-   * @param timeoutMs ms until it is ended by force
-   */
+  /** Batches that are not written in time stay in `unwritten`. @param timeoutMs ms until the thread is ended by force */
   close(timeoutMs: number): Promise<void> {
     return this.#thread.close(timeoutMs)
   }
@@ -60,7 +52,7 @@ export class WriterLink {
     switch (message.kind) {
       case 'written': {
         const batch = this.unwritten[0]
-        // A response to the same batch, sent twice.
+        // The second response to a batch that was sent twice.
         if (batch?.seq !== message.seq) return
         this.unwritten.shift()
         this.#thread.resetDelay()

@@ -1,8 +1,6 @@
 import { Checkpoints } from './checkpoints.ts'
-import { toLedgerFailure } from '../ledger-failure.ts'
-import type { LedgerFailure } from '../ledger-failure.ts'
-import { LedgerStore } from './ledger-store.ts'
-import type { Batch } from './ledger-store.ts'
+import { toLedgerFailure, type LedgerFailure } from '../ledger-failure.ts'
+import { LedgerStore, type Batch } from './ledger-store.ts'
 import type { FromWriter, WriterOptions } from './writer-messages.ts'
 
 const MIN_RETRY_DELAY_MS = 50
@@ -10,10 +8,7 @@ const MAX_RETRY_DELAY_MS = 5000
 /** ms that shipped rows stay in the file, for reports while PostgreSQL is unreachable. */
 const SHIPPED_KEEP_MS = 2 * 86_400_000
 
-/**
- * Writes batches in order, and retries failed ones. Everything that can block runs here,
- * in a thread of its own.
- */
+/** Writes batches in order, with retries, in a thread of its own, because everything here can block. */
 export class Writer {
   readonly #options: WriterOptions
   readonly #post: (message: FromWriter) => void
@@ -32,7 +27,6 @@ export class Writer {
     this.#post = post
   }
 
-  /** Writes a batch as soon as possible. */
   write(batch: Batch): void {
     this.#batches.push(batch)
     this.#attempt(store => this.#writeAll(store))
@@ -43,7 +37,6 @@ export class Writer {
     this.#attempt(store => this.#recover(store))
   }
 
-  /** Sums rows. */
   sum(): void {
     this.#runInSteps('sum', store => store.sum())
   }
@@ -71,7 +64,7 @@ export class Writer {
     this.#closed = true
   }
 
-  /** @returns whether everything that was written is in the database file */
+  /** @returns whether the database file has everything */
   #checkpoint(): boolean {
     let isAll = false
     this.#attempt(store => {
@@ -80,10 +73,7 @@ export class Writer {
     return isAll || this.#closed
   }
 
-  /**
-   * Runs long work in pieces, with waiting batches between them.
-   * @param piece returns whether there may be more
-   */
+  /** Lets waiting batches run between the pieces. @param piece returns whether there may be more */
   #runInSteps(work: 'sum' | 'expire', piece: (store: LedgerStore) => boolean): void {
     if (this.#activeTasks.has(work)) return
     this.#attempt(store => {
@@ -117,12 +107,8 @@ export class Writer {
       this.#checkpoints.written()
       this.#batches.shift()
       this.#markHealthy()
-      this.#post({
-        kind: 'written',
-        seq: batch.seq,
-        lost: rejected?.closed ?? 0,
-        refused: rejected === null ? null : toLedgerFailure(rejected.error),
-      })
+      const refused = rejected === null ? null : toLedgerFailure(rejected.error)
+      this.#post({ kind: 'written', seq: batch.seq, lost: rejected?.closed ?? 0, refused })
     }
   }
 
@@ -136,8 +122,8 @@ export class Writer {
     const store = new LedgerStore(file, instance, isShipped)
     this.#store = store
     if (store.quarantinedAs !== null) {
-      this.#reportFailure({ code: 'corrupt', message: `the file was unreadable: it is kept as ${store.quarantinedAs}, ` +
-        'and a new one was started' })
+      const message = `the file was unreadable: it is kept as ${store.quarantinedAs}, and a new one was started`
+      this.#reportFailure({ code: 'corrupt', message })
     }
     this.#recover(store)
     return store
@@ -146,7 +132,7 @@ export class Writer {
   #handleFailure(error: unknown): LedgerFailure {
     const trouble = toLedgerFailure(error, this.#options.file)
     const store = this.#store
-    // The file stays usable when a full disk gets space or a lock is released.
+    // A full disk or a lock does not make the file unusable.
     if (store === null || trouble.code === 'locked' || trouble.code === 'full') return trouble
     this.#checkpoints.stop()
     this.#store = null

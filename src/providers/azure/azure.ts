@@ -3,13 +3,11 @@ import type { NativeRequest, Provider, ProviderAddress } from '../shared/provide
 
 /** The prefix of an API path: at OpenAI, in Azure's current API, and in its older one. */
 const PREFIX = /^(?:\/openai)?(?:\/v1)?(?:\/(?:deployments|engines)\/[^/]+)?(?=\/)/i
-/** Paths that the older API serves under the deployment; all others are under /openai. */
+/** The older API serves these under the deployment, and all others under /openai. */
 const DEPLOYMENT_PATH = /^\/(?:chat\/completions|completions|embeddings|audio\/(?:transcriptions|translations|speech)|images\/(?:generations|edits))\/?$/i
 
 /**
- * Azure OpenAI. With `api_version: v1` its API is OpenAI's under another prefix, and the model is the name of a deployment.
- * With a dated version the deployment is in the path.
- *
+ * `api_version: v1`: OpenAI's API under another prefix, and the model is a deployment. A dated version: the deployment is in the path.
  * Source: "Azure OpenAI in Microsoft Foundry Models REST API reference".
  */
 export function azure({ apiVersion }: AzureConfig): Provider {
@@ -23,16 +21,10 @@ function currentAddress({ path, query }: NativeRequest): ProviderAddress {
 function datedAddress({ path, query, model }: NativeRequest, apiVersion: string): ProviderAddress {
   const rest = path.replace(PREFIX, '')
   const deployment = model !== null && DEPLOYMENT_PATH.test(rest) ? `/deployments/${encodeURIComponent(model)}` : ''
-  return {
-    path: `/openai${deployment}${rest}`,
-    query: queryOf([...parametersOf(query), `api-version=${encodeURIComponent(apiVersion)}`]),
-  }
+  return { path: `/openai${deployment}${rest}`, query: queryOf([...parametersOf(query), `api-version=${encodeURIComponent(apiVersion)}`]) }
 }
 
-/**
- * The client's parameters except its API version, which belongs to its SDK: the operator chooses the upstream's
- * version.
- */
+/** The client's parameters, without the API version of its SDK: the operator chooses the upstream's version. */
 function parametersOf(query: string): string[] {
   return query.slice(1).split('&').filter(parameter => parameter !== '' && !/^api-version(?:=|$)/i.test(parameter))
 }

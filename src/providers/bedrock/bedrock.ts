@@ -3,16 +3,11 @@ import type { NativeRequest, Provider, ProviderAddress } from '../shared/provide
 import { countBody, invokeBody } from './body.ts'
 import { readResponse } from './response.ts'
 
-/**
- * Sent in the body instead, or set by the gateway. Without `accept-encoding` nothing is compressed; the path decides
- * the format of a response.
- */
+/** Sent in the body, or set by the gateway. Without `accept-encoding` nothing is compressed; the path decides the format. */
 const DROPPED_HEADERS = new Set(['anthropic-version', 'anthropic-beta', 'accept', 'accept-encoding'])
 
 /**
- * Amazon Bedrock: Anthropic's models by InvokeModel, InvokeModelWithResponseStream and CountTokens, and all models by
- * Converse and ConverseStream.
- *
+ * Anthropic's models by InvokeModel, InvokeModelWithResponseStream and CountTokens, all models by Converse and ConverseStream.
  * Source: "Amazon Bedrock API Reference", "Anthropic Claude Messages API" in the user guide.
  */
 export function bedrock(): Provider {
@@ -43,10 +38,7 @@ function addressOf({ endpoint: { name }, model, stream }: NativeRequest): Provid
   return { path: `/model/${encodeModel(model)}/${operations[stream ? 1 : 0]}`, query: '' }
 }
 
-/**
- * Encodes the name of a model or of an inference profile, or an ARN; RFC 3986 section 2.3 lists the unreserved
- * characters.
- */
+/** Encodes the name of a model or of an inference profile, or an ARN; RFC 3986 section 2.3 lists the unreserved characters. */
 function encodeModel(model: string): string {
   return encodeURIComponent(model).replace(/[!'()*]/g, character => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
 }

@@ -1,5 +1,4 @@
-import { scanJson } from '../../protocols/json/json-scan.ts'
-import type { Field } from '../../protocols/json/json-scan.ts'
+import { scanJson, type Field } from '../../protocols/json/json-scan.ts'
 import { parseRequest } from '../../base/json-size.ts'
 import { WatchedKeys } from '../../protocols/json/watched-keys.ts'
 import { replaceMembers } from '../shared/replace-members.ts'
@@ -12,18 +11,17 @@ const COUNTED_MAX_TOKENS = '"max_tokens":1'
 const OWN_MEMBERS = ['model', 'stream', 'anthropic_version', 'anthropic_beta'] as const
 const WATCHED = new WatchedKeys([...OWN_MEMBERS, 'max_tokens'])
 
-/** The body of a request to a model: without what the path contains, and with what Anthropic's API has in headers. */
+/** Without what the path contains, and with what Anthropic's API has in headers. */
 export function invokeBody(body: Buffer, headers: readonly string[]): Buffer {
   return rewritten(body, headers, false)
 }
 
-/** The body of a request to count the tokens of another request. */
 export function countBody(body: Buffer, headers: readonly string[]): Buffer {
   const counted = rewritten(body, headers, true)
   return Buffer.from(JSON.stringify({ input: { invokeModel: { body: counted.toString('base64') } } }))
 }
 
-/** All other members stay byte for byte. A body that is not an object is left unchanged: the provider refuses it. */
+/** Other members stay byte for byte. A body that is not an object is left unchanged: the provider refuses it. */
 function rewritten(body: Buffer, headers: readonly string[], isCounted: boolean): Buffer {
   const scan = scanJson(body, WATCHED)
   if (!scan.ok || scan.members === null) return body

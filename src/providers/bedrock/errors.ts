@@ -1,32 +1,18 @@
 import { parseBounded } from '../../base/json-size.ts'
 import { errorType } from '../shared/error-types.ts'
 
-/** The error types of Anthropic's API for Bedrock's exceptions. */
+/** For Bedrock's exceptions, the error types of Anthropic's API. */
 const TYPES: ReadonlyMap<string, string> = new Map(Object.entries({
-  accessdeniedexception: 'permission_error',
-  internalserverexception: 'api_error',
-  modelerrorexception: 'api_error',
-  modelnotreadyexception: 'overloaded_error',
-  modelstreamerrorexception: 'api_error',
-  modeltimeoutexception: 'timeout_error',
-  resourcenotfoundexception: 'not_found_error',
-  servicequotaexceededexception: 'rate_limit_error',
-  serviceunavailableexception: 'overloaded_error',
-  throttlingexception: 'rate_limit_error',
-  validationexception: 'invalid_request_error',
+  accessdeniedexception: 'permission_error', internalserverexception: 'api_error', modelerrorexception: 'api_error',
+  modelnotreadyexception: 'overloaded_error', modelstreamerrorexception: 'api_error', modeltimeoutexception: 'timeout_error',
+  resourcenotfoundexception: 'not_found_error', servicequotaexceededexception: 'rate_limit_error',
+  serviceunavailableexception: 'overloaded_error', throttlingexception: 'rate_limit_error', validationexception: 'invalid_request_error',
 }))
 
 /** Names of the operator's resources, which clients must not learn. */
 const ARN = /\barn:aws[^\s"'`,;)\]]*/g
 
-/**
- * Converts an error of Bedrock to Anthropic's format.
- *
- * @param exception named by `x-amzn-errortype` or by the event stream; empty = none
- * @param status HTTP status; null = the exception came in a stream
- * @param body of the exception
- * @returns JSON text
- */
+/** Bedrock's error in Anthropic's format, as JSON. @param exception `x-amzn-errortype`; empty = none @param status null = in a stream */
 export function errorJson(exception: string, status: number | null, body: Buffer): string {
   const name = /^[a-z]+/i.exec(exception)?.[0].toLowerCase() ?? ''
   return JSON.stringify({ type: 'error', error: { type: TYPES.get(name) ?? errorType(status), message: messageOf(body) } })
@@ -38,7 +24,7 @@ function messageOf(body: Buffer): string {
     const text = [message, capital, originalMessage].find(value => typeof value === 'string' && value !== '')
     if (typeof text === 'string') return text.replace(ARN, 'arn:***')
   } catch {
-    // It is not JSON: a proxy in front of the provider may have sent it.
+    // Not JSON: a proxy in front of the provider may have sent it.
   }
   return 'the upstream responded with an error'
 }

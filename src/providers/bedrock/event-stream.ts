@@ -4,7 +4,6 @@ import { GatewayError } from '../../base/errors.ts'
 import { GrowingBytes } from '../../protocols/events/growing-bytes.ts'
 import type { BodyDecoder } from '../shared/provider.ts'
 
-/** A frame, decoded. */
 export interface Frame {
   /** `event`, `exception` or `error`. */
   readonly kind: string
@@ -13,24 +12,19 @@ export interface Frame {
   readonly payload: Buffer
 }
 
-/** Bytes of the longest frame that is held. */
+/** A longer frame is not held. */
 const MAX_FRAME_BYTES = 4 * 1024 * 1024
 /** Lengths and checksums, without headers. */
 const MIN_FRAME_BYTES = 16
 const NOTHING = Buffer.alloc(0)
 
-/**
- * Reads the binary event stream of AWS: frames with checksums.
- *
- * Source: "Event stream encoding" in the Amazon Transcribe developer guide.
- */
+/** AWS's binary frames with checksums. Source: "Event stream encoding" in the Amazon Transcribe developer guide. */
 export class EventStreamDecoder implements BodyDecoder {
   fault: GatewayError | null = null
   readonly #codec = createCodec()
   readonly #held = new GrowingBytes()
   readonly #write: (frame: Frame) => string
 
-  /** @param write converts a frame to text */
   constructor(write: (frame: Frame) => string) {
     this.#write = write
   }
@@ -80,8 +74,5 @@ export class EventStreamDecoder implements BodyDecoder {
 /** Loads the library with the first stream. */
 function createCodec(): EventStreamCodec {
   const { EventStreamCodec: Codec } = createRequire(import.meta.url)('@smithy/eventstream-codec') as typeof import('@smithy/eventstream-codec')
-  return new Codec(
-    bytes => (typeof bytes === 'string' ? bytes : Buffer.from(bytes).toString('utf8')),
-    text => Buffer.from(text, 'utf8'),
-  )
+  return new Codec(bytes => (typeof bytes === 'string' ? bytes : Buffer.from(bytes).toString('utf8')), text => Buffer.from(text, 'utf8'))
 }

@@ -2,8 +2,7 @@ import type { ClientFormat } from '../../protocols/endpoint/protocol.ts'
 import { parseBounded } from '../../base/json-size.ts'
 import type { BodyDecoder, NativeRequest, ResponseReading } from '../shared/provider.ts'
 import { errorJson } from './errors.ts'
-import { EventStreamDecoder } from './event-stream.ts'
-import type { Frame } from './event-stream.ts'
+import { EventStreamDecoder, type Frame } from './event-stream.ts'
 import { WholeBody } from '../shared/whole-body.ts'
 
 const EVENT_STREAM = 'application/vnd.amazon.eventstream'
@@ -12,7 +11,7 @@ const TYPE = /^\{\s*"type"\s*:\s*"([a-z_]+)"/
 /** Metrics in the last event: latencies, and counts that the usage contains too. */
 const METRICS = /,\s*"amazon-bedrock-invocationMetrics"\s*:\s*\{[^{}]*\}/
 
-/** Converts a response of Bedrock to Anthropic's format, or one of Converse to server-sent events. */
+/** Converts to Anthropic's format, or a response of Converse to server-sent events. */
 export function readResponse({ endpoint: { format, name } }: NativeRequest, status: number, headers: readonly string[]): ResponseReading {
   const decoder = decoderOf(format, name, status, headers)
   const isStream = decoder instanceof EventStreamDecoder
@@ -28,7 +27,7 @@ function decoderOf(format: ClientFormat, endpoint: string, status: number, heade
 /** An event of the model's own API is in base64. */
 function writeFrame({ kind, name, payload }: Frame, format: ClientFormat): string {
   if (kind !== 'event') return format.errorEvent(errorJson(name, null, payload))
-  // An event of Converse, which has a name.
+  // Events of Converse have a name.
   if (name !== 'chunk') return `event: ${name}\ndata: ${oneLine(payload.toString('utf8'))}\n\n`
   const { bytes } = parseBounded(payload.toString('utf8')) as { readonly bytes?: unknown }
   if (typeof bytes !== 'string') throw new TypeError('a chunk has no bytes')
@@ -38,7 +37,6 @@ function writeFrame({ kind, name, payload }: Frame, format: ClientFormat): strin
   return `event: ${type}\ndata: ${json}\n\n`
 }
 
-/** JSON text without line breaks. */
 function oneLine(json: string): string {
   return /[\r\n]/.test(json) ? JSON.stringify(parseBounded(json)) : json
 }
@@ -49,7 +47,7 @@ function writeCount(body: Buffer): string {
   return JSON.stringify({ input_tokens: inputTokens })
 }
 
-/** The headers without what names the provider; the request's id gets the name that clients read. */
+/** The headers without those of the provider; the request's id gets the name that clients read. */
 function clientHeaders(headers: readonly string[], isDecoded: boolean, isStream: boolean): string[] {
   const out: string[] = []
   for (let i = 0; i < headers.length; i += 2) {

@@ -13,23 +13,18 @@ export interface NativeRequest {
   readonly stream: boolean
 }
 
-/** The address of a request at the provider. */
-export interface ProviderAddress {
-  readonly path: string
-  readonly query: string
-}
+export type ProviderAddress = Pick<NativeRequest, 'path' | 'query'>
 
 /** Converts the provider's bytes to the vendor's as they arrive. */
 export interface BodyDecoder {
   /** @returns the bytes that can be passed on now */
   push(chunk: Buffer): Buffer
-  /** The body has ended. @returns the rest */
+  /** @returns the rest */
   end(): Buffer
-  /** Why the last bytes cannot be read; null = they can. Nothing is decoded after a fault. */
+  /** null = the bytes are readable so far. Nothing is decoded after a fault. */
   readonly fault: GatewayError | null
 }
 
-/** How a response is read. */
 export interface ResponseReading {
   /** The headers for the client, flat. */
   readonly headers: readonly string[]
@@ -37,32 +32,19 @@ export interface ResponseReading {
   readonly decoder: BodyDecoder | null
 }
 
-/** How a cloud provider serves the APIs of model vendors: its paths, its bodies, its framing. */
+/** How a cloud serves the APIs of vendors: paths, bodies, framing. */
 export interface Provider {
   /** @throws GatewayError not_translatable if the provider does not serve the endpoint */
   addressOf(request: NativeRequest): ProviderAddress
-  /**
-   * Converts the body for the provider; absent = unchanged.
-   *
-   * @param body not compressed
-   * @param headers of the request, flat
-   */
+  /** Converts the body for the provider; absent = unchanged. @param body not compressed @param headers of the request, flat */
   bodyOf?(request: NativeRequest, body: Buffer, headers: readonly string[]): Buffer
-  /** Lower-case names of headers that the provider does not read. */
+  /** Headers that the provider does not read, lower-case. */
   readonly droppedHeaders?: ReadonlySet<string>
-  /**
-   * Reads the head of a response; absent = responses already have the vendor's format.
-   *
-   * @param status HTTP status
-   * @param headers flat
-   */
+  /** Reads the head; absent = responses already have the vendor's format. @param headers flat */
   readResponse?(request: NativeRequest, status: number, headers: readonly string[]): ResponseReading
-  /**
-   * The protocols in which the provider serves a model; absent = the configuration decides. @param model null = none
-   * is named
-   */
+  /** The protocols for a model; absent = the configuration decides. @param model null = none is named */
   speaks?(model: string | null): readonly string[] | null
 }
 
-/** Placeholder in a path for the Google Cloud project, if only the credential knows it. */
+/** Placeholder in a path, for a Google Cloud project that only the credential knows. */
 export const CREDENTIAL_PROJECT = '{project}'

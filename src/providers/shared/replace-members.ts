@@ -1,23 +1,17 @@
 import type { Field, ValidJson } from '../../protocols/json/json-scan.ts'
-import { spliceBytes } from '../../protocols/json/splice.ts'
-import type { Edit } from '../../protocols/json/splice.ts'
+import { spliceBytes, type Edit } from '../../protocols/json/splice.ts'
 
 const NOTHING = Buffer.alloc(0)
 const COMMA = 0x2c
 
-/**
- * Removes members of a body and adds others at its end. Everything else stays byte for byte.
- *
- * @param members the inside of the object
- * @param added one or more members, as JSON text
- */
+/** Removes and adds members; other bytes stay. @param members the inside of the object @param added at the end, at least one, as JSON */
 export function replaceMembers(
   body: Buffer, { close, empty }: NonNullable<ValidJson['members']>, removed: readonly Field[], added: readonly string[],
 ): Buffer {
   const text = added.join(',')
   const isLastRemoved = removed.some(({ end }) => afterSpace(body, end) === close)
   const edits: Edit[] = removed.map(field => removal(body, field))
-  // Inserted after the last member; if that one is removed, its comma is already there.
+  // After the last member; if that one is removed, its comma is already there.
   edits.push({ start: close, end: close, bytes: Buffer.from(isLastRemoved || empty ? text : `,${text}`) })
   return spliceBytes(body, edits)
 }

@@ -9,12 +9,7 @@ import { codingOf, withoutBodyHeaders } from './response-headers.ts'
 /** The operator's project in names of resources and quotas, which clients must not learn. */
 const PROJECT = /(\bprojects\/|\bproject_number:)[^/\s"'`\\,;)\]]+/g
 
-/**
- * An error of Vertex AI without the operator's project. For Claude it gets the format of Anthropic's API, whether
- * Vertex AI or the model reports it.
- *
- * @param isClaude the response is to a messages request
- */
+/** An error without the operator's project; for Claude in Anthropic's format, whether Vertex AI or the model reports the error. */
 export function readError(isClaude: boolean, status: number, headers: readonly string[]): ResponseReading {
   const coding = codingOf(headers)
   const decoder = new WholeBody(body => {

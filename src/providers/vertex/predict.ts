@@ -1,6 +1,5 @@
 import { GatewayError } from '../../base/errors.ts'
-import { asList, asObject } from '../../protocols/neutral/json.ts'
-import type { JsonObject } from '../../protocols/neutral/json.ts'
+import { asList, asObject, type JsonObject } from '../../protocols/neutral/json.ts'
 import { decompressedOrRaw } from '../../protocols/http/decompress.ts'
 import { parseBounded, parseRequest } from '../../base/json-size.ts'
 import type { NativeRequest, ResponseReading } from '../shared/provider.ts'
@@ -23,13 +22,7 @@ export function isPredicted({ endpoint: { name }, model }: NativeRequest): boole
   return (name === SINGLE || name === BATCH) && model !== null && BY_PREDICT.test(model)
 }
 
-/**
- * Converts an embeddings request of the Gemini API for `predict`.
- *
- * Source: "Text embeddings API" of Vertex AI.
- *
- * @throws GatewayError not_translatable, body_too_large
- */
+/** Converts a request for `predict`. Source: "Text embeddings API" of Vertex AI. @throws GatewayError not_translatable, body_too_large */
 export function predictBody(body: Buffer): Buffer {
   const parsed = asObject(parseRequest(body.toString('utf8'))) ?? {}
   const requests = parsed['requests'] === undefined ? [parsed] : asList(parsed['requests']).map(item => asObject(item) ?? {})

@@ -5,7 +5,7 @@ export function withoutBodyHeaders(headers: readonly string[]): string[] {
   return headers.filter((_, i) => !OF_BODY.has((headers[i - i % 2] as string).toLowerCase()))
 }
 
-/** The content coding of a response, in lower case; null = none. @param headers flat */
+/** The content coding, lower-case; null = none. @param headers flat */
 export function codingOf(headers: readonly string[]): string | null {
   const at = headers.findIndex((header, i) => i % 2 === 0 && header.toLowerCase() === 'content-encoding')
   return at === -1 ? null : (headers[at + 1] as string).trim().toLowerCase()

@@ -1,12 +1,11 @@
 import { GatewayError } from '../../base/errors.ts'
 import type { VertexConfig } from '../../config/types.ts'
-import { CREDENTIAL_PROJECT } from '../shared/provider.ts'
-import type { NativeRequest, Provider, ProviderAddress } from '../shared/provider.ts'
+import { CREDENTIAL_PROJECT, type NativeRequest, type Provider, type ProviderAddress } from '../shared/provider.ts'
 import { claudeBody } from './claude-body.ts'
 import { readError } from './errors.ts'
 import { isPredicted, predictBody, readPrediction } from './predict.ts'
 
-/** The version and what precedes a resource: at the Gemini API, in the express mode of Vertex AI, and for a project. */
+/** Version and place of a resource: of the Gemini API, of Vertex AI's express mode, and for a project. */
 const PREFIX = /^\/(v1(?:alpha|beta1?)?)\/(?:projects\/[^/]+\/locations\/[^/]+\/)?/i
 const MODEL_PREFIX = /^(?:models\/|publishers\/google\/models\/)/i
 const EMBED_METHOD = /(?::|%3a)[a-z]+$/i
@@ -14,10 +13,8 @@ const EMBED_METHOD = /(?::|%3a)[a-z]+$/i
 const CLAUDE = /^claude-/i
 
 /**
- * Vertex AI: Gemini's API for a project and a location, and Anthropic's with the model in the path.
- *
- * Source: "Method: publishers.models.generateContent", "Request predictions with Claude models" and "Count tokens for Claude
- * models" of Google Cloud's documentation.
+ * Gemini's API for a project and a location, and Anthropic's with the model in the path. Source: Google Cloud's "Method:
+ * publishers.models.generateContent", "Request predictions with Claude models" and "Count tokens for Claude models".
  */
 export function vertex({ project, location }: VertexConfig): Provider {
   const parent = `projects/${project === null ? CREDENTIAL_PROJECT : encodeURIComponent(project)}/locations/${location}`
@@ -43,14 +40,12 @@ function isTokenCount({ endpoint }: NativeRequest): boolean {
   return endpoint.name === 'messages.count_tokens'
 }
 
-/** The query is not sent: clients name betas in it, and Google refuses unknown parameters. */
+/** No query: clients name betas in it, and Google refuses unknown parameters. */
 function claudeAddress(parent: string, request: NativeRequest): ProviderAddress {
   const models = `/v1/${parent}/publishers/anthropic/models`
   if (isTokenCount(request)) return { path: `${models}/count-tokens:rawPredict`, query: '' }
   const { endpoint, model, stream, path } = request
-  if (endpoint.name !== 'messages' || model === null) {
-    throw notThere(path)
-  }
+  if (endpoint.name !== 'messages' || model === null) throw notThere(path)
   return { path: `${models}/${modelSegment(model)}:${stream ? 'streamRawPredict' : 'rawPredict'}`, query: '' }
 }
 
@@ -68,7 +63,7 @@ function notThere(path: string): GatewayError {
   return new GatewayError('not_translatable', `Vertex AI does not serve ${path}`)
 }
 
-/** Google's spelling of `claude-haiku-4-5@20251001`. */
+/** Google writes `claude-haiku-4-5@20251001`. */
 function modelSegment(model: string): string {
   return encodeURIComponent(model).replace('%40', '@')
 }

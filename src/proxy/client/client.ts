@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { constants } from 'node:http2'
-import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
+import { constants, type Http2ServerRequest, type Http2ServerResponse, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../base/clock.ts'
 import { trimTrailingSpace } from '../../base/trailing-space.ts'
@@ -28,11 +27,7 @@ const HTTP1_ONLY = new Set(['connection', 'keep-alive', 'proxy-connection', 'tra
 /** Statuses without a body: over HTTP/2 a Content-Length would make the response malformed (RFC 9113 section 8.1.1). */
 const EMPTY = new Set([204, 205])
 
-/**
- * Writes the head of a response.
- *
- * @param headers flat names and values; each may occur more than once
- */
+/** @param headers flat; a name may occur more than once */
 export function writeHead(res: ClientResponse, status: number, headers: string[]): void {
   if (!isHttp2(res)) {
     res.writeHead(status, lengthBehindDisposition(headers))
@@ -50,10 +45,7 @@ export function writeHead(res: ClientResponse, status: number, headers: string[]
 
 const DISPOSITION = 'content-disposition'
 
-/**
- * If Content-Disposition follows Content-Length, node reads it as UTF-8 and sends the result as Latin-1, or throws.
- * File names are mostly UTF-8, so the length goes last.
- */
+/** Node reads a Content-Disposition after Content-Length as UTF-8 and sends Latin-1, or throws: put the length last. */
 function lengthBehindDisposition(headers: string[]): string[] {
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i] as string
@@ -65,7 +57,7 @@ function lengthBehindDisposition(headers: string[]): string[] {
   return headers
 }
 
-/** Sends only the head. Node's `flushHeaders` would send bytes above 0x7f as UTF-8. */
+/** Node's `flushHeaders` would send bytes above 0x7f as UTF-8. */
 export function flushHead(res: ServerResponse): void {
   res.write('', 'latin1')
 }
@@ -87,10 +79,8 @@ export function end(res: ClientResponse): void {
 }
 
 /**
- * Ends a response that has begun without the marks of a proper end (last chunk, END_STREAM), so that the client does
- * not take it for complete. Bytes that were written before are sent first, as far as the client reads them.
- *
- * @param finalBytes sent before the end; null = nothing
+ * Breaks off a response without the marks of a proper end (last chunk, END_STREAM), so that the client sees that it is incomplete.
+ * Bytes that were written before are sent first. @param finalBytes sent before the end; null = nothing
  */
 export function abort(res: ClientResponse, clock: Clock, finalBytes: string | null): void {
   // A client that does not read must not keep the connection open forever.
@@ -98,8 +88,8 @@ export function abort(res: ClientResponse, clock: Clock, finalBytes: string | nu
   res.once('close', () => force.cancel())
   const leave = () => breakOff(res)
   if (finalBytes !== null) write(res, Buffer.from(finalBytes), leave)
-  // RST_STREAM would overtake the bytes that wait to be sent. Close later: an empty write is reported as done in the
-  // middle of sending, and closing a stream there aborts the process (the assertion of nodejs/node#41458).
+  // RST_STREAM would overtake the bytes that wait to be sent. Close later: an empty write is reported as done in the middle of sending, and
+  // closing a stream there aborts the process (nodejs/node#41458).
   else if (isHttp2(res) && res.stream.writableLength > 0) res.stream.write('', () => setImmediate(leave))
   else leave()
 }
@@ -112,28 +102,22 @@ export function destroyNow(res: ClientResponse): void {
 }
 
 function breakOff(res: ClientResponse): void {
-  if (isHttp2(res)) {
-    resetStream(res.stream, constants.NGHTTP2_INTERNAL_ERROR)
-    return
-  }
+  if (isHttp2(res)) return resetStream(res.stream, constants.NGHTTP2_INTERNAL_ERROR)
   const { socket } = res
   if (!socket) {
     res.destroy()
   } else if (isFramed(res) || res.chunkedEncoding) {
-    // Bytes that were written are sent first; the missing last chunk shows that the body is incomplete.
+    // The missing last chunk shows that the body is incomplete.
     socket.destroySoon()
   } else {
-    // Only a reset shows that a body without length is incomplete. With a length, node-fetch 2 (used by openai 4)
-    // ignores a closed connection and waits forever.
+    // Only a reset shows that a body without length is incomplete; with a length, node-fetch 2 (openai 4) waits forever after a close.
     socket.write('', () => underlyingSocket(socket).resetAndDestroy())
   }
 }
 
 const RESET_HERE = Symbol('reset here')
 
-interface MarkedStream extends ServerHttp2Stream {
-  [RESET_HERE]?: true
-}
+interface MarkedStream extends ServerHttp2Stream { [RESET_HERE]?: true }
 
 function resetStream(stream: ServerHttp2Stream | undefined, code: number): void {
   if (stream === undefined) return

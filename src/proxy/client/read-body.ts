@@ -29,12 +29,7 @@ export function hasBody(req: ClientRequest): boolean {
   return req.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
 }
 
-/**
- * Reads a request body into memory, up to its limit.
- *
- * @throws GatewayError body_too_large as soon as the declared length or the received bytes show it; body_timeout;
- *   total_timeout; client_gone when the client's side ends early; the reason given to `stop`
- */
+/** @throws GatewayError body_too_large; body_timeout; total_timeout; client_gone (body not complete); the reason given to `stop` */
 export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buffer> {
   const { limit, idle, clock, owner } = options
   const declared = Number(req.headers['content-length'] ?? 0)
@@ -56,24 +51,17 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
   }
   function onData(chunk: Buffer): void {
     lastAt = clock.monotonic()
-    if (pieces.size + chunk.length > limit) {
-      fail(tooLarge(limit))
-      return
-    }
+    if (pieces.size + chunk.length > limit) return fail(tooLarge(limit))
     try {
       options.onChunk?.(chunk)
     } catch (error) {
-      fail(asGatewayError(error))
-      return
+      return fail(asGatewayError(error))
     }
     pieces.push(chunk)
   }
   function onEnd(): void {
     // Over HTTP/2 a body that the client aborted ends like a complete one.
-    if ('stream' in req && req.stream.rstCode !== constants.NGHTTP2_NO_ERROR) {
-      onClose()
-      return
-    }
+    if ('stream' in req && req.stream.rstCode !== constants.NGHTTP2_NO_ERROR) return onClose()
     stop()
     resolve(pieces.whole())
   }
@@ -94,7 +82,7 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
     timer?.cancel()
     owner?.stopBy(null)
     req.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onError)
-    // A later error belongs to the connection: nobody waits for this body any more.
+    // A later error belongs to the connection.
     req.on('error', ignore)
   }
   req.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onError)
@@ -107,26 +95,14 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
   return promise
 }
 
-/** Maximum bytes of a decoded piece. */
 const DECODED_PIECE = 64 * 1024
 
-/**
- * Decodes a Content-Encoding, off the event loop.
- *
- * @param limit bytes that it may decompress to
- * @param onChunk sees each piece before the next one is made; an exception ends the decoding
- * @throws GatewayError wrong_content_encoding, body_too_large
- */
-export async function decodeBody(
-  body: Buffer, encoding: string, limit: number, onChunk?: (chunk: Buffer) => void,
-): Promise<Buffer> {
+/** Decodes off the event loop; an exception of `onChunk` ends it. @throws GatewayError wrong_content_encoding, body_too_large */
+export async function decodeBody(body: Buffer, encoding: string, limit: number, onChunk?: (chunk: Buffer) => void): Promise<Buffer> {
   const coding = CODINGS.get(encoding.trim().toLowerCase())
   if (!coding) {
     const supported = [...CODINGS.keys()].join(', ')
-    throw new GatewayError(
-      'wrong_content_encoding',
-      `content-encoding '${encoding}' is not supported; use one of ${supported}, or none`,
-    )
+    throw new GatewayError('wrong_content_encoding', `content-encoding '${encoding}' is not supported; use one of ${supported}, or none`)
   }
   const chunks: Buffer[] = []
   let size = 0

@@ -3,23 +3,19 @@ const JOIN_AFTER = 1_024
 /** Average bytes of a piece below which the Buffer object costs more than its bytes. */
 const SMALL_CHUNK = 1_024
 
-/**
- * Collects bytes that arrive in pieces. Small pieces are joined as they arrive, so that a client that sends single
- * bytes does not cost an object for each.
- */
+/** Collects pieces, and joins small ones, so that a client that sends single bytes does not cost an object for each. */
 export class ChunkList {
   #pieces: Buffer[] = []
-  /** Pieces and bytes since the last check. */
+  /** Since the last check. */
   #loose = 0
   #looseBytes = 0
   #size = 0
 
-  /** Bytes of all pieces. */
   get size(): number {
     return this.#size
   }
 
-  /** The pieces, in their order; some may have been joined. */
+  /** In order; some pieces may have been joined. */
   get list(): readonly Buffer[] {
     return this.#pieces
   }
@@ -33,12 +29,11 @@ export class ChunkList {
     this.#loose = this.#looseBytes = 0
   }
 
-  /** All bytes in one buffer; a single piece is not copied. */
+  /** A single piece is not copied. */
   concat(): Buffer {
     return this.#pieces.length === 1 ? (this.#pieces[0] as Buffer) : Buffer.concat(this.#pieces, this.#size)
   }
 
-  /** Drops all pieces. */
   clear(): void {
     this.#pieces = []
     this.#loose = this.#looseBytes = this.#size = 0

@@ -9,15 +9,9 @@ const COPIED = 16 * 1024
 
 const FRAMED = Symbol('framed')
 
-interface Framed extends ServerResponse {
-  [FRAMED]?: true
-}
+interface Framed extends ServerResponse { [FRAMED]?: true }
 
-/**
- * Takes over the chunked coding of a response from node, which writes each chunk in three pieces: length, bytes, line
- * end. One piece costs a third less. Call it after the head is written; it does nothing if the coding is not chunked.
- * Afterwards, use `write` and LAST_CHUNK.
- */
+/** Takes over the chunked coding once the head is written: node's three writes per chunk cost more. Then use `write` and LAST_CHUNK. */
 export function frameChunks(response: ServerResponse | Http2ServerResponse): void {
   const res = response as Framed
   if (!res.chunkedEncoding) return
@@ -25,7 +19,6 @@ export function frameChunks(response: ServerResponse | Http2ServerResponse): voi
   res[FRAMED] = true
 }
 
-/** Does `write` add the chunk frames? */
 export function isFramed(res: object): boolean {
   return (res as Framed)[FRAMED] === true
 }

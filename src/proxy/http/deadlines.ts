@@ -2,24 +2,20 @@ import type { Clock, Timer } from '../../base/clock.ts'
 import { GatewayError } from '../../base/errors.ts'
 import type { Timeouts } from '../../config/types.ts'
 
-/** What an attempt waits for; each phase has its own limit and its own error. */
+/** Each phase of an attempt has its own limit and error. */
 type Phase = 'connect' | 'first_byte' | 'idle' | 'client'
 
-/**
- * The deadlines of one exchange, on one timer. Each byte costs one reading of the clock. A phase that ends in
- * time costs nothing: the timer fires anyway and then checks which deadline is due. It is set when the first phase
- * begins.
- */
+/** The deadlines of one exchange, on one timer. The end of a phase leaves the timer alone: it fires and checks what is due. */
 export class Deadlines {
   readonly clock: Clock
   readonly #timeouts: Timeouts
   readonly #expire: (error: GatewayError) => void
-  /** When the total time ends, on the monotonic clock. */
+  /** On the monotonic clock. */
   readonly #endsAt: number
   #timer: Timer | null = null
-  /** When the timer fires, on the monotonic clock. */
+  /** On the monotonic clock. */
   #firesAt = 0
-  /** null between two attempts: only the total time counts. */
+  /** null = between two attempts: only the total time counts. */
   #phase: Phase | null = null
   #limit = 0
   #since: number
@@ -43,12 +39,10 @@ export class Deadlines {
     return Math.max(0, this.#endsAt - this.clock.monotonic())
   }
 
-  /** An attempt begins. */
   connecting(): void {
     this.#enter('connect', this.#timeouts.connect)
   }
 
-  /** Between two attempts only the total time counts. */
   betweenAttempts(): void {
     this.#phase = null
     this.#watch(this.clock.monotonic())
@@ -59,7 +53,6 @@ export class Deadlines {
     this.#enter('first_byte', this.#timeouts.firstByte)
   }
 
-  /** A byte arrived from the upstream. */
   upstreamActive(): void {
     // Kept short: called for each chunk.
     if (this.#phase === 'idle') this.#since = this.clock.monotonic()
@@ -88,17 +81,13 @@ export class Deadlines {
     if (this.#timer === null || this.#since + limit < this.#firesAt) this.#watch(this.#since)
   }
 
-  /** Switches between waiting for the upstream and for the client: both have the same limit. */
+  /** Both phases have the same limit. */
   #enterIdle(phase: 'idle' | 'client'): void {
-    if (this.#phase !== 'idle' && this.#phase !== 'client') {
-      this.#enter(phase, this.#timeouts.idle)
-      return
-    }
+    if (this.#phase !== 'idle' && this.#phase !== 'client') return this.#enter(phase, this.#timeouts.idle)
     this.#phase = phase
     this.#since = this.clock.monotonic()
   }
 
-  /** Ensures that the timer fires at the next deadline or earlier. */
   #watch(now: number): void {
     const due = this.#phase === null ? this.#endsAt : Math.min(this.#endsAt, this.#since + this.#limit)
     if (this.#timer !== null && this.#firesAt <= due) return
@@ -138,16 +127,11 @@ function expired(phase: Phase, ms: number): GatewayError {
   }
 }
 
-/** @param ms the limit that was exceeded */
 export function clientStalled(ms: number): GatewayError {
   return new GatewayError('client_stalled', `the client read nothing for ${seconds(ms)} (timeouts.idle)`)
 }
 
-/**
- * A 504 that clients must not retry: another request would take as long.
- *
- * @param ms the limit that was exceeded
- */
+/** Clients must not retry: another request would take as long. */
 export function totalTimeout(ms: number): GatewayError {
   return new GatewayError('total_timeout', `the request took longer than ${seconds(ms)} (timeouts.total)`, {
     headers: { 'x-should-retry': 'false' },

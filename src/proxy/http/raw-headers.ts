@@ -1,7 +1,7 @@
-/** Node's raw headers: a flat list of names and values, in the sender's order and spelling. */
+/** Node's flat list of names and values, in the sender's order and spelling. */
 export type RawHeaders = readonly string[]
 
-/** The joined values of all headers with a name; null = none. @param name lower-case */
+/** All values with a name, joined; null = none. @param name lower-case */
 export function headerValue(raw: RawHeaders, name: string): string | null {
   let found: string | null = null
   for (let i = 0; i < raw.length; i += 2) {
@@ -12,12 +12,12 @@ export function headerValue(raw: RawHeaders, name: string): string | null {
   return found
 }
 
-/** Is it this header? @param lower the other name, lower-case */
+/** @param lower lower-case */
 export function isNamed(name: string, lower: string): boolean {
   return name.length === lower.length && name.toLowerCase() === lower
 }
 
-/** Headers by lower-case name, with an array for several values, as node expects them. */
+/** By lower-case name, with an array for several values, as node expects headers. */
 export function groupHeaders(flat: RawHeaders): Record<string, string | string[]> {
   // A header can have the name of an inherited member.
   const headers = Object.create(null) as Record<string, string | string[]>

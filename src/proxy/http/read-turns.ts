@@ -1,18 +1,16 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** Work of one turn of the event loop: bytes, plus CHUNK_WORK for each chunk. It takes a few milliseconds. */
+/** Maximum work of a turn: its bytes, plus CHUNK_WORK for each chunk. It takes a few milliseconds. */
 const TURN_WORK = 1024 * 1024
-/** Work of one response in a turn before it waits for a later turn. */
+/** Work after which a response waits for a later turn. */
 const SHARE_WORK = 64 * 1024
 /** The cost of a chunk of any length, expressed in bytes. */
 const CHUNK_WORK = 1024
 
-/** A response that is being read. */
 export class Reader {
-  /** The turn in which it was last read, and its work in that turn. */
+  /** Work in the turn in which the response was last read. */
   turn = 0
   work = 0
-  /** Resumes reading. */
   readonly resume: () => void
 
   constructor(resume: () => void) {
@@ -21,11 +19,8 @@ export class Reader {
 }
 
 /**
- * Shares the turns of the event loop among the responses that are read. libuv reads up to 2 MB from a socket in one
- * turn: a few hundred fast upstreams would block everything else for seconds.
- *
- * A turn lasts as long as no response has to wait. It can span many turns of the event loop, so nothing has to be
- * done at the end of each.
+ * Shares the event loop among responses: libuv reads up to 2 MB of a socket at once, so a few hundred fast upstreams would block all
+ * others. A turn lasts until a response has to wait, which can be many turns of the event loop: nothing runs at the end of each.
  */
 export class ReadTurns {
   #turn = 0
@@ -33,15 +28,10 @@ export class ReadTurns {
   /** Waiting responses in order; the first `#resumed` were resumed in this turn. */
   readonly #waiting: Reader[] = []
   #resumed = 0
-  /** Turns serve all exchanges: they must not run in the async context of the first one that waits. */
+  /** Turns serve all exchanges: they must not run in the async context of the first that waits. */
   readonly #outside = AsyncLocalStorage.snapshot()
 
-  /**
-   * Counts a chunk that was read.
-   *
-   * @param bytes length of the chunk
-   * @returns false = pause this response and call `waitForTurn`, which resumes it
-   */
+  /** Counts a chunk. @returns false = pause the response and call `waitForTurn`, which resumes it */
   count(reader: Reader, bytes: number): boolean {
     const work = bytes + CHUNK_WORK
     this.#work += work
@@ -62,7 +52,7 @@ export class ReadTurns {
   readonly #begin = (): void => {
     this.#turn++
     this.#work = 0
-    // A response that reads its whole share at once waits again, behind the others.
+    // A response that uses up its share waits again, behind the others.
     while (this.#isAnyWaiting && this.#work < TURN_WORK) this.#waiting[this.#resumed++]?.resume()
     this.#waiting.splice(0, this.#resumed)
     this.#resumed = 0

@@ -1,9 +1,9 @@
 import { maskBody } from './secret-mask.ts'
 
-/** Bytes of an error that are held; a longer error is not searched. */
+/** A longer error is not searched. */
 const MAX_BYTES = 64 * 1024
 
-/** Holds a compressed error until it is complete, because secrets cannot be found before. */
+/** Holds a compressed error until it is complete: secrets cannot be found before. */
 export class CompressedError {
   readonly #coding: string
   readonly #secrets: readonly string[]
@@ -17,19 +17,17 @@ export class CompressedError {
     this.#secrets = secrets
   }
 
-  /** The bytes for the client so far. */
   get chunks(): readonly Buffer[] {
     return this.#chunks
   }
 
-  /** @returns false when the error is too long to be searched */
+  /** @returns false = too long to be searched */
   push(chunk: Buffer): boolean {
     this.#chunks.push(chunk)
     this.#bytes += chunk.length
     return this.#bytes <= MAX_BYTES
   }
 
-  /** The error is complete. */
   end(): void {
     const masked = maskBody(Buffer.concat(this.#chunks), this.#coding, this.#secrets)
     if (masked === null) return

@@ -1,18 +1,15 @@
 import { GatewayError, descriptorShortage } from '../../base/errors.ts'
 
-/** Codes of undici, and of node's own parser, which reads the responses to handshakes. */
+/** Codes of undici, and of node's parser, which reads responses to handshakes. */
 const HEADERS_TOO_LARGE = new Set(['UND_ERR_HEADERS_OVERFLOW', 'HPE_HEADER_OVERFLOW'])
 
-/**
- * OpenSSL's codes for a certificate whose root is not trusted here. Node's advice in these errors does not fit the
- * gateway.
- */
+/** OpenSSL's codes for an untrusted root. Node's advice in these errors does not fit the gateway. */
 const UNKNOWN_ROOT = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_GET_ISSUER_CERT',
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ])
 
-/** Maps an error of undici or node, before a response began, to a row of the error table. */
+/** Maps an error before a response began to a row of the error table. */
 export function connectionError(cause: Error & { code?: string }, connected: boolean): GatewayError {
   const shortage = descriptorShortage(cause)
   if (shortage) return shortage
@@ -25,16 +22,13 @@ export function connectionError(cause: Error & { code?: string }, connected: boo
     const message = 'the upstream sent response headers that are larger than the gateway reads'
     return new GatewayError('upstream_invalid', message, { cause })
   }
-  if (isMalformed(cause)) {
-    return new GatewayError('upstream_invalid', 'the upstream sent a response that is not valid HTTP', { cause })
-  }
+  if (isMalformed(cause)) return new GatewayError('upstream_invalid', 'the upstream sent a response that is not valid HTTP', { cause })
   return new GatewayError('upstream_reset', 'the upstream closed the connection without a response', { cause })
 }
 
-/** Did the peer send something that is not valid HTTP? */
 function isMalformed(error: Error & { code?: string }): boolean {
   if (error.code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' || error.name === 'HTTPParserError') return true
   if (error.code?.startsWith('HPE_')) return true
-  // An upgrade without a request for one: undici has no error code for it.
+  // undici has no code for an upgrade that was not requested.
   return error.code === 'UND_ERR_SOCKET' && error.message.startsWith('bad ')
 }

@@ -1,43 +1,34 @@
 import { readFileSync } from 'node:fs'
-import { isIP } from 'node:net'
-import type { Socket } from 'node:net'
+import { isIP, type Socket } from 'node:net'
 import tls from 'node:tls'
 import { buildConnector } from 'undici'
 import { descriptorBounds, descriptorOf } from '../../base/descriptors.ts'
 
-/** Makes a connection and calls back when it is established, including its TLS handshake. */
+/** Calls back when the connection is established, including its TLS handshake. */
 export type Connector = buildConnector.connector
 
-/** How connections to an upstream are made. */
 export interface ConnectorOptions {
-  /** Unix socket or named pipe to connect to instead of the host; null = none. */
+  /** Unix socket or named pipe instead of the host; null = none. */
   readonly socketPath: string | null
   /** ms for connecting, including the TLS handshake. */
   readonly connectTimeout: number
-  /** The trusted roots; null = the default roots. */
+  /** null = the default roots. */
   readonly trust: tls.SecureContext | null
   /** Offer HTTP/2 by ALPN? */
   readonly http2: boolean
 }
 
-/**
- * Trusts the default roots and those of a PEM file. Create it once: it takes ten milliseconds.
- * @throws the system's error for a file that cannot be read
- */
+/** The default roots and those of a PEM file; takes ten milliseconds. @throws the system's error for a file that cannot be read */
 export function secureContextFor(ca: string): tls.SecureContext {
   return tls.createSecureContext({ ca: [...tls.rootCertificates, readFileSync(ca, 'utf8')] })
 }
 
-/**
- * Bytes of a response that wait in its socket before reading stops. With undici's 64 kB, a paused response takes up
- * to 128 kB, because each read can bring another 64.
- */
+/** Unread bytes of a response in its socket. undici's 64 kB would let a paused response take 128 kB: a read can bring another 64. */
 const READ_AHEAD_BYTES = 16 * 1024
 
 /**
- * undici's connector, but with the whole timeout for a name with several addresses. Node gives each address half a
- * second and the last one the rest. If the last one is unreachable, as an IPv6 address is from most containers, one
- * lost packet at the others fails the connection. So the first address that timed out is tried again alone.
+ * undici's connector, but with the whole timeout for a name with several addresses. Node gives each address half a second, and the last the
+ * rest: if the last is unreachable (IPv6 in containers), one lost packet at the others fails. So the first that timed out is retried alone.
  */
 export function createConnector({ socketPath, connectTimeout, trust, http2 }: ConnectorOptions): Connector {
   const options = {
@@ -65,10 +56,7 @@ export function createConnector({ socketPath, connectTimeout, trust, http2 }: Co
   }
 }
 
-/**
- * Closes a connection that took one of the last descriptors. @returns the error that the system gives when none is
- * left
- */
+/** Closes a connection that took one of the reserved descriptors. @returns the system's error for no descriptor */
 function shortageAfter(socket: Socket): Error {
   socket.destroy()
   return Object.assign(new Error('the last file descriptors are reserved'), { code: 'EMFILE' })

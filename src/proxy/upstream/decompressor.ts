@@ -1,19 +1,13 @@
 import type { Transform } from 'node:stream'
 import { GatewayError, asGatewayError } from '../../base/errors.ts'
-import { CODINGS } from '../../base/content-codings.ts'
-import type { Coding } from '../../base/content-codings.ts'
-import { isNamed } from '../http/raw-headers.ts'
-import type { RawHeaders } from '../http/raw-headers.ts'
+import { CODINGS, type Coding } from '../../base/content-codings.ts'
+import { isNamed, type RawHeaders } from '../http/raw-headers.ts'
 import type { ResponseHead } from './response-head.ts'
 
-/** Gets the decompressed bytes. */
 export interface DecompressorHost {
   /** @returns false = pause until `resume` */
   onPiece(piece: Buffer): boolean
-  /**
-   * Everything that could be decompressed was passed on. @param error what broke the response; null = it ended
-   * properly
-   */
+  /** Everything that could be decompressed was passed on. @param error what broke the response; null = it ended properly */
   onEnd(error: GatewayError | null): void
   /** `push` may be called again after it returned false. */
   onDrain(): void
@@ -28,7 +22,7 @@ export class Decompressor {
 
   constructor(coding: Coding, host: DecompressorHost) {
     this.#host = host
-    // A truncated body is decompressed as far as possible: the protocol's own end shows whether it is complete.
+    // Decode a truncated body as far as possible: the end of the protocol shows whether it is complete.
     this.#decoder = coding.stream({ finishFlush: coding.truncatedFlush })
       .on('data', (piece: Buffer) => this.#pass(piece))
       .on('drain', () => host.onDrain())
@@ -50,12 +44,10 @@ export class Decompressor {
     this.#decoder.end()
   }
 
-  /** Continues after `onPiece` returned false. */
   resume(): void {
     this.#decoder.resume()
   }
 
-  /** Stops the decompression: no more bytes are passed on. */
   destroy(): void {
     this.#isOver = true
     this.#decoder.destroy()
@@ -77,12 +69,11 @@ export class Decompressor {
   }
 }
 
-/** How to decompress a response; null = not possible or not needed. */
+/** null = not compressed, or decompression is not possible. */
 export function codingOf({ status, coding }: ResponseHead): Coding | null {
   return status === 200 && coding !== null ? CODINGS.get(coding) ?? null : null
 }
 
-/** The headers of a response after decompression. */
 export function decompressedHeaders(headers: RawHeaders): string[] {
   const out: string[] = []
   for (let n = 0; n < headers.length; n += 2) {
@@ -92,5 +83,4 @@ export function decompressedHeaders(headers: RawHeaders): string[] {
   return out
 }
 
-/** Headers that describe the compressed bytes. */
 const CODING_HEADERS = ['content-encoding', 'content-length']

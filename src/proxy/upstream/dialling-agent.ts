@@ -1,18 +1,16 @@
-import { Agent } from 'node:http'
-import type { ClientRequestArgs } from 'node:http'
+import { Agent, type ClientRequestArgs } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Connector } from './connector.ts'
 
 type Dialled = (error: Error | null, connection: Duplex) => void
 
-/** Makes connections for node's own client in the same way as for undici. It keeps none for later requests. */
+/** Connects node's own client as undici connects; keeps no connection for later requests. */
 export class DiallingAgent extends Agent {
   /** Node's client refuses an agent for another protocol. */
   readonly protocol: string
   readonly defaultPort: number
   readonly #connect: Connector
 
-  /** @param protocol `http:` or `https:` */
   constructor(protocol: string, connect: Connector) {
     super()
     this.protocol = protocol
@@ -20,12 +18,10 @@ export class DiallingAgent extends Agent {
     this.#connect = connect
   }
 
-  /** The connection that is passed on is established, including its TLS handshake. */
+  /** Passes on a connection that is established, including its TLS handshake. */
   override createConnection({ hostname, port }: ClientRequestArgs, dialled: Dialled): undefined {
     const name = hostname ?? 'localhost'
-    const place = {
-      protocol: this.protocol, hostname: name.replace(/^\[(.*)\]$/, '$1'), host: name, port: String(port),
-    }
+    const place = { protocol: this.protocol, hostname: name.replace(/^\[(.*)\]$/, '$1'), host: name, port: String(port) }
     this.#connect(place, (error, socket) => dialled(error, socket as Duplex))
   }
 }

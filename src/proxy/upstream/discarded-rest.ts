@@ -1,17 +1,16 @@
 import type { Clock, Timer } from '../../base/clock.ts'
 import { GatewayError } from '../../base/errors.ts'
 
-/** ms and bytes within which a response that nobody reads has to end. */
+/** Limits, in ms and bytes, for the end of a response that nobody reads. */
 const TIMEOUT = 1_000
 const MAX_BYTES = 64 * 1024
 
-/** The sink of an attempt that reads, for a short time, what follows the end of the protocol. */
+/** The sink that reads, for a short time, what follows the end of the protocol. */
 export class DiscardedRest {
   readonly #timer: Timer
   readonly #abort: (reason: GatewayError) => void
   #bytes = 0
 
-  /** @param abort called when the response does not end in time */
   constructor(clock: Clock, abort: (reason: GatewayError) => void) {
     this.#abort = abort
     this.#timer = clock.setTimeout(() => this.#giveUp(), TIMEOUT)

@@ -1,17 +1,13 @@
 import type { Upstream } from '../../config/types.ts'
 import { holdsKey } from '../../protocols/request/presented-key.ts'
 import { ACCOUNT_HEADER, CREDENTIAL_HEADERS, RATE_LIMIT_HEADER, UPLOAD_ADDRESS_HEADERS, VERSION_HEADERS } from '../../protocols/http/vendor-headers.ts'
-import { headerValue } from '../http/raw-headers.ts'
-import type { RawHeaders } from '../http/raw-headers.ts'
+import { headerValue, type RawHeaders } from '../http/raw-headers.ts'
 import { gatewayAddress, withoutCredential } from './upstream-address.ts'
 
 /**
- * The header policy of the gateway:
- *
- * - Upstream: hop-by-hop headers, headers named by Connection, credentials, cookies and framing are removed. The
- *   upstream's default headers are added; its credential is added last, elsewhere.
- * - To the client: hop-by-hop headers and headers named by Connection are removed, and so is what names the
- *   operator's upstream or account. The gateway's own headers are added.
+ * The header policy. Both ways: without hop-by-hop headers, those that Connection names, and the lists below.
+ * Upstream: the upstream's default headers are added. Its credential is added last, by another pass (http-proxy.ts).
+ * To the client: without headers that name the operator's upstream or account, with the gateway's own.
  */
 
 /** RFC 9110 section 7.6.1, and older headers with the same meaning. */
@@ -50,7 +46,7 @@ const NOT_SENT_TO_CLIENT = new Set([
 /** Headers with an address; Azure's long operations use the last one. */
 const ADDRESSES = new Set(['location', 'content-location', 'operation-location'])
 
-/** Headers that a browser would apply to the console's own origin, if the console returns the response. */
+/** A browser would apply these to the console's own origin, if the console returns the response. */
 const BROWSER_HEADERS = new Set([
   'set-cookie', 'set-cookie2', 'clear-site-data', 'strict-transport-security', 'link', 'refresh',
   'nel', 'report-to', 'reporting-endpoints',
@@ -58,66 +54,50 @@ const BROWSER_HEADERS = new Set([
 ])
 
 /** Scripts of a response that is opened as a page must not run in the console's origin. */
-const NO_SCRIPT_HEADERS = [
-  'content-security-policy', "default-src 'none'; sandbox", 'x-content-type-options', 'nosniff',
-] as const
+const NO_SCRIPT_HEADERS = ['content-security-policy', "default-src 'none'; sandbox", 'x-content-type-options', 'nosniff'] as const
 
-/** The gateway's name in Via headers. */
 const PSEUDONYM = 'model-gateway'
 
-/** What the headers of all requests to an upstream have in common; built once, when the configuration is loaded. */
+/** The common part of all requests to an upstream; built when the configuration is loaded. */
 export interface HeaderRules {
-  /** Lower-case names of client headers that are not forwarded unchanged. */
+  /** Client headers that are not forwarded unchanged, lower-case. */
   readonly held: ReadonlySet<string>
-  /** Lower-case names of other headers that the upstream's provider does not read. */
+  /** Other headers that the upstream's provider does not read, lower-case. */
   readonly dropped: ReadonlySet<string>
-  /** The upstream's configured headers, by lower-case name. A client's header of the same name replaces them. */
+  /** Configured headers, by lower-case name. A client's header of the same name replaces them. */
   readonly own: readonly (readonly [name: string, value: string])[]
-  /** The upstream's name for the version of the messages protocol. */
+  /** The name of the header with the version of the messages protocol. */
   readonly versionHeader: string
 }
 
 const NONE: ReadonlySet<string> = new Set()
 
-/** @param dropped lower-case names of headers that the upstream's provider does not read */
 export function headerRules({ auth, headers, versionHeader }: Upstream, dropped: ReadonlySet<string> = NONE): HeaderRules {
   return { held: NOT_SENT_UPSTREAM.union(new Set(auth?.headers)), dropped, own: Object.entries(headers), versionHeader }
 }
 
-/** What the client contributes to the headers of a request upstream. */
 export interface HeaderSource {
-  /** The client's headers; pseudo-headers of HTTP/2 are skipped. */
+  /** Pseudo-headers of HTTP/2 are skipped. */
   readonly raw: RawHeaders
   readonly requestId: string
-  /** Keys that the client presented: headers that contain one are removed; absent = none. */
+  /** Headers that contain one of these keys of the client are removed. */
   readonly presentedKeys?: readonly string[]
   /** HTTP version of the client's connection: `1.1`, `2.0`; absent = the gateway itself makes the request. */
   readonly httpVersion?: string
-  /**
-   * Address of the peer if it is a trusted proxy: its x-forwarded-* are passed on, with this address added; absent or
-   * null = not trusted.
-   */
+  /** Address of a trusted proxy: its x-forwarded-* are passed on, with this address added; absent or null = not trusted. */
   readonly trustedPeer?: string | null
-  /** The gateway reads the response as it passes, so it must not be compressed; absent = no. */
+  /** The gateway reads the response, so it must not be compressed. */
   readonly uncompressed?: boolean
-  /** The body is sent decoded, because it was changed; absent = no. */
+  /** The body was changed, and is sent decoded. */
   readonly dropContentEncoding?: boolean
-  /**
-   * Headers that name the span of the attempt; they replace the client's. Flat; absent or empty = keep the client's.
-   */
+  /** Headers that name the span of the attempt and replace the client's; flat; absent or empty = keep the client's. */
   readonly trace?: readonly string[]
 }
 
 /** W3C Trace Context, section 3. */
 const TRACE_HEADERS = new Set(['traceparent', 'tracestate'])
 
-/**
- * The headers of the request upstream: all end-to-end headers of the client except those that must not be forwarded,
- * and the headers that the upstream needs, without its credential.
- *
- * @param contentLength bytes of the request body; null = the request has none
- * @returns a flat list of names and values, without Host
- */
+/** The headers upstream, flat, without Host and credential. @param contentLength bytes of the body; null = the request has none */
 export function upstreamHeaders(
   { held, dropped, own, versionHeader }: HeaderRules, source: HeaderSource, contentLength: number | null,
 ): string[] {
@@ -134,7 +114,7 @@ export function upstreamHeaders(
     const value = raw[i + 1] as string
     const lower = name.toLowerCase()
     if (presentedKeys.length > 0 && holdsKey(value, presentedKeys)) {
-      // A second content-type is ignored: the gateway has read the body by the first.
+      // Ignore a second content-type: the gateway has read the body by the first.
       if (lower === 'content-type') {
         hasContentType = true
         if (own.length > 0) (sent ??= new Set()).add(lower)
@@ -152,7 +132,7 @@ export function upstreamHeaders(
     if (lower.charCodeAt(0) === 0x3a || named?.has(lower)) continue
     if (lower === 'accept-encoding' && source.uncompressed) continue
     if (trace.length > 0 && TRACE_HEADERS.has(lower)) continue
-    // A second content-type is not forwarded: the gateway has read the body by the first.
+    // Ignore a second content-type: the gateway has read the body by the first.
     if (lower === 'content-type') {
       if (hasContentType) continue
       hasContentType = true
@@ -176,12 +156,7 @@ export function upstreamHeaders(
 /** Client headers with the same meaning in every protocol. */
 const COMMON_HEADERS = new Set(['user-agent', 'accept-language', 'traceparent', 'tracestate', 'baggage', 'via'])
 
-/**
- * The client's headers for an upstream of another protocol, without those of the client's protocol.
- *
- * @param added headers that the upstream's protocol requires, by lower-case name
- * @returns a flat list for `upstreamHeaders`
- */
+/** The client's headers for an upstream of another protocol; flat. @param added headers of that protocol, by lower-case name */
 export function translatedHeaders(raw: RawHeaders, added: Readonly<Record<string, string>>): string[] {
   const out = ['content-type', 'application/json']
   for (let i = 0; i < raw.length; i += 2) {
@@ -193,11 +168,7 @@ export function translatedHeaders(raw: RawHeaders, added: Readonly<Record<string
   return out
 }
 
-/**
- * The headers of the response to the client, in the upstream's order and spelling.
- *
- * @param raw the upstream's headers
- */
+/** The headers for the client, in the upstream's order and spelling. @param raw the upstream's headers */
 export function clientHeaders(raw: RawHeaders, { own, httpVersion, dropContentLength: filtered }: ClientHeaderOptions): string[] {
   const named = connectionNamed(raw)
   const out: string[] = []
@@ -214,7 +185,7 @@ export function clientHeaders(raw: RawHeaders, { own, httpVersion, dropContentLe
     if (own.inConsole && BROWSER_HEADERS.has(lower)) continue
     if (ACCOUNT_HEADER.test(lower)) continue
     if (own.limits.length > 0 && RATE_LIMIT_HEADER.test(lower)) continue
-    // HTTP/2's :status, and headers that the upstream's Connection header names.
+    // Pseudo-headers of HTTP/2, and headers that Connection names.
     if (lower.charCodeAt(0) === 0x3a || named?.has(lower)) continue
     if (UPLOAD_ADDRESS_HEADERS.has(lower)) out.push(name, withoutCredential(value))
     else if (own.served && ADDRESSES.has(lower)) out.push(name, gatewayAddress(value, own.served.upstream))
@@ -225,28 +196,26 @@ export function clientHeaders(raw: RawHeaders, { own, httpVersion, dropContentLe
   return out
 }
 
-export interface ClientHeaderOptions {
+interface ClientHeaderOptions {
   readonly own: GatewayHeaders
   /** HTTP version of the upstream's connection: `1.1`, `2.0`. */
   readonly httpVersion: string
-  /**
-   * Leave out Content-Length: events are removed, or only the protocol's own end shows that the response is complete.
-   */
+  /** True if events are removed, or only the protocol's own end shows that the response is complete. */
   readonly dropContentLength: boolean
 }
 
 export interface GatewayHeaders {
   readonly version: string
   readonly requestId: string
-  /** Rate limit headers of the key, flat; if there are any, the upstream's own are removed. */
+  /** Rate limit headers of the key, flat; they replace the upstream's own. */
   readonly limits: readonly string[]
-  /** The upstream that responded; absent = none. `attempts`: their number, for the client. */
+  /** Absent = no upstream responded. `attempts` is for the client; null = not shown. */
   readonly served?: { readonly upstream: Upstream; readonly attempts: number | null }
-  /** The response comes from the console's own origin; absent = no. */
+  /** The response comes from the console's own origin. */
   readonly inConsole?: boolean
-  /** The client's protocol and the upstream's; absent = it is not translated. */
+  /** The client's protocol and the upstream's; absent or null = not translated. */
   readonly translated?: { readonly from: string, readonly to: string } | null | undefined
-  /** Client fields that were not sent upstream; absent = none. */
+  /** Client fields that were not sent upstream. */
   readonly dropped?: readonly string[]
 }
 
@@ -266,10 +235,10 @@ export function gatewayHeaders(own: GatewayHeaders, headers: string[] = []): str
   return headers
 }
 
-/** Maximum characters of the list of dropped fields. */
+/** Characters. */
 const MAX_DROPPED_LENGTH = 1024
 
-/** Percent-encodes what a header cannot carry: upstream names may be in any script. */
+/** Upstream names may be in any script, which headers cannot carry. */
 function percentEncoded(text: string): string {
   return /^[\x21-\x7e]*$/.test(text) ? text : encodeURIComponent(text.toWellFormed())
 }

@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net'
-import { Client } from 'undici'
-import type { Dispatcher, buildConnector } from 'undici'
+import { Client, type Dispatcher, type buildConnector } from 'undici'
 import { Slots } from '../../base/slots.ts'
 import { ConnectionAge } from './connection-age.ts'
 
@@ -16,24 +15,19 @@ interface Connection {
   readonly client: Client
   /** null = not connected yet. */
   socket: Socket | null
-  /** The connection's index in `#available`; -1 = not available. */
+  /** Index in `#available`; -1 = not available. */
   availableIndex: number
-  /**
-   * Takes no more requests: its socket is closed or never opened, or it is too old. It finishes its running requests.
-   */
+  /** Finishes its requests, but takes no more: its socket is closed or never opened, or it is too old. */
   isDisconnected: boolean
   /** ms of `performance.now()` from which the connection is too old. */
   readonly expiresAt: number
-  /** Stops taking requests. */
+  /** Takes no more requests. */
   leave(): void
 }
 
 /**
- * Connections to one origin: over HTTP/1.1 one per running request; over HTTP/2, if the origin chooses it by ALPN,
- * one for as many requests as the origin allows.
- *
- * The cost of a request does not depend on the number of others. undici's own Pool searches its connections one by
- * one for a free one, twice per request, and keeps closed ones (bench/crowd.ts).
+ * Connections to one origin. HTTP/1.1: one for each running request. HTTP/2 (by ALPN): one for as many requests as the origin allows.
+ * A request costs the same however many run. undici's Pool searches its connections one by one, and keeps closed ones (bench/crowd.ts).
  */
 export class Pool {
   readonly #origin: string
@@ -41,11 +35,9 @@ export class Pool {
   readonly #options: Client.Options
   readonly #age: ConnectionAge
   readonly #all = new Slots<Connection>()
-  /**
-   * Connections that can take a request now. The last one is used first, so that those in front stay idle and close.
-   */
+  /** Used from the end, so that connections at the front stay idle and close. */
   readonly #available: Connection[] = []
-  /** Requests that wait until `#probe` shows whether they can share its connection. */
+  /** Wait until `#probe` shows whether they can share its connection. */
   readonly #waiting: Request[] = []
   #probe: Connection | null = null
   #mayBeShared: boolean
@@ -54,7 +46,6 @@ export class Pool {
   #closed: Promise<void> | null = null
   #onQueueEmpty: (() => void) | null = null
 
-  /** @param connect makes a socket, TLS included */
   constructor(origin: string, connect: buildConnector.connector, options: Client.Options, age = new ConnectionAge(Infinity)) {
     this.#age = age
     this.#origin = origin
@@ -94,12 +85,10 @@ export class Pool {
       })
     }
     // Closing a client that is already destroyed is an error.
-    await Promise.all(
-      Array.from(this.#all, ({ client }) => (client.destroyed ? client.destroy() : client.close())),
-    )
+    await Promise.all(Array.from(this.#all, ({ client }) => (client.destroyed ? client.destroy() : client.close())))
   }
 
-  /** Ends all running and waiting requests at once with this error. */
+  /** Ends all running and waiting requests at once. */
   async destroy(reason: Error): Promise<void> {
     this.#ended = reason
     const left = this.#waiting.splice(0)
@@ -183,7 +172,7 @@ export class Pool {
     return connection
   }
 
-  /** The connection does not show in time whether it can be shared: waiting requests open their own. */
+  /** It is not known in time whether the connection can be shared: waiting requests open their own. */
   #giveUpOn(connection: Connection): void {
     if (this.#probe !== connection) return
     this.#mayBeShared = false
@@ -200,7 +189,7 @@ export class Pool {
     connection.availableIndex = -1
   }
 
-  /** The connection has room, or is known not to be shared: waiting requests can continue. */
+  /** The connection has room, or is known not to be shared. */
   #dispatchWaiting(connection: Connection): void {
     if (this.#probe === connection) this.#probe = null
     while (this.#waiting.length > 0) {
@@ -212,10 +201,7 @@ export class Pool {
   }
 }
 
-/**
- * The response came before the whole request was sent. Another request would wait behind the rest, which the origin
- * may never read (RFC 9112 section 9.5). Over HTTP/2 each request is sent independently.
- */
+/** The response came before the whole request was sent: another HTTP/1.1 request would wait behind the rest (RFC 9112 section 9.5). */
 function isStillSending({ socket }: Connection): boolean {
   if (socket === null || ('alpnProtocol' in socket && socket.alpnProtocol === 'h2')) return false
   return socket.writableLength > 0

@@ -1,22 +1,18 @@
 import { GatewayError } from '../../base/errors.ts'
-import { headerValue } from '../http/raw-headers.ts'
-import type { RawHeaders } from '../http/raw-headers.ts'
+import { headerValue, type RawHeaders } from '../http/raw-headers.ts'
 import type { Controller } from './transport.ts'
 
-/** The head of a response. */
 export interface ResponseHead {
   readonly status: number
-  /** Media type with its parameters, lower-case; empty = none was sent. */
+  /** Media type with parameters, lower-case; empty = none was sent. */
   readonly contentType: string
-  /** The content coding, lower-case; null = none. */
+  /** Lower-case; null = none. */
   readonly coding: string | null
-  /** The headers as the upstream sent them. */
   readonly headers: RawHeaders
   /** HTTP version of the connection: `1.1`, `2.0`. */
   readonly httpVersion: string
 }
 
-/** Reads the fields that the gateway uses from a head. */
 export function responseHead(status: number, headers: RawHeaders, httpVersion = '1.1'): ResponseHead {
   const coding = headerValue(headers, 'content-encoding')
   return {
@@ -28,28 +24,21 @@ export function responseHead(status: number, headers: RawHeaders, httpVersion = 
   }
 }
 
-/** The same head with other headers. */
 export function withHeaders(head: ResponseHead, headers: RawHeaders): ResponseHead {
   return headers === head.headers ? head : responseHead(head.status, headers, head.httpVersion)
 }
 
-/** The coding of a Content-Encoding header, lower-case; null = none. */
+/** Lower-case; null = none. */
 export function contentCoding(header: string): string | null {
   const coding = header.trim().toLowerCase()
   return coding === '' || coding === 'identity' ? null : coding
 }
 
-/** Is it a stream of Server-Sent Events? */
 export function isEventStream({ contentType }: Pick<ResponseHead, 'contentType'>): boolean {
   return contentType.startsWith('text/event-stream')
 }
 
-/**
- * Reads a head as undici gives it.
- *
- * @throws GatewayError upstream_invalid if the status is not valid in HTTP (RFC 9110 section 15), or the headers name
- *   a transfer coding that was not requested
- */
+/** Reads undici's head. @throws GatewayError upstream_invalid: invalid status (RFC 9110 section 15) or an unrequested transfer coding */
 export function receivedHead(status: number, raw: Controller['rawHeaders']): ResponseHead {
   if (status < 200 || status > 599) throw new GatewayError('upstream_invalid', `the upstream sent the status ${status}`)
   if (raw && !Array.isArray(raw)) return responseHead(status, flatten(raw), '2.0')
@@ -58,7 +47,7 @@ export function receivedHead(status: number, raw: Controller['rawHeaders']): Res
   return responseHead(status, headers)
 }
 
-/** Refuses transfer codings except chunked: requests do not allow them by TE, and the client would get a coded body as plain. */
+/** Requests allow no other coding than chunked (no TE), and the client would get a coded body as plain. */
 function refuseTransferCoding(headers: RawHeaders): void {
   const coding = headerValue(headers, 'transfer-encoding')
   if (coding === null || /^\s*(chunked|identity)?\s*$/i.test(coding)) return
@@ -72,7 +61,6 @@ function decode(raw: readonly (Buffer | string)[]): string[] {
   return headers
 }
 
-/** HTTP/2 headers come as an object. */
 function flatten(headers: Record<string, string | string[] | undefined>): string[] {
   const flat: string[] = []
   for (const [name, value] of Object.entries(headers)) {

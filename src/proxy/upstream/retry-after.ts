@@ -1,13 +1,6 @@
-import { headerValue } from '../http/raw-headers.ts'
-import type { RawHeaders } from '../http/raw-headers.ts'
+import { headerValue, type RawHeaders } from '../http/raw-headers.ts'
 
-/**
- * The wait that a response asks for: `retry-after-ms`, or `retry-after` in seconds or as a date (RFC 9110 section
- * 10.2.3).
- *
- * @param nowMs milliseconds since 1970
- * @returns milliseconds; null = no usable value
- */
+/** The requested wait in ms, from `retry-after-ms` or `retry-after` (seconds or a date; RFC 9110 section 10.2.3); null = none. */
 export function retryAfter(headers: RawHeaders, nowMs: number): number | null {
   const ms = number(headerValue(headers, 'retry-after-ms'))
   if (ms !== null) return ms
@@ -18,10 +11,10 @@ export function retryAfter(headers: RawHeaders, nowMs: number): number | null {
   return date === null ? null : Math.max(0, date - nowMs)
 }
 
-/** A date in one of the forms of RFC 9110 section 5.6.7; `Date.parse` accepts much more, even `-5`. */
+/** The forms of RFC 9110 section 5.6.7; `Date.parse` accepts much more, even `-5`. */
 const HTTP_DATE = /^[A-Z][A-Za-z]{2,8},? [A-Za-z\d -]{6,13} \d\d:\d\d:\d\d( GMT| \d{4})$/
 
-/** @returns milliseconds since 1970; null = not a date */
+/** Milliseconds since 1970; null = not a date. */
 function dateOf(text: string | null): number | null {
   if (text === null || !HTTP_DATE.test(text)) return null
   // The oldest form does not name UTC.

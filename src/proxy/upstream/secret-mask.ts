@@ -1,7 +1,7 @@
 import { decompressed } from '../../protocols/http/decompress.ts'
 import type { RawHeaders } from '../http/raw-headers.ts'
 
-/** Bytes of the shortest secret that is masked: a shorter one can occur by chance. */
+/** Bytes. A shorter secret is not masked: its text can occur by chance. */
 const MIN_LENGTH = 8
 /** Headers of a signed request that are not secret. */
 const PUBLIC_HEADERS = /^(?:host|content-|x-amz-(?!security-token))/i
@@ -9,21 +9,18 @@ const PUBLIC_HEADERS = /^(?:host|content-|x-amz-(?!security-token))/i
 const SCHEME = /^[a-z][\w-]* +(\S+)$/i
 const ASTERISK = 0x2a
 
-/**
- * The secrets to mask in an upstream's responses: those of the credential, and of headers that the configuration
- * adds.
- */
+/** What to mask in an upstream's responses: secrets of the credential, and of configured headers. */
 export class UpstreamSecrets {
   readonly #configured: RawHeaders
   #headers: RawHeaders | null = null
   #secrets: readonly string[] = []
 
-  /** @param configured headers with secrets that the configuration adds to each request; flat */
+  /** @param configured headers with secrets that the configuration adds; flat */
   constructor(configured: RawHeaders) {
     this.#configured = configured
   }
 
-  /** @param headers headers with the credential; flat. Most credentials send the same list again and again */
+  /** @param headers flat; mostly the same list again and again */
   of(headers: RawHeaders): readonly string[] {
     if (headers !== this.#headers) {
       this.#headers = headers
@@ -33,7 +30,7 @@ export class UpstreamSecrets {
   }
 }
 
-/** @param headers headers with secrets; flat */
+/** @param headers flat */
 export function secretsOf(headers: RawHeaders): string[] {
   const secrets: string[] = []
   for (let i = 0; i < headers.length; i += 2) {
@@ -45,7 +42,7 @@ export function secretsOf(headers: RawHeaders): string[] {
   return secrets
 }
 
-/** Replaces each character of a secret in headers by an asterisk. @returns the same list if there is no secret */
+/** Masks secrets in the values by asterisks. @returns the same list if there is no secret */
 export function maskHeaders(headers: RawHeaders, secrets: readonly string[]): RawHeaders {
   const isLeaking = (secret: string) => headers.some(part => part.length >= secret.length && holds(part, secret))
   return secrets.some(isLeaking) ? headers.map((part, i) => (i % 2 === 0 ? part : maskText(part, secrets))) : headers
@@ -59,13 +56,13 @@ function maskText(text: string, secrets: readonly string[]): string {
   return maskBytes(Buffer.from(text, 'latin1'), spellings(secrets)).toString('latin1')
 }
 
-/** The spellings of secrets in text: unchanged, with JSON's escaped slashes, and URL-encoded. */
+/** Unchanged, with JSON's escaped slashes, and URL-encoded. */
 function spellings(secrets: readonly string[]): Buffer[] {
   const texts = secrets.flatMap(secret => [secret, secret.replaceAll('/', '\\/'), encodeURIComponent(secret)])
   return [...new Set(texts)].map(text => Buffer.from(text, 'latin1'))
 }
 
-/** @returns the same bytes if they contain no needle */
+/** @returns the same bytes if there is nothing to mask */
 function maskBytes(bytes: Buffer, needles: readonly Buffer[]): Buffer {
   let masked = bytes
   for (const needle of needles) {
@@ -77,12 +74,7 @@ function maskBytes(bytes: Buffer, needles: readonly Buffer[]): Buffer {
   return masked
 }
 
-/**
- * Masks the secrets in a complete body.
- *
- * @param coding of the body; null = not compressed
- * @returns the body, not compressed; null = no secret found, or the body cannot be decompressed
- */
+/** A complete body, masked and not compressed; null = no secret found, or not decompressible. @param coding null = not compressed */
 export function maskBody(body: Buffer, coding: string | null, secrets: readonly string[]): Buffer | null {
   const plain = decompressed(body, coding)
   if (plain === null || plain === 'broken') return null
@@ -90,9 +82,7 @@ export function maskBody(body: Buffer, coding: string | null, secrets: readonly 
   return masked === plain ? null : masked
 }
 
-/**
- * Masks secrets in a body as it arrives. The length stays the same. Bytes that may be the start of a secret are held.
- */
+/** Masks a body as it arrives, at the same length. Bytes that may be the start of a secret are held. */
 export class StreamMask {
   readonly #needles: readonly Buffer[]
   readonly #longest: number
@@ -110,7 +100,7 @@ export class StreamMask {
     return bytes.subarray(0, end)
   }
 
-  /** The body has ended: returns the held bytes. */
+  /** The held bytes, when the body has ended. */
   rest(): Buffer {
     const bytes = this.#held
     this.#held = Buffer.alloc(0)

@@ -2,56 +2,48 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Agent } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { ConnectionAge } from './connection-age.ts'
-import { createConnector, secureContextFor } from './connector.ts'
-import type { Connector, ConnectorOptions } from './connector.ts'
+import { createConnector, secureContextFor, type Connector, type ConnectorOptions } from './connector.ts'
 import { DiallingAgent } from './dialling-agent.ts'
 import type { HeaderRules, HeaderSource } from './headers.ts'
 import { fixHttp2Streams } from '../../patches/http2-streams.ts'
 import { Pool } from './pool.ts'
 import { acceptUnsolicitedContinue } from '../../patches/unsolicited-continue.ts'
 
-/** A request to an upstream. The proxy's passes (http-proxy-3) complete it. */
+/** A request, which the passes of the proxy (http-proxy.ts) complete. */
 export interface OutgoingRequest {
   readonly method: string
   /** Path and query: relative to the upstream's url before the pass `address`, complete after it. */
   path: string
-  /** Flat names and values, as sent. */
+  /** Flat, as sent. */
   readonly headers: string[]
   body: Buffer | null
-  /** Input for the headers. */
   readonly source: HeaderSource
 }
 
-/** Callbacks for a request that was sent, as undici defines them. */
 export type ResponseHandler = Dispatcher.DispatchHandler
 export type Controller = Dispatcher.DispatchController
 
 /** The pooled connections to one upstream. */
 export interface Transport {
-  /** The callbacks come from connections that all exchanges share, so they do not run in the caller's async context. */
+  /** The callbacks do not run in the caller's async context: all exchanges share connections. */
   readonly send: (request: Omit<OutgoingRequest, 'source'>, handler: ResponseHandler) => void
-  /**
-   * A connection is breaking at this moment. A response that "ends" meanwhile was cut: if only the end of the
-   * connection marks the end of a body, undici takes a reset for a proper end.
-   */
+  /** A connection is breaking now. A body that "ends" meanwhile was cut: undici takes a reset for the end of a body without length. */
   readonly breaking: boolean
   /** A connection was made at this moment: a request that starts now is its first. */
   readonly fresh: boolean
-  /** Makes HTTP/1.1 connections for node's own client, outside the pool. */
+  /** For node's own client: HTTP/1.1 connections outside the pool. */
   readonly agent: Agent
   /** Finishes running requests, then closes the connections. */
   close(): Promise<void>
-  /** Ends everything at once. */
   destroy(): Promise<void>
 }
 
-/** The address of an upstream; made once, when the configuration is loaded. */
+/** Made when the configuration is loaded. */
 export interface UpstreamAddress {
-  /** Origin and path prefix. */
   readonly url: URL
   /** Host and port as in the url. */
   readonly host: string
-  /** The path of the url without a final slash: the prefix of request paths. */
+  /** The path of the url without a final slash. */
   readonly prefix: string
   readonly headerRules: HeaderRules
   readonly transport: Transport
@@ -60,19 +52,15 @@ export interface UpstreamAddress {
 /** The connect timeout is the longest of the routes that use the upstream. */
 export interface TransportOptions extends Pick<ConnectorOptions, 'socketPath' | 'connectTimeout'> {
   readonly origin: string
-  /** A PEM file with roots that are trusted in addition to the default ones. */
+  /** A PEM file with additional trusted roots. */
   readonly ca: string | null
   /** ms after which a connection takes no more requests; absent = no limit. */
   readonly connectionAge?: number
 }
 
 /**
- * A pool of kept-alive connections: over HTTP/1.1 one per running request, over HTTP/2 (if the upstream offers it by
- * ALPN) one shared connection.
- *
- * undici's own timeouts are off, and only the exchange's deadlines apply, so that each has its own error and a paused
- * reader is not taken for a dead peer. One of them remains, for an HTTP/2 peer that allows no streams: its connection
- * closes, with all requests that wait for it.
+ * A pool of kept-alive connections. undici's timeouts are off: each deadline of the exchange has its own error, and a paused reader is no
+ * dead peer. `headersTimeout` stays for an HTTP/2 peer that allows no streams: its connection closes, with all requests that wait for it.
  * @throws the system's error for a CA file that cannot be read
  */
 export function createTransport(options: TransportOptions): Transport {
@@ -99,20 +87,18 @@ export function createTransport(options: TransportOptions): Transport {
 
 const BROKEN_CONNECTION_CODES = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE', 'ECONNABORTED'])
 
-/** Did the connection break below the request? */
 export function isBrokenConnection(error: Error & { code?: string }): boolean {
   return BROKEN_CONNECTION_CODES.has(error.code ?? '')
 }
 
-/** The connection events that are being emitted at this moment. */
+/** The events that are being emitted at this moment. */
 interface ConnectionState {
   breaking: boolean
   fresh: boolean
 }
 
-/** Records what happens to the connections. */
 function trackConnections(connect: Connector, state: ConnectionState): Connector {
-  // All exchanges share connections: their events must not run in the async context of the exchange that opened them.
+  // Events of shared connections must not run in the async context of the exchange that opened them.
   const outside = AsyncLocalStorage.snapshot()
   return (target, callback) => {
     outside(connect, target, (...args) => {
@@ -126,7 +112,7 @@ function trackConnections(connect: Connector, state: ConnectionState): Connector
       callback(...args)
       state.fresh = false
       if (socket) acceptUnsolicitedContinue(socket)
-      // undici's listeners are attached already. They run after the first and before the second listener of this function.
+      // undici's listeners are attached already: they run between the two `error` listeners of this function.
       socket?.on('error', () => {
         state.breaking = false
       })

@@ -1,7 +1,7 @@
 import type { Upstream } from '../../config/types.ts'
 import { extractKey } from '../../protocols/request/query.ts'
 
-/** The path of an upstream's url without a final slash: the prefix of request paths. */
+/** The prefix of request paths: the url's path without a final slash. */
 export function prefixOf(url: URL): string {
   return url.pathname.replace(/\/+$/, '')
 }
@@ -12,16 +12,12 @@ export function upstreamPath({ v1 }: Upstream, path: string): string {
   return v1 + path.slice('/v1'.length) || '/'
 }
 
-/**
- * An address that is not relative to the request's path: it begins with a scheme or a slash. Browsers treat a
- * backslash as a slash.
- */
+/** Not relative to the request's path. Browsers treat a backslash as a slash. */
 const ROOTED = /^(?:https?:|[/\\])/i
 
 /**
- * Rewrites an address from an upstream for the client. An address at the upstream's own host becomes a path at the
- * gateway: following it needs the upstream's credential, and a direct request would show the gateway's key to the
- * upstream. Other addresses stay as they are.
+ * Rewrites an address for the client. At the upstream's host, it becomes a path at the gateway: following it needs the upstream's
+ * credential, and a direct request would show the gateway's key to the upstream. Other addresses stay as they are.
  */
 export function gatewayAddress(address: string, upstream: Upstream): string {
   const { url } = upstream
@@ -33,10 +29,7 @@ export function gatewayAddress(address: string, upstream: Upstream): string {
 }
 
 /**
- * Is an address from an upstream the one that was just requested? The scheme is ignored: the gateway would use its
- * own again.
- *
- * @param path the requested path, with its query
+ * Is an address the one that was just requested? Schemes may differ: the gateway uses its own. @param path with its query
  * @returns the address without its query, which may contain a credential; null = another address
  */
 export function sameAddress(address: string, { url }: Upstream, path: string): string | null {
@@ -54,7 +47,7 @@ export function withoutCredential(address: string): string {
 
 /** The client path for a path at the upstream. */
 function gatewayPath({ v1 }: Upstream, url: URL, there: string): string {
-  // A path that begins with two slashes would name another host.
+  // Two slashes at the start would name another host.
   const path = there.replace(/\/{2,}/g, '/')
   const prefix = prefixOf(url)
   const behind = hasPathPrefix(path, prefix) ? path.slice(prefix.length) || '/' : path

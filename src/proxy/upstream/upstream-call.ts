@@ -7,67 +7,55 @@ import type { ClientRequest, ClientResponse } from '../client/client.ts'
 import { CompressedError } from './compressed-error.ts'
 import { connectionError } from './connection-error.ts'
 import type { Deadlines } from '../http/deadlines.ts'
-import { Decompressor, codingOf, decompressedHeaders } from './decompressor.ts'
-import type { DecompressorHost } from './decompressor.ts'
+import { Decompressor, codingOf, decompressedHeaders, type DecompressorHost } from './decompressor.ts'
 import { DiscardedRest } from './discarded-rest.ts'
 import type { RawHeaders } from '../http/raw-headers.ts'
-import { Reader } from '../http/read-turns.ts'
-import type { ReadTurns } from '../http/read-turns.ts'
-import { receivedHead, withHeaders } from './response-head.ts'
-import type { ResponseHead } from './response-head.ts'
+import { Reader, type ReadTurns } from '../http/read-turns.ts'
+import { receivedHead, withHeaders, type ResponseHead } from './response-head.ts'
 import { StreamMask, maskHeaders } from './secret-mask.ts'
-import { isBrokenConnection } from './transport.ts'
-import type { Controller, OutgoingRequest, ResponseHandler, UpstreamAddress } from './transport.ts'
+import { isBrokenConnection, type Controller, type OutgoingRequest, type ResponseHandler, type UpstreamAddress } from './transport.ts'
 
-/** Gets the body of a response as it arrives. */
 export interface BodySink {
   /** @returns false = pause until `resume` */
   data(chunk: Buffer): boolean
-  /** The response ended properly. */
   end(): void
-  /** The response broke after its head. */
   broken(error: GatewayError): void
 }
 
-/** Gets a response as it arrives. */
 export interface ResponseSink extends BodySink {
   /** @returns an error if the client must not get the response: the call fails with it */
   head(head: ResponseHead): GatewayError | null
 }
 
-/** The steps that prepare and send a request: the `web` passes of http-proxy-3 (http-proxy.ts). */
-export interface PassChain {
-  web(req: IncomingMessage, res: ServerResponse, options: never): void
-}
+/** The `web` passes of http-proxy-3 (http-proxy.ts). */
+interface PassChain { web(req: IncomingMessage, res: ServerResponse, options: never): void }
 
-/** Stands in for the client's request when the gateway itself makes the request. */
+/** For requests of the gateway itself. */
 const NO_CLIENT = { method: 'GET', url: '/', headers: {} } as unknown as ClientRequest
 
 /** ms: well above a round trip, well below the time of any response that the upstream began to work on. */
 const STALE_WITHIN = 1_000
 
 /**
- * The gateway aborts a call in undici with this error, not with the real reason: after a GOAWAY, refused
- * requests wait for another connection, and undici fails them all with the reason of the first one that is aborted,
- * unless it has this code.
+ * undici gets this error instead of the reason: after a GOAWAY, it fails all refused requests that wait for another connection with the
+ * error of the first one that is aborted, unless the error has this code.
  */
 const ABORTED = Object.assign(new Error('the call was ended'), { code: 'UND_ERR_INFO' })
 
-/** The operator's credential as a call sends it. */
 export interface CallCredential {
-  /** Adds the credential to the request. @returns a promise only if the credential is fetched, or signs the request */
+  /** @returns a promise only if the credential is fetched, or signs the request */
   authorize(request: OutgoingRequest): Promise<void> | null
   /** Masked in headers and errors of the upstream. */
   readonly secrets: readonly string[]
 }
 
-/** The progress of a call, in this order. A response may begin before the whole request is sent. */
-export type CallState =
+/** In this order. A response may begin before the whole request is sent. */
+type CallState =
   /** Nothing was sent. */
   | 'made'
   /** The request was sent on a connection: the upstream may have begun to work on it. */
   | 'sent'
-  /** A byte of a response arrived, but maybe not a whole head. */
+  /** A byte of a response arrived, maybe not the whole head. */
   | 'begun'
   /** The sink has the head. */
   | 'responding'
@@ -76,16 +64,16 @@ export type CallState =
 
 export interface CallOptions {
   readonly upstream: UpstreamAddress
-  /** The request's path is relative to the upstream's url; its headers are not set yet. */
+  /** Its path is relative to the upstream's url; its headers are not set yet. */
   readonly request: OutgoingRequest
-  /** null = the upstream needs no credential. */
+  /** null = none is needed. */
   readonly credential: CallCredential | null
   /** null = no client waits for the response. */
   readonly client: { readonly req: ClientRequest, readonly res: ClientResponse } | null
   readonly deadlines: Deadlines
-  /** Shared by all responses that this process reads. */
+  /** Shared by all responses of the process. */
   readonly readTurns: ReadTurns
-  /** Decompress a response that is compressed although the request did not allow it. */
+  /** Decompress a response whose compression the request did not allow. */
   readonly decompresses: boolean
   /** Converts the provider's response to the vendor's; absent or null = not needed. */
   readonly readResponse?: ((status: number, headers: RawHeaders) => ResponseReading) | null
@@ -94,12 +82,9 @@ export interface CallOptions {
 }
 
 /**
- * Carries an attempt over HTTP: the passes of the proxy complete the request, and it is sent over a pooled
- * connection, or once more if that connection was stale. The response goes to a sink as it arrives.
- *
- * The callbacks come from connections that all exchanges share: the head and the end are processed in the async
- * context of the call. For each piece of a body this would cost more than passing the piece on, and no later work
- * follows from a piece.
+ * Carries an attempt: the passes of the proxy complete the request, which is sent over a pooled connection, once more if that was stale.
+ * A sink gets the response as it arrives. Head and end are processed in the async context of the call. Pieces are not: that would cost more
+ * than passing them on, and no later work follows from a piece.
  */
 export class UpstreamCall extends AsyncResource implements ResponseHandler, DecompressorHost {
   readonly options: CallOptions
@@ -114,9 +99,9 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
   /** Decodes what was decompressed; null = passed on unchanged. */
   #decoder: BodyDecoder | null = null
   #secrets: readonly string[] = []
-  /** Masks the secrets in an error; null = no secrets, or no error. */
+  /** Masks an error; null = no secrets, or no error. */
   #mask: StreamMask | null = null
-  /** A compressed error that is held until it can be searched for secrets; null = none. */
+  /** An error that is held until it can be searched for secrets; null = none. */
   #compressedError: CompressedError | null = null
   /** Dropped when the call is over: it holds the body of the request. */
   #controller: Controller | null = null
@@ -125,16 +110,13 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
   /** Why the upstream is paused: for the sink, or until a later turn. */
   #awaitsSink = false
   #awaitsTurn = false
-  /** The request is the first on its connection. */
   #fresh = false
   #retriedStale = false
   #isRelayed = false
-  /** null = the request has its credential. */
+  /** null = the credential is there, or none is needed. */
   #authorizing: Promise<void> | null = null
   #settle: (error: GatewayError | null) => void = noop
-  /**
-   * On the monotonic clock: when the request was sent, and when the last bytes of the response arrived; 0 = not yet.
-   */
+  /** On the monotonic clock: request sent, last bytes of the response received; 0 = not yet. */
   #sentAt = 0
   #receivedAt = 0
 
@@ -146,11 +128,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     this.#sink = options.sink
   }
 
-  /**
-   * Sends the request through the passes. A pass that throws ends the call.
-   *
-   * @returns null once the sink has the head of a response; otherwise the error, and the client was sent nothing
-   */
+  /** Runs the passes. @returns null when the sink has the head; else the error, also of a pass, and the client was sent nothing */
   run(proxy: PassChain): Promise<GatewayError | null> {
     const { promise, resolve } = Promise.withResolvers<GatewayError | null>()
     this.#settle = resolve
@@ -163,17 +141,12 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     return promise
   }
 
-  /** Adds the operator's credential to the request. */
   authorize(): void {
     this.#authorizing = this.options.credential?.authorize(this.request) ?? null
   }
 
-  /** Sends the request as soon as it has its credential. */
   send(): void {
-    if (this.#authorizing === null) {
-      this.#dispatch()
-      return
-    }
+    if (this.#authorizing === null) return this.#dispatch()
     this.#sentAt = this.options.deadlines.clock.monotonic()
     this.#authorizing.then(() => this.#dispatch()).catch(error => this.abort(asGatewayError(error)))
   }
@@ -201,7 +174,6 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     this.request.body = null
   }
 
-  /** Ends the call at any moment. */
   abort(reason: GatewayError): void {
     if (this.state === 'over') return
     this.state = 'over'
@@ -215,17 +187,13 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     this.#controller = null
   }
 
-  /**
-   * Sends the response to another sink from now on.
-   *
-   * @param isRelayed the client has the first bytes: later bytes do not add to the time before them
-   */
+  /** Changes the sink. @param isRelayed the client has the first bytes: later bytes do not add to the time before them */
   handOver(sink: BodySink, isRelayed = false): void {
     this.#sink = sink
     this.#isRelayed = isRelayed
   }
 
-  /** Nobody needs the rest of the response. It is read for a short time, so that the connection can be reused. */
+  /** Reads the unneeded rest for a short time, so that the connection can be reused. */
   discardRest(clock: Clock): void {
     if (this.state !== 'over') this.#sink = new DiscardedRest(clock, error => this.abort(error))
   }
@@ -251,10 +219,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     this.#controller = controller
     this.#wasSent = true
     this.#fresh = this.options.upstream.transport.fresh
-    if (this.state === 'over') {
-      this.#abortRequest()
-      return
-    }
+    if (this.state === 'over') return this.#abortRequest()
     this.state = 'sent'
     this.options.deadlines.waiting()
   }
@@ -277,19 +242,17 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
       // Raw headers are slices of socket reads of up to 64 kB: a reference would keep those reads in memory until the end.
       controller.rawHeaders = null
       this.#secrets = this.options.credential?.secrets ?? []
-      if (status >= 400 && this.#secrets.length > 0) this.#prepareMask(this.#received)
+      const { coding } = this.#received
+      if (status >= 400 && this.#secrets.length > 0) {
+        if (coding === null) this.#mask = new StreamMask(this.#secrets)
+        else this.#compressedError = new CompressedError(coding, this.#secrets)
+      }
       if (this.#compressedError === null) this.#start()
     } catch (thrown) {
       this.abort(asGatewayError(thrown))
     }
   }
 
-  #prepareMask({ coding }: ResponseHead): void {
-    if (coding === null) this.#mask = new StreamMask(this.#secrets)
-    else this.#compressedError = new CompressedError(coding, this.#secrets)
-  }
-
-  /** Passes the head on. */
   #start(): void {
     const { decompresses, readResponse, sink } = this.options
     const received = this.#received as ResponseHead
@@ -303,13 +266,9 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
       const read = readResponse?.(received.status, plain) ?? null
       this.#decoder = read?.decoder ?? null
       const refused = sink.head(withHeaders(received, read?.headers ?? plain))
-      if (refused) {
-        this.abort(refused)
-        return
-      }
+      if (refused) return this.abort(refused)
     } catch (thrown) {
-      this.abort(asGatewayError(thrown))
-      return
+      return this.abort(asGatewayError(thrown))
     }
     // The sink may have ended the call.
     if (this.state as CallState === 'over') return
@@ -317,7 +276,6 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     this.#settle(null)
   }
 
-  /** Passes on an error that was held. */
   #releaseError(error: CompressedError): void {
     this.#start()
     this.#compressedError = null
@@ -364,7 +322,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     return masked.length === 0 || this.#sink.data(masked)
   }
 
-  /** Passes on held bytes: an incomplete piece in the decoder, and a possible start of a secret in the mask. */
+  /** Passes on an incomplete piece in the decoder, and a possible start of a secret in the mask. */
   #passRest(): void {
     const decoder = this.#decoder
     if (decoder !== null) {
@@ -421,9 +379,9 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
   }
 
   onResponseError(_controller: Controller | null, error: Error): void {
-    // When a reused connection breaks, requests that are queued for it fail too, although no byte of them was sent.
+    // When a reused connection breaks, requests queued for it fail too, although no byte of them was sent.
     const wasHeldUp = this.state === 'made' && this.options.upstream.transport.breaking && isBrokenConnection(error)
-    // Send later: until undici has failed all requests of the connection, it cannot accept new ones.
+    // Send later: until undici has failed all requests of the connection, it accepts no new ones.
     queueMicrotask(() => {
       if (wasHeldUp && this.state === 'made') this.options.upstream.transport.send(this.request, this)
       else this.runInAsyncScope(this.#onError, this, error)
@@ -450,17 +408,13 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     }
   }
 
-  /**
-   * The peer closed an idle connection just when the request was sent on it: retry once on another one. A peer that
-   * took longer has read the request and may have begun to work on it: no retry.
-   */
+  /** The peer closed an idle connection while the request was sent: retry once. A slower peer may have begun to work on it: no retry. */
   #wasStale(error: Error): boolean {
     if (this.state !== 'sent' || this.#fresh || this.#retriedStale) return false
     if (!isBrokenConnection(error)) return false
     return this.options.deadlines.idleMs < STALE_WITHIN
   }
 
-  /** The response breaks after its head. */
   #fail(error: GatewayError): void {
     if (this.state === 'over') return
     // Bytes that arrived before are passed on first.
@@ -473,18 +427,13 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     this.#sink.broken(error)
   }
 
-  /** Maps errors of the system and of undici to rows of the error table. */
   #translate(error: Error & { code?: string }): GatewayError {
     if (error instanceof GatewayError) return error
     const code = error.code ?? ''
     if (this.state === 'responding') {
-      return new GatewayError('upstream_cut', 'the upstream ended the response before it was complete', {
-        cause: error,
-      })
+      return new GatewayError('upstream_cut', 'the upstream ended the response before it was complete', { cause: error })
     }
-    if (code === 'UND_ERR_INVALID_ARG') {
-      return new GatewayError('bad_header', `the request cannot be forwarded: ${error.message}`)
-    }
+    if (code === 'UND_ERR_INVALID_ARG') return new GatewayError('bad_header', `the request cannot be forwarded: ${error.message}`)
     if (code === 'UND_ERR_CONNECT_TIMEOUT') {
       return new GatewayError('connect_timeout', 'no connection to the upstream in time (timeouts.connect)', { cause: error })
     }

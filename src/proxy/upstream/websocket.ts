@@ -8,13 +8,11 @@ import type { Timeouts } from '../../config/types.ts'
 import { ChunkList } from '../http/chunk-list.ts'
 import { connectionError } from './connection-error.ts'
 import { Deadlines, clientStalled } from '../http/deadlines.ts'
-import { clientHeaders } from './headers.ts'
-import { groupHeaders } from '../http/raw-headers.ts'
-import type { GatewayHeaders } from './headers.ts'
-import type { RawHeaders } from '../http/raw-headers.ts'
+import { clientHeaders, type GatewayHeaders } from './headers.ts'
+import { groupHeaders, type RawHeaders } from '../http/raw-headers.ts'
 import type { HandshakeOwner, ProxyServer } from './http-proxy.ts'
 
-export interface TunnelOptions {
+interface TunnelOptions {
   /** The client's connection, after its handshake was read. */
   readonly socket: Duplex
   /** Bytes that the client sent after its handshake. */
@@ -23,24 +21,20 @@ export interface TunnelOptions {
   readonly path: string
   /** Flat names and values, sanitised; without the handshake headers. */
   readonly headers: readonly string[]
-  /** The client's handshake headers, lower-case. */
+  /** Handshake headers of the client, lower-case. */
   readonly handshake: Readonly<Record<string, string>>
   readonly upstream: { readonly url: URL; readonly agent: Agent }
   readonly gatewayHeaders: GatewayHeaders
   readonly clock: Clock
   readonly timeouts: Timeouts
   readonly startedAt: number
-  /**
-   * Called when the tunnel is open: from now on the connection belongs to the two peers.
-   *
-   * @param extensions the extensions that the peers agreed on; null = none
-   */
+  /** The tunnel is open: from now on the connection belongs to the peers. @param extensions that they agreed on; null = none */
   onOpen(extensions: string | null): void
-  /** Sees each chunk from the upstream after the handshake. */
+  /** Sees each chunk after the handshake. */
   onUpstreamData(chunk: Buffer): void
-  /** Chunks from the client can wait until they are forwarded. */
+  /** Can `onClientData` return a promise? */
   readonly holdsClientData: boolean
-  /** Sees each chunk from the client after the handshake. @returns a promise = forward it when that is resolved */
+  /** Sees each chunk after the handshake. @returns a promise = forward the chunk when it resolves */
   onClientData(chunk: Buffer): Promise<void> | null
 }
 
@@ -50,7 +44,6 @@ const FLUSH_TIMEOUT = 5_000
 const MAX_REFUSAL_BYTES = 64 * 1024
 const REFUSAL_TIMEOUT = 2_000
 
-/** A response to a handshake that is not an upgrade. */
 export interface HandshakeRefusal {
   readonly status: number
   readonly headers: RawHeaders
@@ -58,17 +51,14 @@ export interface HandshakeRefusal {
   readonly body: Buffer | null
 }
 
-/**
- * A WebSocket through the gateway, on http-proxy-3's native path. Its bytes are not changed. It lasts at most
- * `total`, and at most `idle` without a byte in either direction. When one side closes, the other is closed too.
- */
+/** A WebSocket on http-proxy-3's path, byte for byte. It lasts at most `total`, and at most `idle` without a byte either way. */
 export class Tunnel extends EventEmitter implements HandshakeOwner {
   readonly method = 'GET'
   readonly url: string
   readonly headers: Record<string, string | string[]>
-  /** The response with which the upstream refused the handshake; null = not refused. */
+  /** How the upstream refused the handshake; null = it did not. */
   refusal: HandshakeRefusal | null = null
-  /** The side that ended first; null = neither. */
+  /** The first; null = neither. */
   endedBy: 'client' | 'upstream' | null = null
   readonly httpVersion = '1.1'
   readonly httpVersionMajor = 1
@@ -99,11 +89,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     }
     this.#deadlines.connecting()
     socket.once('close', this.#clientDisconnected).on('readable', this.#checkClientDisconnected)
-    proxy.ws(
-      this as unknown as IncomingMessage, socket, head,
-      { target, agent },
-      error => this.#failed(error),
-    )
+    proxy.ws(this as unknown as IncomingMessage, socket, head, { target, agent }, error => this.#failed(error))
     return this.#done.promise
   }
 
@@ -139,14 +125,11 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     return new GatewayError('idle_timeout', `no byte passed in either direction for ${idle / 1000} s (timeouts.idle)`)
   }
 
-  /** Ends both sides at once. */
   abort(reason: GatewayError): void {
     this.#end(this.#upstream !== null && reason.code === 'client_gone' ? null : reason)
   }
 
-  /**
-   * Ends the tunnel because of what the client sent: the upstream gets no more of it, and the client gets the reason.
-   */
+  /** Ends both sides because of the client's data, which the upstream no longer gets; the client gets the reason. */
   refuse(reason: GatewayError): void {
     if (this.#over) return
     this.#upstream?.destroy()
@@ -164,7 +147,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     handshake.prependListener('upgrade', (response: IncomingMessage, upstream: Duplex) => {
       this.#open(response, upstream)
     })
-    // A response that is not an upgrade is reported by the gateway, in the protocol's shape.
+    // The gateway itself reports a response that is not an upgrade, in the protocol's shape.
     process.nextTick(() => {
       // Attach after http-proxy-3's own listener: an earlier reader would consume the bytes that came with the 101.
       handshake.once('upgrade', (_answer: IncomingMessage, upstream: Duplex) => this.#watch(upstream))
@@ -173,7 +156,6 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     })
   }
 
-  /** Reads the refusal, up to a limit of bytes and time. */
   #refused(response: IncomingMessage): void {
     const pieces = new ChunkList()
     const over = () => {
@@ -199,7 +181,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     this.#options.socket.setDefaultEncoding('latin1')
     const { upgrade, 'sec-websocket-extensions': extensions = null } = response.headers
     for (const name of Object.keys(response.headers)) delete response.headers[name]
-    // These two headers open the tunnel; all other hop-by-hop headers are removed.
+    // These two open the tunnel; all other hop-by-hop headers are removed.
     Object.assign(response.headers, { connection: 'Upgrade', upgrade }, groupHeaders(
       clientHeaders(response.rawHeaders, { own, httpVersion: '1.1', dropContentLength: false }),
     ))
@@ -245,7 +227,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     this.endedBy ??= side
   }
 
-  /** @param inOrder send the client first what waits for it */
+  /** @param inOrder first send the client the waiting bytes */
   #end(outcome: GatewayError | null, inOrder = outcome === null): void {
     if (this.#over) return
     this.#over = true
@@ -258,24 +240,20 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     this.#done.resolve(outcome)
   }
 
-  /** @param inOrder send the client first what waits for it */
   #closeClient(inOrder: boolean): void {
     const socket = this.#options.socket as Socket
-    if (!inOrder) {
-      socket.destroy()
-      return
-    }
+    if (!inOrder) return void socket.destroy()
     const force = this.#options.clock.setTimeout(() => socket.destroy(), FLUSH_TIMEOUT)
     socket.once('close', () => force.cancel())
     socket.destroySoon()
   }
 }
 
-/** Maximum bytes of a reason: with the code and the header it fits one control frame (RFC 6455 section 5.5). */
+/** Maximum bytes of a reason, to fit one control frame with code and header (RFC 6455 section 5.5). */
 const MAX_REASON_BYTES = 123
 const POLICY_VIOLATION = 1008
 
-/** The frame that closes a connection for a policy violation; RFC 6455 section 7.4.1. */
+/** RFC 6455 section 7.4.1. */
 function closeFrame(reason: string): Buffer {
   const text = Buffer.from(reason.replace(/[^\x20-\x7e]/g, '?').slice(0, MAX_REASON_BYTES))
   const head = Buffer.from([0x88, 2 + text.length, POLICY_VIOLATION >> 8, POLICY_VIOLATION & 0xff])
