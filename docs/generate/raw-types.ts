@@ -7,8 +7,8 @@ const MAX_LINE = 130
 export function rawTypes(): string {
   const top = readSchema()
   // Definitions of texts and numbers stand where they are used.
-  const isNamed = ({ type, anyOf }: JsonSchema): boolean =>
-    type === 'object' || (anyOf ?? []).some(choice => choice.type === 'object')
+  const isNamed = ({ type, anyOf, items }: JsonSchema): boolean =>
+    type === 'object' || items?.type === 'object' || (anyOf ?? []).some(choice => choice.type === 'object')
   const named = Object.entries(top.definitions ?? {}).filter(([, schema]) => isNamed(schema)).map(([name]) => name)
 
   const typeOf = (schema: JsonSchema, indent: string): string => {
@@ -28,14 +28,28 @@ export function rawTypes(): string {
 
   const objectType = ({ properties, additionalProperties }: JsonSchema, indent: string): string => {
     if (typeof additionalProperties === 'object') return `Record<string, ${typeOf(additionalProperties, indent)} | undefined>`
-    const members = Object.entries(properties ?? {}).map(([name, child]) =>
-      `${/^[a-z]\w*$/.test(name) ? name : `'${name}'`}?: ${typeOf(child, `${indent}  `)}`)
+    const members = membersOf(properties, `${indent}  `)
     const line = `{ ${members.join(', ')} }`
     if (line.length + indent.length < MAX_LINE && !line.includes('\n')) return line
     return `{\n${members.map(member => `${indent}  ${member}\n`).join('')}${indent}}`
   }
 
-  const definitions = named.map(name => `export type ${typeName(name)} = ${typeOf(top.definitions?.[name] ?? {}, '')}`)
+  const membersOf = (properties: JsonSchema['properties'] = {}, indent = ''): string[] => Object.entries(properties).map(([name, child]) =>
+    `${/^[a-z]\w*$/.test(name) ? name : `'${name}'`}?: ${typeOf(child, indent)}`)
+
+  /** In terms of an earlier definition that has the same members and one more, or in full. */
+  const definitionOf = (name: string, index: number): string => {
+    const own = membersOf(top.definitions?.[name]?.properties)
+    for (const base of named.slice(0, index)) {
+      const { properties } = top.definitions?.[base] ?? {}
+      const members = membersOf(properties)
+      const [extra = '', ...others] = Object.keys(properties ?? {}).filter((_, at) => !own.includes(members[at] ?? ''))
+      if (own.length > 0 && members.length === own.length + 1 && others.length === 0) return `Omit<${typeName(base)}, '${extra}'>`
+    }
+    return typeOf(top.definitions?.[name] ?? {}, '')
+  }
+
+  const definitions = named.map((name, index) => `export type ${typeName(name)} = ${definitionOf(name, index)}`)
   return `// Generated from gateway.schema.json by npm run docs:generate. Do not edit.
 
 /**

@@ -15,14 +15,12 @@ const SCHEMA = new Schema({
   scripts: ['CREATE TABLE capsule_keys (id TEXT PRIMARY KEY, secret TEXT NOT NULL, starts_at INTEGER NOT NULL) STRICT'],
 })
 
-/** Where the keys of capsules are: beside the ledger. */
 export function capsuleKeyFileOf(ledgerFile: string): string {
   return join(dirname(ledgerFile), 'capsule-keys.db')
 }
 
 /**
  * Merges the keys in memory with those in the file, in both directions. All processes of a gateway share the file.
- *
  * @param makesKeys creates the next key here when it is due; false = PostgreSQL has the keys of all gateways
  * @throws what node:fs or node:sqlite throw; an error if the file belongs to another program
  */

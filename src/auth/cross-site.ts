@@ -4,15 +4,12 @@ import type { IncomingHttpHeaders } from 'node:http'
 const LOOPBACK = /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
 /**
- * Whether a page of another site sent the request, through the browser of somebody who can reach the gateway. Browsers
- * send the origin of the page with every request except plain reads (Fetch standard, "Origin header"), and mark a plain
- * read from another site. Pages of this machine, and programs with their own pages (`app://`, `vscode-webview://`), do
- * not count as another site.
+ * Did a page of another site send the request, through the browser of somebody who can reach the gateway? Browsers send
+ * the page's origin with every request except plain reads (Fetch standard, "Origin header"), and mark plain reads from
+ * another site. Pages of this machine, and programs with their own pages (`app://`), do not count as another site.
  */
-export function isCrossSiteRequest(
-  { origin, host, ':authority': authority, 'sec-fetch-site': site }: IncomingHttpHeaders,
-): boolean {
-  // A proxy can use another host name, so the browser decides what the same site is.
+export function isCrossSiteRequest({ origin, host, ':authority': authority, 'sec-fetch-site': site }: IncomingHttpHeaders): boolean {
+  // A proxy can use another host name: the browser decides whether both are one site.
   if (origin === undefined) return site === 'cross-site'
   if (site === 'same-origin') return false
   // `null`: the page hides its origin.
@@ -24,17 +21,15 @@ export function isCrossSiteRequest(
   return page.host !== own?.host && !LOOPBACK.test(page.hostname)
 }
 
-/** How a request names the gateway, and where it arrives. */
 interface NamedRequest {
   readonly headers: IncomingHttpHeaders
-  /** The gateway's end of the connection; empty = it is disconnected, or no IP connection. */
+  /** The gateway's end of the connection; empty = disconnected, or not an IP connection. */
   readonly localAddress: string
 }
 
 /**
- * Whether the request names another host than the gateway. A page can let its own host name resolve to the gateway's
- * address (DNS rebinding): the browser then treats both as one site, but the Host header still has the page's name.
- *
+ * Does the request name another host than the gateway? With DNS rebinding, a page's own host name resolves to the gateway's
+ * address: the browser treats both as one site, but the Host header still has the page's name.
  * @param hosts `server.hosts`; if it is empty, only connections to a loopback address are checked
  */
 export function namesForeignHost({ headers, localAddress }: NamedRequest, hosts: readonly string[]): boolean {

@@ -5,10 +5,8 @@ import { makeDirectory } from '../base/files/directory.ts'
 import { createPrivateFile } from '../base/files/private-file.ts'
 import { transaction } from '../base/files/sqlite-schema.ts'
 import type { Key } from '../config/key-types.ts'
-import { readAuditEvents, recordAuditEvent } from './audit.ts'
-import type { Actor, AuditEvent, StoredAuditEvent } from './audit.ts'
-import { readBlocks, readKeys } from './key-reader.ts'
-import type { BlockRecord } from './key-reader.ts'
+import { readAuditEvents, recordAuditEvent, type Actor, type AuditEvent, type StoredAuditEvent } from './audit.ts'
+import { readBlocks, readKeys, type BlockRecord } from './key-reader.ts'
 import { oldSecretsAfter, propertiesOf, readRecord, summaryOf } from './key-record.ts'
 import type { KeyEdit, KeyRecord, KeySummary, NewSecret } from './key-record.ts'
 import { StoreError } from '../base/files/store-error.ts'
@@ -16,40 +14,28 @@ import { KEY_SCHEMA, revokedError, takenError } from './key-schema.ts'
 import { descriptionText, rotationText } from './key-texts.ts'
 import type { KeyWriter } from './key-writer.ts'
 
-/** ms that a statement waits for another process. */
 const BUSY_TIMEOUT_MS = 5_000
 /** ms between two attempts to get the checkpoint lock, for which SQLite does not wait. */
 const RETRY_INTERVAL_MS = 10
 /** SQLITE_CONSTRAINT_UNIQUE: https://www.sqlite.org/rescode.html */
 const NOT_UNIQUE = 2067
 
-/** Path of the keys that are created at run time, beside the ledger. */
+/** The store of keys that are created at run time, beside the ledger. */
 export function keyFileOf(ledgerFile: string): string {
   return join(dirname(ledgerFile), 'keys.db')
 }
 
-/** Writes to a store, in short transactions that block. */
+/** A store in a file. Transactions are short, and block. */
 export class KeyFile implements KeyWriter {
   readonly #file: string
   readonly #db: DatabaseSync
 
-  /**
-   * Opens a store; makes its directory, the file and the schema where they are missing.
-   *
-   * @param patience ms that a statement may wait for another process
-   * @throws {StoreError} `foreign`, `newer`, `unshared`; else what node:fs or node:sqlite throw
-   */
+  /** Opens a store like `openKeyDatabase`. @param patience ms that a statement may wait for another process */
   constructor(file: string, patience = BUSY_TIMEOUT_MS) {
     this.#file = file
     this.#db = openKeyDatabase(file, patience)
   }
 
-  /**
-   * Adds a key.
-   *
-   * @param now ms since 1970
-   * @throws {StoreError} `taken` where a live key has the name
-   */
   create(key: Key, now: number, by: Actor): void {
     const { name, digest } = key
     const properties = Object.entries(propertiesOf(key))
@@ -65,13 +51,7 @@ export class KeyFile implements KeyWriter {
     })
   }
 
-  /**
-   * Replaces limits, models or descriptions of a live key. Counts stay.
-   *
-   * @param to absent members stay unchanged, also when another process changes them in between
-   * @param detail the changes, for the audit list
-   * @param now ms since 1970
-   */
+  /** Counts of the key stay. */
   change({ id, name }: KeySummary, to: KeyEdit, detail: string, now: number, by: Actor): void {
     this.#withAuditEvent({ at: now, ...by, action: 'key.changed', subject: name, detail }, () => {
       for (const [column, value] of Object.entries(propertiesOf(to))) {
@@ -80,11 +60,6 @@ export class KeyFile implements KeyWriter {
     })
   }
 
-  /**
-   * Gives a live key another secret. Name, limits, models and counts stay.
-   *
-   * @param now ms since 1970
-   */
   rotate({ id, name }: KeySummary, to: NewSecret, now: number, by: Actor): void {
     const { digest, prefix, oldValidUntil } = to
     const detail = rotationText(to, now)
@@ -97,16 +72,14 @@ export class KeyFile implements KeyWriter {
     })
   }
 
-  /** Finds the live key with a name, a secret's digest or an id; if there is none, the key that was revoked last. */
   find(by: 'name' | 'digest' | 'id', value: string | Buffer | number): KeySummary | null {
-    const isOld = by === 'digest'
-      ? "OR EXISTS (SELECT 1 FROM json_each(old_secrets) WHERE json_each.value ->> 0 = lower(hex(?1)))" : ''
+    const isOld = by === 'digest' ? "OR EXISTS (SELECT 1 FROM json_each(old_secrets) WHERE json_each.value ->> 0 = lower(hex(?1)))" : ''
     const row = this.#db.prepare(`SELECT id, name, digest, revoked_at FROM keys WHERE ${by} = ?1 ${isOld}
       ORDER BY revoked_at IS NOT NULL, revoked_at DESC LIMIT 1`).get(value)
     return row === undefined ? null : summaryOf(row)
   }
 
-  /** Revokes a key. It cannot be used again. @param now ms since 1970 */
+  /** A revoked key cannot be used again. */
   revoke({ id, name, revokedAt }: KeySummary, now: number, by: Actor): void {
     if (revokedAt !== null) return
     this.#withAuditEvent({ at: now, ...by, action: 'key.revoked', subject: name, detail: null }, () => {
@@ -114,10 +87,6 @@ export class KeyFile implements KeyWriter {
     })
   }
 
-  /**
-   * Blocks a key, configured or stored, until it is unblocked.
-   * @returns false = it was blocked already
-   */
   block({ name, digest }: Pick<Key, 'name' | 'digest'>, now: number, by: Actor): boolean {
     if (this.isBlocked(digest)) return false
     this.#withAuditEvent({ at: now, ...by, action: 'key.blocked', subject: name, detail: null }, () => {
@@ -128,7 +97,6 @@ export class KeyFile implements KeyWriter {
     return true
   }
 
-  /** Unblocks a key. @returns false = it was not blocked */
   unblock({ name, digest }: Pick<Key, 'name' | 'digest'>, now: number, by: Actor): boolean {
     if (!this.isBlocked(digest)) return false
     this.#withAuditEvent({ at: now, ...by, action: 'key.unblocked', subject: name, detail: null }, () => {
@@ -138,33 +106,25 @@ export class KeyFile implements KeyWriter {
   }
 
   isBlocked(digest: Buffer): boolean {
-    const found = this.#db.prepare('SELECT 1 FROM blocks WHERE digest = ? AND blocked_at IS NOT NULL')
-      .get(digest)
-    return found !== undefined
+    return this.#db.prepare('SELECT 1 FROM blocks WHERE digest = ? AND blocked_at IS NOT NULL').get(digest) !== undefined
   }
 
   list(): { keys: KeyRecord[], blocks: BlockRecord[] } {
     return { keys: readKeys(this.#file), blocks: readBlocks(this.#file) }
   }
 
-  /** Records an event that changes no key. */
   recordAuditEvent(entry: AuditEvent): void {
     this.#withAuditEvent(entry, () => {})
   }
 
-  /** Events, the newest first; `before` is the id of an event, or null. */
   audit(before: number | null, count: number): StoredAuditEvent[] {
     return readAuditEvents(this.#db, before, count)
   }
 
   /**
-   * Waits until every running gateway has applied what was written. A gateway holds a read
-   * transaction on its applied state until it applies a newer state, and a FULL checkpoint
-   * waits for all readers of older states (https://www.sqlite.org/c3ref/wal_checkpoint_v2.html).
-   * So no list of gateways is needed, and a dead gateway delays nobody.
-   *
-   * @param patience ms
-   * @returns false = a gateway has not applied it in time
+   * A gateway holds a read transaction on its applied state until it applies a newer one, and a FULL checkpoint waits for
+   * all readers of older states (https://www.sqlite.org/c3ref/wal_checkpoint_v2.html). So no list of gateways is needed,
+   * and a dead gateway delays nobody.
    */
   waitUntilPublished(patience: number): boolean {
     this.#notifyWatchers()
@@ -186,7 +146,6 @@ export class KeyFile implements KeyWriter {
     this.close()
   }
 
-  /** Writes a change and its audit event in one transaction. */
   #withAuditEvent(entry: AuditEvent, change: () => void): void {
     transaction(this.#db, () => {
       change()
@@ -194,10 +153,7 @@ export class KeyFile implements KeyWriter {
     })
   }
 
-  /**
-   * Wakes processes that watch the file. The writes of SQLite woke them before the change
-   * was readable.
-   */
+  /** Wakes processes that watch the file: SQLite's own writes woke them before the change was readable. */
   #notifyWatchers(): void {
     try {
       const now = new Date()
@@ -211,7 +167,6 @@ export class KeyFile implements KeyWriter {
 
 /**
  * Opens a store for writing; makes its directory, the file and the schema where they are missing.
- *
  * @param patience ms that a statement may wait for another process
  * @throws {StoreError} `foreign`, `newer`, `unshared`; else what node:fs or node:sqlite throw
  */

@@ -1,34 +1,26 @@
-import { DatabaseSync } from 'node:sqlite'
-import type { StatementSync } from 'node:sqlite'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { fileExists } from '../base/files/file-exists.ts'
-import { readRecord } from './key-record.ts'
-import type { KeyRecord, KeyRow } from './key-record.ts'
+import { readRecord, type KeyRecord, type KeyRow } from './key-record.ts'
 import { StoreError } from '../base/files/store-error.ts'
 import { KEY_SCHEMA } from './key-schema.ts'
 
 /** A blocked key, configured or stored. */
 export interface BlockRecord {
   readonly digest: Buffer
-  /** Its name when it was blocked. */
+  /** The name of the key when it was blocked. */
   readonly name: string
   /** ms since 1970; null = it was unblocked. */
   readonly blockedAt: number | null
 }
 
-/**
- * A connection that reads snapshots of the store. While a snapshot is held (between begin
- * and end), writers see that a reader still uses it.
- */
+/** Reads snapshots of the store. Between `begin` and `end` a snapshot is held: writers see that a reader still uses it. */
 export class KeyReader {
   readonly #db: DatabaseSync
   readonly #version: StatementSync
   readonly #since: StatementSync
   readonly #blocks: StatementSync
 
-  /**
-   * @param patience ms that a statement may wait for a lock
-   * @throws {StoreError} `foreign`, `newer`, `outdated`; else node:sqlite's error
-   */
+  /** @throws {StoreError} `foreign`, `newer`, `outdated`; else node:sqlite's error */
   constructor(file: string, patience: number) {
     this.#db = new DatabaseSync(file, { readOnly: true, timeout: patience })
     try {
@@ -45,24 +37,23 @@ export class KeyReader {
     }
   }
 
-  /** Holds a snapshot of the store. @returns the number of its last change; 0 = empty */
+  /** Holds a snapshot. @returns the number of the last change in it; 0 = empty */
   begin(): number {
     this.#db.exec('BEGIN')
     const version = this.#version.get()?.['version']
     return typeof version === 'number' ? version : 0
   }
 
-  /** The keys that were created or changed after a change, revoked keys included. @param version number of that change */
+  /** Keys created or changed after the change with this number, revoked keys included. */
   rowsSince(version: number): Iterable<KeyRow> {
     return this.#since.iterate(version)
   }
 
-  /** The digests that were blocked or unblocked after a change. @param version number of that change */
+  /** Digests blocked or unblocked after the change with this number. */
   blocksSince(version: number): BlockRecord[] {
     return this.#blocks.all(version).map(row => blockOf(row))
   }
 
-  /** Releases the snapshot, if one is held. */
   end(): void {
     if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
   }
@@ -72,28 +63,22 @@ export class KeyReader {
   }
 }
 
-/** A block as a row of its table, in a file or in PostgreSQL, has it. */
+/** Reads a row of the table in a file or in PostgreSQL. */
 export function blockOf({ digest, name, blocked_at: blockedAt }: Readonly<Record<string, unknown>>): BlockRecord {
-  return {
-    digest: Buffer.from(digest as Uint8Array),
-    name: String(name),
-    blockedAt: blockedAt === null ? null : Number(blockedAt),
-  }
+  return { digest: Buffer.from(digest as Uint8Array), name: String(name), blockedAt: blockedAt === null ? null : Number(blockedAt) }
 }
 
 const BUSY_TIMEOUT_MS = 5_000
 
 /**
- * All keys of a store, revoked ones included, in the order of their creation.
- *
- * @param file path; a missing file has no keys
+ * All keys of a store, revoked ones included, in the order of their creation. A missing file has no keys.
  * @throws {StoreError} `foreign`, `newer`, `outdated`, `row`; else what node:fs or node:sqlite throw
  */
 export function readKeys(file: string): KeyRecord[] {
   return withReader(file, reader => Array.from(reader.rowsSince(0), readRecord))
 }
 
-/** The keys that are blocked now. Raises what readKeys raises. */
+/** The keys that are blocked now. @throws like `readKeys` */
 export function readBlocks(file: string): BlockRecord[] {
   return withReader(file, reader => reader.blocksSince(0).filter(({ blockedAt }) => blockedAt !== null))
 }

@@ -14,7 +14,6 @@ export interface KeyRecord {
   readonly revokedAt: number | null
 }
 
-/** What identifies a key. */
 export interface KeySummary {
   readonly id: number
   readonly name: string
@@ -34,22 +33,18 @@ export interface KeyEdit {
   readonly expiresAt?: number | null | undefined
 }
 
-/** A secret that replaces another one. */
 export interface NewSecret {
   readonly digest: Buffer
-  /** Its first characters. */
+  /** The first characters of the secret. */
   readonly prefix: string
-  /** Until then the replaced secret is valid too, ms since 1970. */
+  /** ms since 1970 until which the replaced secret is valid too. */
   readonly oldValidUntil: number
 }
 
-/** A row of the table, unread. */
 export type KeyRow = Readonly<Record<string, SQLOutputValue>>
 
 /** Limits as they are stored and listed: with the names of gateway.yaml, without absent limits. */
-export interface LimitsJson extends ScopeLimitsJson {
-  models?: Record<string, ScopeLimitsJson>
-}
+export interface LimitsJson extends ScopeLimitsJson { models?: Record<string, ScopeLimitsJson> }
 
 interface ScopeLimitsJson {
   requests_per_minute?: number
@@ -59,7 +54,6 @@ interface ScopeLimitsJson {
   budget?: Budget
 }
 
-/** The columns of a key except those that identify it. */
 export const PROPERTY_COLUMNS = ['models', 'limits', 'group_name', 'owner', 'note', 'expires_at', 'prefix', 'old_secrets'] as const
 export type KeyProperties = { [column in (typeof PROPERTY_COLUMNS)[number]]?: string | number | null }
 
@@ -90,27 +84,15 @@ export function readRecord(row: KeyRow): KeyRecord {
       ...typeof prefix === 'string' && { prefix },
       ...typeof oldSecrets === 'string' && { oldSecrets: readOldSecrets(JSON.parse(oldSecrets)) },
     }
-    return {
-      id: Number(id),
-      key: Object.freeze(key),
-      createdAt,
-      revokedAt: typeof revokedAt === 'number' ? revokedAt : null,
-    }
+    return { id: Number(id), key: Object.freeze(key), createdAt, revokedAt: typeof revokedAt === 'number' ? revokedAt : null }
   } catch (error) {
-    const reason = messageOf(error)
-    throw new StoreError('row', `the key ${JSON.stringify(name)} cannot be read: ${reason}`)
+    throw new StoreError('row', `the key ${JSON.stringify(name)} cannot be read: ${messageOf(error)}`)
   }
 }
 
-/** The summary of a key from the columns id, name, digest and revoked_at, of a file or of PostgreSQL. */
-export function summaryOf(row: Readonly<Record<string, unknown>>): KeySummary {
-  const { id, name, digest, revoked_at: revokedAt } = row
-  return {
-    id: Number(id),
-    name: String(name),
-    digest: Buffer.from(digest as Uint8Array),
-    revokedAt: revokedAt === null ? null : Number(revokedAt),
-  }
+/** From the columns id, name, digest and revoked_at, of a file or of PostgreSQL. */
+export function summaryOf({ id, name, digest, revoked_at: at }: Readonly<Record<string, unknown>>): KeySummary {
+  return { id: Number(id), name: String(name), digest: Buffer.from(digest as Uint8Array), revokedAt: at === null ? null : Number(at) }
 }
 
 /** The columns to store; absent members are left out. */
@@ -126,14 +108,13 @@ export function propertiesOf({ models, limits, group, owner, note, expiresAt, pr
   }
 }
 
-/** The column of the secrets that stay valid after a rotation. @param now ms since 1970 */
+/** The column `old_secrets` after a rotation. @param now ms since 1970 */
 export function oldSecretsAfter({ digest, oldSecrets = [] }: Key, oldValidUntil: number, now: number): string | null {
-  const old = [...oldSecrets, { digest, validUntil: oldValidUntil }]
-    .filter(({ validUntil }) => validUntil > now).slice(-MAX_OLD_SECRETS)
-  return old.length === 0 ? null : JSON.stringify(oldSecretsToJson(old))
+  const old = [...oldSecrets, { digest, validUntil: oldValidUntil }].filter(({ validUntil }) => validUntil > now).slice(-MAX_OLD_SECRETS)
+  return old.length === 0 ? null : JSON.stringify(old.map(each => [Buffer.from(each.digest).toString('hex'), each.validUntil]))
 }
 
-/** The plain form of limits, ready for JSON. */
+/** For JSON. */
 export function limitsToJson(limits: Limits): LimitsJson {
   const models = [...limits.models].map(([glob, figures]) => [glob, scopeLimitsToJson(figures)] as const)
   return { ...scopeLimitsToJson(limits), ...models.length > 0 && { models: Object.fromEntries(models) } }
@@ -146,11 +127,6 @@ function scopeLimitsToJson({ requestsPerMinute, tokensPerMinute, concurrent, bud
     ...concurrent !== null && { concurrent },
     ...budget !== null && { budget },
   }
-}
-
-/** The plain form of replaced secrets, ready for JSON. */
-function oldSecretsToJson(secrets: readonly OldSecret[]): [digest: string, validUntil: number][] {
-  return secrets.map(({ digest, validUntil }) => [Buffer.from(digest).toString('hex'), validUntil])
 }
 
 function readOldSecrets(value: unknown): OldSecret[] {
@@ -172,9 +148,7 @@ function readLimits(value: unknown): Limits {
   const byGlob = Object.entries(asObject(models ?? {}, 'its limits of models'))
   return {
     ...readScopeLimits(figures),
-    models: new Map(byGlob.map(([glob, limits]) => [
-      glob, readScopeLimits(asObject(limits, `its limits of ${glob}`)),
-    ])),
+    models: new Map(byGlob.map(([glob, limits]) => [glob, readScopeLimits(asObject(limits, `its limits of ${glob}`))])),
   }
 }
 
@@ -182,9 +156,7 @@ function readScopeLimits(plain: Record<string, unknown>): ScopeLimits {
   const { requests_per_minute: requests, tokens_per_minute: tokens, concurrent, budget, ...others } = plain
   // A limit that this version does not know must not be dropped silently.
   const [unknown] = Object.keys(others)
-  if (unknown !== undefined) {
-    throw new TypeError(`it has a limit of an unknown kind, ${JSON.stringify(unknown)}`)
-  }
+  if (unknown !== undefined) throw new TypeError(`it has a limit of an unknown kind, ${JSON.stringify(unknown)}`)
   return {
     requestsPerMinute: readCount(requests),
     tokensPerMinute: readCount(tokens),

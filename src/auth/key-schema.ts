@@ -5,7 +5,6 @@ import { AUDIT_SCHEMA } from './audit.ts'
 /** Marks a SQLite file as a store of keys (PRAGMA application_id): the letters GWKS. */
 const APPLICATION_ID = 0x47574b53
 
-/** @param name of the existing live key */
 export function takenError(name: string): StoreError {
   return new StoreError('taken', `a live key has the name ${JSON.stringify(name)} already`)
 }
@@ -15,9 +14,8 @@ export function revokedError(name: string): StoreError {
 }
 
 /**
- * `change` numbers the changes: a reader that has read up to a change reads only rows with
- * a higher number. Triggers set the number, so that no writer can forget it. Rows are never
- * deleted, so that a revocation is a change like any other.
+ * `change` numbers the changes: a reader asks for rows above the last number that it has read. Triggers set the number, so no
+ * writer can forget it. Rows are never deleted: a revocation is a change like any other.
  */
 export const MIGRATIONS: readonly string[] = [
   `CREATE TABLE keys (
@@ -43,8 +41,7 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TRIGGER keys_kept BEFORE DELETE ON keys BEGIN
     SELECT raise(ABORT, 'keys are revoked, not deleted');
   END;`,
-  // Keys that are blocked wherever they come from (blocked_at is null
-  // for one that was unblocked); who did what.
+  // Blocked keys, configured or stored (blocked_at is null for an unblocked key); the audit list.
   `CREATE TABLE blocks (
     digest BLOB PRIMARY KEY CHECK (length(digest) = 32),
     name TEXT NOT NULL,
@@ -100,7 +97,4 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;`,
 ]
 
-export const KEY_SCHEMA = new Schema({
-  id: APPLICATION_ID,
-  scripts: MIGRATIONS,
-})
+export const KEY_SCHEMA = new Schema({ id: APPLICATION_ID, scripts: MIGRATIONS })

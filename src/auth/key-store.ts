@@ -1,46 +1,36 @@
-import { watch } from 'node:fs'
-import type { FSWatcher } from 'node:fs'
+import { watch, type FSWatcher } from 'node:fs'
 import type { Clock, Timer } from '../base/clock.ts'
 import { fileIdentity } from '../base/files/file-exists.ts'
 import { messageOf } from '../base/message-of.ts'
 import type { Key } from '../config/key-types.ts'
 import { KeyFile } from './key-file.ts'
-import { KeyReader } from './key-reader.ts'
-import type { BlockRecord } from './key-reader.ts'
-import { readRecord } from './key-record.ts'
-import type { KeyRow } from './key-record.ts'
+import { KeyReader, type BlockRecord } from './key-reader.ts'
+import { readRecord, type KeyRow } from './key-record.ts'
 import { StoreError } from '../base/files/store-error.ts'
 
 /** Changes of live keys. A changed key is both added and removed. */
 export interface KeyChange {
   readonly added: readonly Key[]
   readonly removed: readonly Key[]
-  /** Digests of newly blocked keys, configured or stored. */
+  /** Digests of keys, configured or stored. */
   readonly blocked: readonly Buffer[]
-  /** Digests of unblocked keys. */
   readonly unblocked: readonly Buffer[]
 }
 
 export interface KeyStoreOptions {
   readonly file: string
   readonly clock: Pick<Clock, 'setTimeout'>
-  /** The store or a key in it cannot be read. The known keys stay. Called once for each problem. */
+  /** The store or a key in it cannot be read; the known keys stay. Called once for each problem. */
   readonly onFailure: (why: string) => void
-  /** The store can be read again. */
   readonly onRecovered: () => void
 }
 
-/** Milliseconds between two checks of the file, if its watch reports nothing earlier. */
+/** ms between two checks of the file, if its watch reports nothing earlier. */
 const POLL_INTERVAL_MS = 1_000
-/** Milliseconds that a start may wait for another process. */
 const START_TIMEOUT_MS = 1_000
 
 /** The open file: one connection holds the active state, the other reads the next one. */
-interface OpenReaders {
-  readonly identity: string
-  current: KeyReader
-  next: KeyReader
-}
+interface OpenReaders { readonly identity: string, current: KeyReader, next: KeyReader }
 
 interface KnownKey {
   readonly key: Key
@@ -49,13 +39,11 @@ interface KnownKey {
 }
 
 /**
- * The live keys of a store, in memory while a gateway runs. No request waits for the file:
- * changes are read when the watch of the file reports them, and
+ * The live keys of a store, in memory. No request waits for the file: changes are read when its watch reports them, and
  * every second in any case.
  *
- * A writer waits for the read transaction on the active state (KeyFile.waitUntilPublished):
- * it ends only when the newer state is active. So after a command returns, every request
- * sees its change.
+ * A writer waits for the read transaction on the active state (KeyFile.waitUntilPublished), which ends only when the newer
+ * state is active. So after a command returns, every request sees its change.
  */
 export class KeyStore {
   readonly #options: KeyStoreOptions
@@ -70,10 +58,7 @@ export class KeyStore {
   /** The last reported problem; null = none. */
   #failure: string | null = null
 
-  /**
-   * Reads the store, and creates it if it is missing. An unreadable store is reported, and
-   * has no keys.
-   */
+  /** Creates the store if it is missing. An unreadable store is reported, and has no keys. */
   constructor(options: KeyStoreOptions) {
     this.#options = options
     this.#attempt(() => {
@@ -87,23 +72,22 @@ export class KeyStore {
     return Array.from(this.#knownKeys.values(), ({ key }) => key)
   }
 
-  /** Digests of the blocked keys, configured or stored. */
   blocked(): Buffer[] {
     return [...this.#blocked.values()]
   }
 
-  /** Why the store cannot be read now; null = it can. */
+  /** Why the store cannot be read; null = it can. */
   get failure(): string | null {
     return this.#failure
   }
 
-  /** Calls `onChange` at every change from now on. */
+  /** Calls `onChange` at each change from now on. */
   subscribe(onChange: (change: KeyChange) => void): void {
     this.#onChange = onChange
     this.#poll()
   }
 
-  /** Reads changes now. When it returns, they are active. */
+  /** Reads changes now: they are active when it returns. */
   refresh(): void {
     this.#poll()
   }
@@ -138,10 +122,7 @@ export class KeyStore {
   #read(): void {
     const { file } = this.#options
     const identity = fileIdentity(file)
-    if (this.#openReaders?.identity === identity) {
-      this.#readChanges(this.#openReaders, false)
-      return
-    }
+    if (this.#openReaders?.identity === identity) return this.#readChanges(this.#openReaders, false)
     // Another file replaced the earlier one: read all of it.
     const opened = openReaders(file, identity)
     try {
@@ -157,16 +138,14 @@ export class KeyStore {
     this.#watch()
   }
 
-  /** Moves to the current state. If that fails, the earlier one is still held. */
+  /** Moves to the current state; if that fails, the earlier one is still held. */
   #readChanges(open: OpenReaders, complete: boolean): void {
     const { current: held, next } = open
     try {
       const version = next.begin()
       const isOlder = version < this.#version
       if (complete || isOlder) this.#apply(next.rowsSince(0), next.blocksSince(0), true)
-      else if (version > this.#version) {
-        this.#apply(next.rowsSince(this.#version), next.blocksSince(this.#version), false)
-      }
+      else if (version > this.#version) this.#apply(next.rowsSince(this.#version), next.blocksSince(this.#version), false)
       this.#version = version
     } catch (error) {
       next.end()
@@ -178,7 +157,7 @@ export class KeyStore {
   }
 
   #apply(rows: Iterable<KeyRow>, blocks: readonly BlockRecord[], complete: boolean): void {
-    // Read all rows before any is applied: a read that fails midway changes nothing.
+    // Read all rows first: a read that fails midway changes nothing.
     const all = [...rows]
     const added: Key[] = []
     const removed: Key[] = []
@@ -211,9 +190,7 @@ export class KeyStore {
   }
 
   #applyBlocks(blocks: readonly BlockRecord[], complete: boolean): Pick<KeyChange, 'blocked' | 'unblocked'> {
-    const shut = new Map(
-      blocks.filter(({ blockedAt }) => blockedAt !== null).map(block => [digestHex(block), block.digest]),
-    )
+    const shut = new Map(blocks.filter(({ blockedAt }) => blockedAt !== null).map(block => [digestHex(block), block.digest]))
     const blocked = [...shut].filter(([at]) => !this.#blocked.has(at))
     const changed = complete ? [...this.#blocked.keys()] : blocks.map(digestHex)
     const unblocked = changed.filter(at => this.#blocked.has(at) && !shut.has(at))
@@ -240,7 +217,7 @@ export class KeyStore {
       // Without a watch, the check every second remains.
       this.#watcher.on('error', () => this.#watcher?.close())
     } catch {
-      // The same when the system has no more watches.
+      // The system has no more watches.
       this.#watcher = null
     }
   }

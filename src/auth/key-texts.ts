@@ -15,16 +15,12 @@ export function limitsText(limits: Limits | null): string {
   return parts.filter(part => part !== '').join('; ') || 'none'
 }
 
-function figureTexts(
-  { requestsPerMinute, tokensPerMinute, concurrent, budget }: Omit<Limits, 'models'>,
-): string[] {
+function figureTexts({ requestsPerMinute, tokensPerMinute, concurrent, budget }: Omit<Limits, 'models'>): string[] {
   const texts: string[] = []
   if (requestsPerMinute !== null) texts.push(`${formatNumber(requestsPerMinute)} requests/min`)
   if (tokensPerMinute !== null) texts.push(`${formatNumber(tokensPerMinute)} tokens/min`)
   if (concurrent !== null) texts.push(`${formatNumber(concurrent)} at a time`)
-  if (budget !== null) {
-    texts.push(`${budget.usd} USD ${budget.per === 'total' ? 'in total' : `a ${budget.per}`}`)
-  }
+  if (budget !== null) texts.push(`${budget.usd} USD ${budget.per === 'total' ? 'in total' : `a ${budget.per}`}`)
   return texts
 }
 

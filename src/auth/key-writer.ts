@@ -6,7 +6,7 @@ import type { KeyEdit, KeyRecord, KeySummary, NewSecret } from './key-record.ts'
 /** A file blocks; a database returns a promise. */
 type Awaitable<T> = T | Promise<T>
 
-/** Changes keys: those in the file of one gateway, or those of several gateways in PostgreSQL. Times are ms since 1970. */
+/** Changes keys in the file of one gateway, or those of several gateways in PostgreSQL. Times are ms since 1970. */
 export interface KeyWriter extends Disposable {
   /** @throws {StoreError} `taken` = a live key has this name */
   create(key: Key, now: number, by: Actor): Awaitable<void>
@@ -17,7 +17,7 @@ export interface KeyWriter extends Disposable {
   change(key: KeySummary, to: KeyEdit, detail: string, now: number, by: Actor): Awaitable<void>
   /** @throws {StoreError} `missing` = it was revoked in between */
   rotate(key: KeySummary, to: NewSecret, now: number, by: Actor): Awaitable<void>
-  /** Finds the live key with a name, a secret's digest or an id; if there is none, the key that was revoked last. */
+  /** The live key with a name, a secret's digest or an id; if there is none, the key that was revoked last. */
   find(by: 'name' | 'digest' | 'id', value: string | Buffer | number): Awaitable<KeySummary | null>
   revoke(key: KeySummary, now: number, by: Actor): Awaitable<void>
   /** @returns false = it was blocked already */
@@ -26,15 +26,10 @@ export interface KeyWriter extends Disposable {
   unblock(key: Pick<Key, 'name' | 'digest'>, now: number, by: Actor): Awaitable<boolean>
   /** All keys, revoked ones included, and the blocked digests. */
   list(): Awaitable<{ keys: KeyRecord[], blocks: BlockRecord[] }>
-  /** Records an event that changes no key. */
   recordAuditEvent(entry: AuditEvent): Awaitable<void>
   /** Events, the newest first; `before` is the id of an event, or null. */
   audit(before: number | null, count: number): Awaitable<StoredAuditEvent[]>
-  /**
-   * Waits until every running gateway has applied what was written.
-   * @param patience ms
-   * @returns false = the time was up first
-   */
+  /** Waits at most `patience` ms until every running gateway has applied what was written. @returns false = not in time */
   waitUntilPublished(patience: number): Awaitable<boolean>
   close(): void
 }

@@ -8,32 +8,28 @@ export interface Identity {
   readonly key: Key | null
   /** The key with the limits of its groups; absent = no key. */
   readonly limited?: LimitedHolder
-  /** Whether the key can use the model. */
   allows(model: string): boolean
   /** Like `allows`, for a name with commas, which can stand for several models. */
   allowsEach(names: string): boolean
   /** The key is limited to some models: a request without a model is refused too. */
   readonly restricted: boolean
-  /** Expiry of the key or of its presented secret, ms since 1970. Absent = never. */
+  /** Expiry of the key or of its presented secret, ms since 1970; absent = never. */
   readonly expiresAt?: number
   /** No limit applies, not even a default; absent = false. */
   readonly unlimited?: boolean
 }
 
 /** A key and its parent groups, whose limits count. */
-export interface LimitedHolder extends Pick<Key, 'name' | 'limits'> {
-  readonly groups?: readonly GroupRules[]
-}
+export interface LimitedHolder extends Pick<Key, 'name' | 'limits'> { readonly groups?: readonly GroupRules[] }
 
 type Groups = ReadonlyMap<string, Group>
 const NO_GROUPS: Groups = new Map()
 
-/** Turns a list of model globs into a test. */
 type CompileGlobs = (globs: readonly string[]) => (model: string) => boolean
 
-/** A key with its models compiled. */
+/** Compiles the models of a key and of its groups. */
 export function identityOf(key: Key, compile: CompileGlobs, groups: Groups = NO_GROUPS): Identity {
-  // The configuration may no longer have the group of a stored key: then no limits of a group apply.
+  // The configuration may no longer have the group of a stored key: no group limits apply then.
   const chain = key.group === undefined ? [] : groups.get(key.group)?.chain ?? []
   const common = {
     key,
@@ -53,12 +49,11 @@ export function identityOf(key: Key, compile: CompileGlobs, groups: Groups = NO_
 
 function testOf(models: readonly string[], compile: CompileGlobs): Pick<Identity, 'allows' | 'allowsEach'> {
   const allows = compile(models)
-  // A star matches nothing behind a comma, unless its glob contains a comma, which is then a part of the name.
+  // A star matches nothing behind a comma, unless its glob contains a comma: there the comma is a part of the name.
   const withCommas = models.filter(glob => glob.includes(','))
   const whole = withCommas.length === 0 ? () => false : compile(withCommas)
   const each = (names: string) => names.split(',').every(name => allows(name.trim()))
-  const allowsEach = (names: string) =>
-    allows(names) && (!names.includes(',') || whole(names) || each(names))
+  const allowsEach = (names: string) => allows(names) && (!names.includes(',') || whole(names) || each(names))
   return { allows, allowsEach }
 }
 
@@ -67,59 +62,49 @@ export function hasExpired({ expiresAt }: Identity, clock: Pick<Clock, 'wall'>):
   return expiresAt !== undefined && clock.wall() >= expiresAt
 }
 
-/** The digests of all secrets of a key, replaced secrets included. */
 export function digestsOf({ digest, oldSecrets = [] }: Key): Buffer[] {
   return [digest, ...oldSecrets.map(old => old.digest)]
 }
 
-/** For a key that is not limited to some models. */
+/** All models are allowed. */
 export const UNRESTRICTED = { allows: () => true, allowsEach: () => true, restricted: false }
 
 export const ANONYMOUS: Identity = { ...UNRESTRICTED, key: null }
 
-/** A change of the keys outside of the configuration. */
+/** A change of keys outside of the configuration; blocked keys by digest. */
 interface Change {
   readonly added: Iterable<Key>
   readonly removed: Iterable<Key>
-  /** Digests. */
   readonly blocked?: Iterable<Buffer>
   readonly unblocked?: Iterable<Buffer>
 }
 
-/** The keys outside of the configuration. */
+/** Keys outside of the configuration. */
 export interface StoredKeys {
   readonly keys: readonly Key[]
-  /** Digests of blocked keys, even those of the configuration. */
+  /** Digests of blocked keys, even of configured ones. */
   readonly blocked: readonly Buffer[]
 }
 
-/** The encoding of digests for look-ups. */
 const DIGEST_ENCODING = 'base64'
 
-interface Entry {
-  readonly digest: Buffer
-  readonly identity: Identity
-}
+interface Entry { readonly digest: Buffer, readonly identity: Identity }
 
 /**
- * All keys, found by the SHA-256 digest of what the client presents. So the time of a look-up reveals nothing about a
- * key; the digests are also compared in constant time. With ten thousand keys a look-up takes a microsecond or two
- * longer than with one.
+ * All keys, found by the SHA-256 digest of what the client presents: the time of a look-up reveals nothing about a key, and
+ * digests are compared in constant time. With ten thousand keys a look-up takes a microsecond or two longer than with one.
  *
- * A key of the configuration wins over a stored key with the same digest. Stored keys can be added and removed. Blocked
- * keys are left out, so that look-ups need no extra check.
+ * A configured key wins over a stored key with the same digest. Blocked keys are left out, so look-ups need no extra check.
  */
 export class Keyring {
   readonly #compile: CompileGlobs
   readonly #groups: Groups
   readonly #configured: Map<string, Entry>
   readonly #stored: Map<string, Entry>
-  /** Blocked entries, by digest; null = there is no such configured or stored key now. */
+  /** Blocked entries, by digest; null = no such configured or stored key now. */
   readonly #blocked = new Map<string, { configured: Entry | null; stored: Entry | null }>()
 
-  constructor(
-    configured: readonly Key[], compile: CompileGlobs, stored: StoredKeys = { keys: [], blocked: [] }, groups = NO_GROUPS,
-  ) {
+  constructor(configured: readonly Key[], compile: CompileGlobs, stored: StoredKeys = { keys: [], blocked: [] }, groups = NO_GROUPS) {
     this.#compile = compile
     this.#groups = groups
     this.#configured = new Map(configured.flatMap(key => this.#entries(key)))

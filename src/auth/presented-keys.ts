@@ -5,29 +5,22 @@ import { KEY_HEADERS, SUBPROTOCOL_KEY_PREFIX } from '../protocols/http/vendor-he
 const SUBPROTOCOL_KEY = new RegExp(`(?:^|,)\\s*${RegExp.escape(SUBPROTOCOL_KEY_PREFIX)}([^\\s,]+)\\s*(?:,|$)`)
 
 /**
- * Everything that a request presents as its key: first the key of `Authorization`, then of the vendors' headers, of the
- * query, and of a WebSocket subprotocol.
- *
+ * The keys that a request presents, in this order: `Authorization`, vendors' headers, query, WebSocket subprotocol.
  * @param queryKey the value of `?key=` or `?api-key=`, or null
  */
 export function presentedKeys(headers: IncomingHttpHeaders, queryKey: string | null): string[] {
   const keys: string[] = []
-  const authorization = headers.authorization
-  if (authorization !== undefined) {
-    // The scheme is case-insensitive (RFC 9110 section 11.1).
-    const bearer = /^bearer[ \t]+(\S+)[ \t]*$/i.exec(authorization)
-    if (bearer?.[1]) keys.push(bearer[1])
-  }
+  // The scheme is case-insensitive (RFC 9110 section 11.1).
+  const bearer = headers.authorization && /^bearer[ \t]+(\S+)[ \t]*$/i.exec(headers.authorization)?.[1]
+  if (bearer) keys.push(bearer)
   for (const name of KEY_HEADERS) {
     const key = headers[name]
     if (typeof key === 'string' && key !== '') keys.push(key)
   }
   if (queryKey !== null && queryKey !== '') keys.push(queryKey)
   const offered = headers['sec-websocket-protocol']
-  if (offered !== undefined) {
-    const match = SUBPROTOCOL_KEY.exec(offered)
-    if (match?.[1]) keys.push(match[1])
-  }
+  const subprotocol = offered && SUBPROTOCOL_KEY.exec(offered)?.[1]
+  if (subprotocol) keys.push(subprotocol)
   return keys
 }
 

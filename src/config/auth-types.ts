@@ -1,7 +1,6 @@
 /** The source of an upstream's credential, and how it is sent. */
 export type Auth = MemberAuth | PoolAuth
 
-/** A member of a pool. */
 export type MemberAuth = StaticAuth | FileAuth | CommandAuth | OAuth2Auth | AzureAuth | AwsAuth | GoogleAuth
 
 /** A credential in a header. */
@@ -20,7 +19,6 @@ export interface FileAuth extends HeaderAuth {
   readonly kind: 'file'
   /** Text before the secret in the header: `Bearer `, or ''. */
   readonly prefix: string
-  /** Absolute path. */
   readonly file: string
 }
 
@@ -28,13 +26,12 @@ export interface CommandAuth extends HeaderAuth {
   readonly kind: 'command'
   /** As in `FileAuth`. */
   readonly prefix: string
-  /** The program and its arguments. */
   readonly command: readonly string[]
-  /** Milliseconds between two runs. */
+  /** ms between two runs. */
   readonly every: number
 }
 
-/** Access tokens by the client credentials grant, sent as bearer tokens. */
+/** The client credentials grant; tokens are sent as bearer tokens. */
 export interface OAuth2Auth extends HeaderAuth {
   readonly kind: 'oauth2'
   readonly tokenUrl: string
@@ -60,7 +57,7 @@ export interface AzureAuth extends HeaderAuth {
 /** Requests are signed with AWS credentials (Signature Version 4). */
 export interface AwsAuth {
   readonly kind: 'aws'
-  /** The headers of a signature. */
+  /** Of a signature. */
   readonly headers: readonly string[]
   /** Profile in the shared configuration files; null = AWS's default chain of sources. */
   readonly profile: string | null
@@ -74,16 +71,15 @@ export interface GoogleAuth {
   readonly kind: 'google'
   /** The second header names the project whose quota is used, if the credentials name one. */
   readonly headers: readonly ['authorization', 'x-goog-user-project']
-  /** Path of a JSON file; null = use tokens of the metadata server. */
+  /** Path of a JSON file; null = tokens of the metadata server. */
   readonly credentials: string | null
-  /** The project if the file names none; null = unknown. */
+  /** The project, if the file names none; null = unknown. */
   readonly project: string | null
 }
 
 /** Several credentials, which requests take in turn. */
 export interface PoolAuth {
   readonly kind: 'pool'
-  /** The headers of all members. */
   readonly headers: readonly string[]
   readonly pool: readonly MemberAuth[]
 }

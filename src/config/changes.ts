@@ -1,12 +1,7 @@
 import { isObject } from '../base/is-object.ts'
 import type { Config } from './types.ts'
 
-/**
- * The differences between two configurations: `routes: changed`, `upstreams.openai: added`. No values, which may be
- * secrets.
- *
- * @returns empty if they mean the same
- */
+/** Differences between two configurations: `routes: changed`, `upstreams.openai: added`. Without values, which may be secrets. */
 export function configChanges(before: Config, after: Config): string[] {
   const { file: _file, text: _text, ...sections } = after
   return (Object.keys(sections) as (keyof typeof sections)[]).flatMap(name => {
@@ -32,13 +27,9 @@ function entriesOf(section: unknown): Map<string, string> | null {
 function jsonOf(value: unknown): string {
   return JSON.stringify(value, (_, each: unknown) => {
     // The models of upstreams are compared as a section of their own.
-    const isOwn = ([name]: [string, unknown]): boolean => name !== 'models' || !isUpstream(each)
+    const isOwn = ([name]: [string, unknown]): boolean => name !== 'models' || !(isObject(each) && 'versionHeader' in each)
     if (each instanceof Map) return [...each as Map<unknown, unknown>]
     if (typeof each === 'bigint') return String(each)
     return isObject(each) ? Object.fromEntries(Object.entries(each).filter(isOwn).sort(([a], [b]) => (a < b ? -1 : 1))) : each
   }) ?? ''
-}
-
-function isUpstream(value: unknown): boolean {
-  return isObject(value) && 'versionHeader' in value
 }

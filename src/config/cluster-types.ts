@@ -1,7 +1,4 @@
-/**
- * One server, a master behind sentinels, or a cluster. Each URL has the form
- * redis://user:password@host:port/database.
- */
+/** One server, a master behind sentinels, or a cluster, as redis://user:password@host:port/database. */
 export type ValkeyAddress = (
   | { readonly url: string }
   | { readonly sentinels: readonly string[], readonly master: string, readonly sentinel_password?: string }
@@ -16,19 +13,14 @@ export interface ValkeyTls {
   readonly pair: { readonly cert: string, readonly key: string } | null
 }
 
-/** What several gateways share. */
 export interface ClusterConfig {
-  /** Stores the limits of all gateways; null = each gateway has its own. */
+  /** The store of the limits of all gateways; null = each gateway has its own. */
   readonly valkey: ValkeyAddress | null
-  /**
-   * While Valkey is unreachable: `share` = a share of each limit applies here; `refuse` = requests of limited keys
-   * get 503.
-   */
+  /** While Valkey is unreachable: `share` = a share of each limit applies here; `refuse` = limited keys get 503. */
   readonly limitsOffline: 'share' | 'refuse'
   /** ms after which Valkey counts as unreachable. */
   readonly valkeyTimeout: number
-  /** The URL of the database for ledger and keys, with its password; null = both are local. */
+  /** URL of the database for ledger and keys, with its password; null = both are local. */
   readonly postgres: string | null
-  /** The name of this gateway in the cluster. */
   readonly instance: string
 }

@@ -1,7 +1,4 @@
-/**
- * Freezes plain objects and arrays recursively, also inside maps. Buffers and URLs cannot be frozen, and maps keep
- * their methods: only their readonly types protect them.
- */
+/** Freezes objects and arrays recursively, also inside maps. Buffers, URLs and maps themselves stay mutable: only types protect them. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   if (ArrayBuffer.isView(value) || value instanceof URL) return value

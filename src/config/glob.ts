@@ -1,9 +1,8 @@
 type Match = (text: string) => boolean
 
 /**
- * Compiles a glob to a test. `*` matches any characters, slashes included, or none; all other characters match only
- * themselves, case-sensitively. There is no regular expression and no backtracking: the pieces between the stars are
- * searched once each, from left to right.
+ * Compiles a case-sensitive glob. `*` matches any characters, slashes included, or none; no other character is special. There is
+ * no backtracking: the pieces between the stars are searched once each, from left to right.
  */
 export function compileGlob(glob: string): Match {
   const pieces = glob.split('*')
@@ -26,8 +25,8 @@ export function compileGlob(glob: string): Match {
 }
 
 /**
- * A test that passes if one of the globs matches. Names without a star cost one lookup together. The text may itself be a
- * glob: it passes if one of the globs matches everything that it matches, because only a star can match a star.
+ * Passes if one of the globs matches. Names without a star cost one lookup together. The text may itself be a glob: it
+ * passes if one of the globs matches everything that the text matches, because only a star can match a star.
  */
 export function compileGlobs(globs: readonly string[]): Match {
   if (globs.length === 1) return compileGlob(globs[0]!)
@@ -38,8 +37,8 @@ export function compileGlobs(globs: readonly string[]): Match {
 }
 
 /**
- * A test that passes for a glob if some text matches both it and one of these globs. If both contain a star, the
- * pieces between the stars can follow one another, so only heads and tails have to agree.
+ * Passes for a glob if some text matches both it and one of these globs. If both contain a star, the pieces between the stars
+ * can follow one another, so only heads and tails have to agree.
  */
 export function compileOverlaps(globs: readonly string[]): Match {
   const matches = compileGlobs(globs)
@@ -53,17 +52,13 @@ export function compileOverlaps(globs: readonly string[]): Match {
   }
 }
 
-/** What precedes the first star, and what follows the last. */
-interface Ends {
-  readonly head: string
-  readonly tail: string
-}
+/** The text before the first star and after the last one. */
+interface Ends { readonly head: string, readonly tail: string }
 
 function endsOf(glob: string): Ends {
   return { head: glob.slice(0, glob.indexOf('*')), tail: glob.slice(glob.lastIndexOf('*') + 1) }
 }
 
 function endsAgree(a: Ends, b: Ends): boolean {
-  return (a.head.startsWith(b.head) || b.head.startsWith(a.head))
-    && (a.tail.endsWith(b.tail) || b.tail.endsWith(a.tail))
+  return (a.head.startsWith(b.head) || b.head.startsWith(a.head)) && (a.tail.endsWith(b.tail) || b.tail.endsWith(a.tail))
 }

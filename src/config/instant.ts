@@ -1,12 +1,7 @@
 const FORM = 'a date is written like 2027-01-01 (its beginning in UTC) or 2027-01-01T12:00:00Z'
 const INSTANT = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/
 
-/**
- * Parses an RFC 3339 time, or a date, which means its beginning in UTC.
- *
- * @returns ms since 1970
- * @throws RangeError for other formats and for dates that do not exist
- */
+/** Parses an RFC 3339 time, or a date, which means its beginning in UTC, as ms since 1970. @throws RangeError */
 export function parseInstant(text: string): number {
   const ms = INSTANT.test(text) ? Date.parse(text) : NaN
   if (Number.isNaN(ms)) throw new RangeError(FORM)

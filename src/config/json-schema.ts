@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** The part of JSON Schema that gateway.schema.json uses and that is read apart from ajv. */
+/** The part of JSON Schema that gateway.schema.json uses and that other code than ajv reads. */
 export interface JsonSchema {
   readonly $ref?: string
   readonly title?: string
@@ -19,11 +19,10 @@ export interface JsonSchema {
 
 /** The published schema: the only description of the file's structure. */
 export const SCHEMA_FILE = new URL('../../gateway.schema.json', import.meta.url)
-
-/** If the format of a value is fixed, the schema also allows `${NAME}`. */
+/** The definition of `${NAME}`, which the schema allows where the format of a value is fixed. */
 const REFERENCE = '#/definitions/reference'
 
-/** The schema for values whose references are expanded: it no longer allows references. */
+/** The schema for values whose references are expanded: it allows no references. */
 export function readSchema(): JsonSchema {
   return JSON.parse(readFileSync(SCHEMA_FILE, 'utf8'), (_, part) => withoutReference(part)) as JsonSchema
 }
@@ -54,25 +53,22 @@ export function childSchemas(schema: JsonSchema): [step: string, schema: JsonSch
 /** All words with a meaning in the schema: names of keys, and fixed values. */
 export function schemaWords(top: JsonSchema): Set<string> {
   const words = new Set(['true', 'false', 'null'])
-  const collect = (schema: JsonSchema): void => {
-    for (const part of alternatives(schema, top)) {
-      for (const word of [...Object.keys(part.properties ?? {}), ...part.enum ?? []]) words.add(word)
-      for (const [, child] of childSchemas(part)) collect(child)
-    }
+  for (const { properties = {}, enum: values = [] } of allParts(top, top)) {
+    for (const word of [...Object.keys(properties), ...values]) words.add(word)
   }
-  collect(top)
   return words
 }
 
 /** The schemas of each key name, from all places in the schema. */
 export function schemasByKey(top: JsonSchema): Map<string, JsonSchema[]> {
   const known = new Map<string, JsonSchema[]>()
-  const collect = (schema: JsonSchema): void => {
-    for (const part of alternatives(schema, top)) {
-      for (const [name, child] of Object.entries(part.properties ?? {})) known.set(name, [...known.get(name) ?? [], ...alternatives(child, top)])
-      for (const [, child] of childSchemas(part)) collect(child)
-    }
+  for (const { properties = {} } of allParts(top, top)) {
+    for (const [name, child] of Object.entries(properties)) known.set(name, [...known.get(name) ?? [], ...alternatives(child, top)])
   }
-  collect(top)
   return known
+}
+
+/** The alternatives of a schema and of all its descendants. */
+function allParts(schema: JsonSchema, top: JsonSchema): JsonSchema[] {
+  return alternatives(schema, top).flatMap(part => [part, ...childSchemas(part).flatMap(([, child]) => allParts(child, top))])
 }

@@ -5,29 +5,27 @@ export interface Key {
   /** Globs; null = all models. */
   readonly models: readonly string[] | null
   readonly limits: Limits | null
-  /** The name of its group; absent = none. */
+  /** absent = none */
   readonly group?: string
-  /** Who is responsible for it; absent = unknown. */
+  /** Who is responsible for the key; absent = unknown. */
   readonly owner?: string
-  /** What it is for; absent = no note. */
+  /** absent = none */
   readonly note?: string
-  /** When it expires, ms since 1970; absent = never. */
+  /** ms since 1970; absent = never. */
   readonly expiresAt?: number
   /** The first characters of the secret, so that people recognize it; absent = unknown. */
   readonly prefix?: string
-  /** Secrets that a rotation has replaced and that are still valid; absent = none. */
+  /** Replaced secrets that are still valid; absent = none. */
   readonly oldSecrets?: readonly OldSecret[]
-  /** Its line in the file, from 1; absent = not from the file. */
+  /** Line in the file, from 1; absent = not from the file. */
   readonly line?: number
 }
 
-/** A group of keys, with limits that its keys share. */
 export interface Group extends GroupRules {
   /** This group and the groups above it, the nearest first. */
   readonly chain: readonly GroupRules[]
 }
 
-/** The rules that a group applies to its keys. */
 export interface GroupRules {
   readonly name: string
   readonly isGroup: true
@@ -35,14 +33,14 @@ export interface GroupRules {
   /** Globs; null = all models of the keys. */
   readonly models: readonly string[] | null
   readonly limits: Limits | null
-  /** The names of this group and of those below it: the spend of their keys counts here. */
+  /** This group and those below it: the spend of their keys counts here. */
   readonly members: readonly string[]
 }
 
 export interface OldSecret {
   /** SHA-256 of the secret, 32 bytes. */
   readonly digest: Buffer
-  /** When it expires, ms since 1970. */
+  /** ms since 1970 */
   readonly validUntil: number
 }
 
@@ -51,7 +49,7 @@ export interface Limits {
   readonly tokensPerMinute: number | null
   readonly concurrent: number | null
   readonly budget: Budget | null
-  /** Limits of the key for single models (globs). */
+  /** Limits of the key for single models, by glob. */
   readonly models: ReadonlyMap<string, Omit<Limits, 'models'>>
 }
 

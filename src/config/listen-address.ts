@@ -1,5 +1,4 @@
-import { isIP, isIPv4, isIPv6 } from 'node:net'
-import type { AddressInfo } from 'node:net'
+import { isIP, isIPv4, isIPv6, type AddressInfo } from 'node:net'
 import type { Address } from './types.ts'
 
 const LOOPBACK: ReadonlyMap<string, string> = new Map(Object.entries({ '0.0.0.0': '127.0.0.1', '::': '::1' }))
@@ -8,8 +7,7 @@ const ADDRESS_FORMS = 'write host:port, [IPv6]:port or :port'
 
 /**
  * Parses `127.0.0.1:8080`, `localhost:0`, `[::1]:8080`; `:8080` and `8080` mean all interfaces (an empty host);
- * `fd:3` is a descriptor that already listens.
- * @throws RangeError that says what to change
+ * `fd:3` is a descriptor that already listens. @throws RangeError that says what to change
  */
 export function parseAddress(text: string | number): Address {
   const whole = String(text)
@@ -23,7 +21,7 @@ export function parseAddress(text: string | number): Address {
   return { host: hostOf(host), port: Number(port) }
 }
 
-/** As systemd passes them: from 3 on (sd_listen_fds(3)). */
+/** systemd passes descriptors from 3 on (sd_listen_fds(3)). */
 function inheritedSocket(fd: number): Address {
   if (fd < 3) throw new RangeError('the descriptors below 3 are standard input, output and error')
   return { host: '', port: 0, fd }
@@ -45,22 +43,21 @@ function hostOf(host: string): string {
   return host
 }
 
-/** The address as text; IPv6 in brackets, all interfaces as `*`. */
+/** IPv6 in brackets, all interfaces as `*`. */
 export function formatAddress({ host, port, fd }: Address): string {
   if (fd !== undefined) return `fd:${fd}`
   if (host === '') return `*:${port}`
   return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`
 }
 
-/** A listening address as a URL: `http://127.0.0.1:8080`; all interfaces as `0.0.0.0`. */
+/** `http://127.0.0.1:8080`; all interfaces as `0.0.0.0`. */
 export function addressUrl({ host, port }: Address, isSecure: boolean): string {
   return `${isSecure ? 'https' : 'http'}://${formatAddress({ host: host === '' ? '0.0.0.0' : host, port })}`
 }
 
 /**
  * The URL by which this machine reaches a server; a loopback address if it listens on all interfaces.
- *
- * @throws like a listener, if its descriptor is a Unix socket, which has no such URL
+ * @throws like a listener, if the descriptor is a Unix socket, which has no such URL
  */
 export function localUrl(listening: AddressInfo | string | null, isSecure: boolean): string {
   if (listening === null || typeof listening === 'string') {
@@ -83,7 +80,7 @@ function isWildcardHost(host: string): boolean {
   return host === '' || host === '0.0.0.0' || host === '::'
 }
 
-/** Is it an IP address, or one with a prefix length: `10.0.0.0/8`, `fd00::/8`? */
+/** An IP address, or one with a prefix length: `10.0.0.0/8`, `fd00::/8`. */
 export function isAddressOrBlock(text: string): boolean {
   const [address = '', prefix, ...rest] = text.split('/')
   const family = isIP(address)

@@ -1,6 +1,6 @@
 /**
- * The candidate that a mistyped word most likely means; null = none is close. Up to a third of the letters may
- * differ, at least one. Case, `-` and `_` do not count.
+ * The candidate that a mistyped word most likely means; null = none is close. Up to a third of the letters, at least one, may
+ * differ. Case, `-` and `_` do not count.
  */
 export function nearest(word: string, candidates: Iterable<string>): string | null {
   const wanted = normalize(word)
@@ -27,10 +27,7 @@ function normalize(word: string): string {
   return word.slice(0, 64).toLowerCase().replaceAll(/[-_]/g, '')
 }
 
-/**
- * Damerau-Levenshtein distance as optimal string alignment: letters inserted, deleted, replaced, or swapped with a
- * neighbour.
- */
+/** Damerau-Levenshtein distance as optimal string alignment: inserted, deleted, replaced letters, or swapped neighbours. */
 export function editDistance(a: string, b: string): number {
   let before: number[] = []
   let above = Array.from({ length: b.length + 1 }, (_, j) => j)
@@ -39,9 +36,7 @@ export function editDistance(a: string, b: string): number {
     for (let j = 1; j <= b.length; j++) {
       const replaced = above[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
       let cost = Math.min(replaced, above[j]! + 1, row[j - 1]! + 1)
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
-        cost = Math.min(cost, before[j - 2]! + 1)
-      }
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) cost = Math.min(cost, before[j - 2]! + 1)
       row.push(cost)
     }
     before = above

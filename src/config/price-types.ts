@@ -2,19 +2,18 @@ import type { Accepts } from '../protocols/neutral/accepts.ts'
 
 export interface Model {
   readonly name: string
-  /** The model that it is based on: its price applies unless this model has its own. */
+  /** The base model's price applies unless this model has its own; null = none. */
   readonly baseModel: string | null
-  /** The operator's rules of what it accepts in translated requests. */
+  /** The operator's rules of what the model accepts in translated requests; null = none. */
   readonly accepts: Accepts | null
   readonly price: Price | null
-  /** Complete prices for requests that the upstream served in a service tier, by the tier's name. */
+  /** Complete prices of requests that were served in a service tier, by the tier's name. */
   readonly serviceTiers: ReadonlyMap<string, Price>
 }
 
 /**
- * USD per million tokens unless the field says otherwise, as the decimal string that the operator wrote, so that no
- * float changes a cost. An absent field is priced like a related one: cached_input and cache writes as input,
- * reasoning as output, audio and images as plain tokens.
+ * USD per million tokens unless the field says otherwise, as the operator's decimal string: no float changes a cost. An absent
+ * field is priced like a related one: cached_input and cache writes as input, reasoning as output, audio and images as tokens.
  */
 export interface Price {
   readonly input?: string
@@ -27,7 +26,7 @@ export interface Price {
   readonly outputAudio?: string
   readonly inputImage?: string
   readonly outputImage?: string
-  /** USD per unit. */
+  /** USD per unit, as the next three. */
   readonly perRequest?: string
   readonly perSecond?: string
   readonly perCharacter?: string

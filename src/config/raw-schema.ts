@@ -183,26 +183,12 @@ export type RawPrice = {
   per_second?: number
   per_character?: number
   per_image?: number
-  tiers?: ({
-    above?: number
-    input?: number
-    cached_input?: number
-    cache_write?: RawCacheWrite
-    output?: number
-    reasoning?: number
-    input_audio?: number
-    output_audio?: number
-    input_image?: number
-    output_image?: number
-    per_request?: number
-    per_second?: number
-    per_character?: number
-    per_image?: number
-  } | undefined)[]
+  tiers?: RawPriceTiers
   service_tiers?: Record<string, RawServicePrice | undefined>
 }
 
-export type RawServicePrice = {
+export type RawPriceTiers = ({
+  above?: number
   input?: number
   cached_input?: number
   cache_write?: RawCacheWrite
@@ -216,23 +202,9 @@ export type RawServicePrice = {
   per_second?: number
   per_character?: number
   per_image?: number
-  tiers?: ({
-    above?: number
-    input?: number
-    cached_input?: number
-    cache_write?: RawCacheWrite
-    output?: number
-    reasoning?: number
-    input_audio?: number
-    output_audio?: number
-    input_image?: number
-    output_image?: number
-    per_request?: number
-    per_second?: number
-    per_character?: number
-    per_image?: number
-  } | undefined)[]
-}
+} | undefined)[]
+
+export type RawServicePrice = Omit<RawPrice, 'service_tiers'>
 
 export type RawBudget = { usd?: number, per?: 'day' | 'month' | 'total' }
 

@@ -1,13 +1,12 @@
 import type { Problem } from './problem.ts'
 
-/** One reload. */
 export interface ReloadEvent {
   /** ms since 1970 */
   readonly at: number
   readonly applied: boolean
-  /** Who or what requested it: `command line: root`, `SIGHUP`, `--watch`. */
+  /** `command line: root`, `SIGHUP`, `--watch`. */
   readonly by: string
-  /** The previously active text. */
+  /** The text that was active before. */
   readonly before: string
   /** The text of the file; null = unreadable. */
   readonly text: string | null

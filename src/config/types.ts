@@ -4,12 +4,11 @@ import type { Group, Key, Limits } from './key-types.ts'
 import type { Model } from './price-types.ts'
 
 /**
- * The configuration for the rest of the gateway: loaded, checked, with all defaults and all names resolved. load.ts
- * builds it once and freezes it. Durations are in milliseconds, sizes in bytes, prices in USD per million tokens.
+ * The configuration for the rest of the gateway: checked, with all defaults and names resolved. load.ts builds it once and
+ * freezes it. Durations are in milliseconds, sizes in bytes, prices in USD per million tokens, file paths absolute.
  */
 
 export interface Config {
-  /** Absolute path of its file. */
   readonly file: string
   /** The file's text; for the console, which masks its secrets. */
   readonly text: string
@@ -23,7 +22,6 @@ export interface Config {
   /** In the file's order: the first match wins. */
   readonly routes: readonly Route[]
   readonly models: ReadonlyMap<string, Model>
-  /** By name. */
   readonly groups: ReadonlyMap<string, Group>
   readonly keys: readonly Key[]
   /** Default limits of every key, for each figure that the key does not set; null = none. */
@@ -38,7 +36,6 @@ export interface Config {
   readonly cluster: ClusterConfig | null
 }
 
-/** Where events are sent. */
 export interface WebhookConfig {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -53,9 +50,8 @@ export interface AlertsConfig {
 }
 
 export interface TelemetryConfig {
-  /** The address for Prometheus; null = not served. */
+  /** null = not served */
   readonly prometheus: { readonly listen: Address } | null
-  /** null = nothing is sent to a collector. */
   readonly otlp: OtlpConfig | null
   readonly conventions: 'v1.41' | 'latest'
   /** Contains `{trace_id}`; null = the console has no links to traces. */
@@ -69,7 +65,7 @@ export interface OtlpConfig {
   readonly headers: Readonly<Record<string, string>>
   readonly traces: boolean
   readonly metrics: boolean
-  /** Milliseconds between two pushes of metrics. */
+  /** Between two pushes of metrics. */
   readonly interval: number
   /** The share of traces that start here, 0 to 1. */
   readonly sample: number
@@ -88,9 +84,8 @@ export interface LogConfig {
 export interface BodyRule {
   /** The key's name, or a glob. */
   readonly key: string
-  /** Milliseconds. */
   readonly keep: number
-  /** Bytes of each body, request and response. */
+  /** Of each body, request and response. */
   readonly limit: number
 }
 
@@ -106,19 +101,19 @@ export interface ServerConfig {
   readonly listen: Address
   /** Other processes may listen on the same address and share the connections (SO_REUSEPORT). */
   readonly reusePort: boolean
-  /** Processes that serve; with more than one there is a supervisor. */
+  /** Processes that serve; above 1 there is a supervisor. */
   readonly workers: number
-  /** Absolute paths of PEM files. */
+  /** PEM files. */
   readonly tls: { readonly cert: string; readonly key: string } | null
-  /** Bytes of a request body, before and after decompression. */
+  /** Of one request body, before and after decompression. */
   readonly bodyLimit: number
-  /** Bytes of all request bodies that are in memory at the same time. */
+  /** Of all request bodies in memory at the same time. */
   readonly bodyMemory: number
   /** Maximum running exchanges. */
   readonly maxInFlight: number
   /** Maximum client connections on each listener. */
   readonly maxConnections: number
-  /** Milliseconds that an idle client connection stays open. */
+  /** Until an idle client connection closes. */
   readonly idle: number
   /** Addresses or CIDR blocks that may set x-forwarded-* and the request id. */
   readonly trustedProxies: readonly string[]
@@ -126,9 +121,9 @@ export interface ServerConfig {
   readonly hosts: readonly string[]
   /** Responses name the upstream and the number of attempts. */
   readonly revealUpstream: boolean
-  /** Milliseconds that running exchanges may take after SIGTERM and drainDelay. */
+  /** For running exchanges, after SIGTERM and drainDelay. */
   readonly drain: number
-  /** Milliseconds after SIGTERM in which requests are still served, although the status reports draining. */
+  /** Until requests are refused after SIGTERM; the status already reports draining. */
   readonly drainDelay: number
 }
 
@@ -137,7 +132,6 @@ export interface ConsoleConfig {
   /** The URL for browsers, without a path: `https://gateway.example.com`; null = not configured. */
   readonly publicUrl: string | null
   readonly users: readonly ConsoleUser[]
-  /** null = no single sign-on. */
   readonly oidc: OidcConfig | null
 }
 
@@ -156,13 +150,9 @@ export interface OidcConfig {
   readonly groupsClaim: string
 }
 
-export interface ConsoleUser {
-  readonly name: string
-  readonly password: string
-  readonly role: 'admin' | 'viewer'
-}
+export interface ConsoleUser { readonly name: string, readonly password: string, readonly role: 'admin' | 'viewer' }
 
-/** All in milliseconds. */
+/** In milliseconds. */
 export interface Timeouts {
   readonly connect: number
   /** Until the first byte of the response body. */
@@ -192,26 +182,22 @@ export interface Upstream {
   readonly versionHeader: string
   /** `ask` adds stream_options.include_usage to chat streams; `as_is` does not. */
   readonly usage: 'ask' | 'as_is'
-  /**
-   * The protocols that it accepts; requests of another protocol are translated to the first. null = all,
-   * untranslated.
-   */
+  /** Accepted protocols; other requests are translated to the first one. null = all, untranslated. */
   readonly speaks: readonly string[] | null
-  /** The configured models, by name. */
   readonly models: ReadonlyMap<string, Model>
-  /** Absolute path of a PEM file with extra trusted roots, or null. */
+  /** PEM file with extra trusted roots, or null. */
   readonly ca: string | null
-  /** Milliseconds after which a connection takes no more requests. */
+  /** Age at which a connection takes no more requests. */
   readonly connectionAge: number
   /** What its provider allows for all requests together; null = unlimited here. */
   readonly limits: UpstreamLimits | null
-  /** The path of its health check, and the ms between two of them; null = no health check. */
+  /** The path of its health check, and the interval; null = no health check. */
   readonly health: { readonly path: string; readonly every: number } | null
 }
 
 /** Counted like the limits of a group. */
 export interface UpstreamLimits {
-  /** Not the name of any key or group. */
+  /** Differs from the names of keys and groups. */
   readonly name: string
   readonly isGroup: true
   readonly limits: Limits
@@ -219,9 +205,7 @@ export interface UpstreamLimits {
 
 export type ProviderConfig = AzureConfig | BedrockConfig | VertexConfig
 
-export interface BedrockConfig {
-  readonly kind: 'bedrock'
-}
+export interface BedrockConfig { readonly kind: 'bedrock' }
 
 export interface AzureConfig {
   readonly kind: 'azure'
@@ -231,18 +215,16 @@ export interface AzureConfig {
 
 export interface VertexConfig {
   readonly kind: 'vertex'
-  /** The id of the project; null = the project of the credentials. */
+  /** null = the project of the credentials */
   readonly project: string | null
   /** `global`, a region such as `us-central1`, or a multi-region: `us` or `eu`. */
   readonly location: string
 }
 
 export interface Route {
-  /** Index in the file, from 0. */
   readonly index: number
-  /** Line in the file, from 1. */
   readonly line: number
-  /** The route in one line: `routes[2], line 41: path /v1/*, model gpt-* -> openai (ordered)`. */
+  /** `routes[2], line 41: path /v1/*, model gpt-* -> openai (ordered)`. */
   readonly text: string
   /** A glob over the path without its query; null = any path. */
   readonly path: string | null
@@ -250,17 +232,17 @@ export interface Route {
   readonly models: readonly string[] | null
   readonly targets: readonly Target[]
   readonly strategy: 'ordered' | 'weighted' | 'least_busy' | 'fastest'
-  /** Requests with the same value of this go to the same target while it is healthy; null = no affinity. */
+  /** Requests with the same value go to the same target while it is healthy; null = no affinity. */
   readonly affinity: Affinity | null
   /** Attempts after the first one, at any target. */
   readonly retries: number
   /** The target for requests that are refused for this reason; null = the client gets the refusal. */
   readonly on: { readonly contextLength: Target | null; readonly contentFilter: Target | null }
-  /** What happens to a stream that breaks: it is reported, continued by another target, or held until it is complete. */
+  /** A stream that breaks is reported, continued by another target, or held until it is complete. */
   readonly resume: ResumeMode
-  /** Milliseconds without a response after which another target is tried too; null = never. */
+  /** Time without a response after which another target is tried too; null = never. */
   readonly hedgeAfter: number | null
-  /** What happens to a request whose target does not speak its protocol. */
+  /** For a request whose target does not speak its protocol. */
   readonly translate: TranslateMode
   /** The default timeouts, overridden by the route's own. */
   readonly timeouts: Timeouts
@@ -277,7 +259,7 @@ export interface Target {
   /** The model's name upstream; null = the client's name. */
   readonly model: string | null
   readonly weight: number
-  /** It can continue a response whose beginning it gets as the last message. */
+  /** Can continue a response whose beginning it gets as the last message. */
   readonly prefill: boolean
 }
 
@@ -285,17 +267,14 @@ export interface Target {
 export type Affinity = { readonly by: 'key' } | { readonly by: 'header'; readonly name: string }
 
 export interface LedgerConfig {
-  /** Absolute path of the SQLite file. */
+  /** SQLite file. */
   readonly file: string
-  /** Milliseconds that rows are kept; null = without limit. */
+  /** How long rows are kept; null = without limit. */
   readonly keep: number | null
 }
 
 export interface BillingConfig {
-  /**
-   * The cost of a request whose client disconnected before any response: `prompt` bills the estimated prompt, `none`
-   * bills nothing.
-   */
+  /** If the client disconnects before any response: `prompt` bills the estimated prompt, `none` bills nothing. */
   readonly abandoned: 'prompt' | 'none'
   /** Output tokens that are reserved for a request without an output bound. */
   readonly assumedOutput: number

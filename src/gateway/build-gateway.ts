@@ -27,16 +27,12 @@ import { openCapsuleKeys } from './capsule-keys.ts'
 import { openStoredKeys } from './stored-keys.ts'
 
 /**
- * Builds the gateway that a configuration describes. It does not serve anything
- * yet: call `activate` for that.
- *
- * @param simulatorSocket where the in-process simulator listens; null = no upstream needs it
- * @param before the gateway whose shared state and connections the new one takes over; null for the first
+ * Builds the gateway of a configuration. It serves nothing until `activate` is called.
+ * @param simulatorSocket of the in-process simulator; null = no upstream needs it
+ * @param before the gateway whose shared state and connections the new one takes over
  * @throws a system error for a file that the configuration names
  */
-export function buildGateway(
-  config: Config, parts: GatewayParts, simulatorSocket: string | null, before: Gateway | null = null,
-): Gateway {
+export function buildGateway(config: Config, parts: GatewayParts, simulatorSocket: string | null, before: Gateway | null = null): Gateway {
   const sharedState = before?.sharedState ?? createSharedState(config, parts)
   const { version, clock, log, keyStore, proxy, newId } = sharedState
   const stored = keyStore?.keys()
@@ -50,37 +46,27 @@ export function buildGateway(
   const trusted = trustedProxies.length === 0 ? null : blockList(trustedProxies)
   const upstreams = liveUpstreams(config, sharedState, simulatorSocket, before?.upstreams.values())
   return {
-    config,
-    version,
-    clock,
-    log,
-    keyring: new Keyring(config.keys, compileGlobs, {
-      keys: stored ?? [], blocked: keyStore?.blocked() ?? [],
-    }, config.groups),
+    config, version, clock, log,
+    keyring: new Keyring(config.keys, compileGlobs, { keys: stored ?? [], blocked: keyStore?.blocked() ?? [] }, config.groups),
     keyStore,
     routes: new RouteTable(config.routes, compileGlobs),
-    proxy,
-    accounts,
-    upstreams,
+    proxy, accounts, upstreams,
     targets: new LiveTargets(upstreams),
     activeExchanges: new GatewayExchanges(sharedState.activeExchanges),
     health: sharedState.health,
     checks: new HealthChecks(upstreams.values(), sharedState),
     bodyRules: bodyRules(config.log.bodies),
-    sharedState,
-    newId,
+    sharedState, newId,
     trusts: trusted === null
       ? () => false
       : address => trusted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4'),
-    get draining() {
-      return sharedState.shutdown === 'refuse'
-    },
+    get draining() { return sharedState.shutdown === 'refuse' },
   }
 }
 
 /**
- * Activates a gateway, in one step that cannot fail. Exchanges that began with the
- * previous gateway end with it; then the connections that only it used are closed.
+ * Activates a gateway, in one step that cannot fail. Exchanges of the previous gateway end with that gateway; then the
+ * connections that only it used are closed.
  */
 export function activate(gateway: Gateway, before: Gateway | null): void {
   const { config, keyring, keyStore, accounts, upstreams, log } = gateway
@@ -112,7 +98,7 @@ export function activate(gateway: Gateway, before: Gateway | null): void {
   })
 }
 
-/** Stops the running exchanges of keys that were revoked, unless another entry still admits the key. */
+/** Stops running exchanges of revoked keys, unless another entry still admits the key. */
 function stopRevokedExchanges(exchanges: ActiveExchanges, keyring: Keyring, { removed, blocked }: KeyChange): void {
   const revoked = new Set(
     [...removed.flatMap(digestsOf), ...blocked]
@@ -127,21 +113,20 @@ function stopRevokedExchanges(exchanges: ActiveExchanges, keyring: Keyring, { re
   }
 }
 
-/** Keeps health results for upstreams whose address and health check did not change. */
+/** Keeps health results of upstreams whose address and health check did not change. */
 function carryOverHealth(gateway: Gateway, before: Gateway): void {
   const unchanged = new Set<string>()
   for (const [name, { config, url, connections }] of before.upstreams) {
     const successor = gateway.upstreams.get(name)
     if (JSON.stringify(successor?.config) !== JSON.stringify(config)) gateway.sharedState.credentialFailures.delete(name)
-    const isSameAddress = successor?.connections.connectionKey === connections.connectionKey
-      && successor.url.href === url.href
+    const isSameAddress = successor?.connections.connectionKey === connections.connectionKey && successor.url.href === url.href
     if (!isSameAddress) gateway.health.forget(name)
     else if (JSON.stringify(successor.config.health) === JSON.stringify(config.health)) unchanged.add(name)
   }
   before.checks.stop(unchanged)
 }
 
-/** Keys with a budget that the previous gateway did not count: their spend is read from the ledger. */
+/** Keys whose budget the previous gateway did not count: their spend is read from the ledger. */
 export function newBudgets(config: Config, before: Gateway): LimitedKey[] {
   const stored = [ANONYMOUS_KEY, ...before.keyStore?.keys() ?? []]
   return newlyBudgeted(
@@ -150,7 +135,6 @@ export function newBudgets(config: Config, before: Gateway): LimitedKey[] {
   )
 }
 
-/** Groups with a budget that was not counted before. */
 function newGroupBudgets(config: Config, before: Config): LimitedKey[] {
   const groupsOf = ({ groups }: Config) => ({ keys: [...groups.values()], limits: null })
   return newlyBudgeted(groupsOf(before), groupsOf(config))

@@ -3,10 +3,7 @@ import { CapsuleKeyStore } from '../cluster/keys/capsule-key-store.ts'
 import type { Config } from '../config/types.ts'
 import type { GatewayParts } from '../pipeline/parts/gateway.ts'
 
-/**
- * Opens the keys with which the gateway opens its capsules: next to the ledger, in PostgreSQL, or in memory. The
- * gateway works without a store: its failures are only logged.
- */
+/** The keys of capsules, in a file beside the ledger, in PostgreSQL, or in memory. Failures of the store are only logged. */
 export function openCapsuleKeys({ ledger, cluster }: Config, { clock, log, capsuleKey }: GatewayParts): CapsuleKeyStore {
   const file = ledger && capsuleKeyFileOf(ledger.file)
   return new CapsuleKeyStore({

@@ -1,26 +1,18 @@
 import type { Worker } from 'node:cluster'
 
-/** An internal message of node:cluster between primary and worker. */
-interface InternalMessage {
-  readonly cmd?: string
-  readonly act?: string
-  readonly seq?: number
-  readonly ack?: number
-}
+/** node:cluster's own, between primary and worker. */
+interface InternalMessage { readonly cmd?: string, readonly act?: string, readonly seq?: number, readonly ack?: number }
 
-interface Connection {
-  close(): void
-}
+interface Connection { close(): void }
 
 /**
- * Closes connections that were handed to a worker that never accepts them, because it died or had no file descriptor
- * left. Node waits forever for the acknowledgement of each: the connection would stay open unread, and the worker
- * would get no further ones.
+ * Closes connections that were handed to a worker that never accepts them, because it died or had no descriptor left. Node waits
+ * forever for each acknowledgement: the connection would stay open unread, and the worker would get no further ones.
  */
 export function closeUnacceptedConnections(worker: Worker): void {
   const { process } = worker
   const unacknowledged = new Map<number, Connection>()
-  /** Sequence numbers in the order in which they were sent: handles arrive one by one. */
+  /** Sequence numbers in sending order: handles arrive one by one. */
   const inTransit: number[] = []
   const send = process.send.bind(process) as (...args: unknown[]) => boolean
   process.send = (message: InternalMessage, ...rest: unknown[]): boolean => {

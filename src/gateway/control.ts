@@ -16,13 +16,12 @@ import { candidateOf } from '../routing/candidate.ts'
 import type { CircuitCause } from '../routing/circuit-log.ts'
 import type { ReloadResult } from './reloader.ts'
 
-/** What the commands on the same machine can request from a running gateway. */
+/** Requests of the commands on the same machine. */
 export type ControlRequest = { readonly kind: 'status' } | { readonly kind: 'reload', /** As in ReloadEvent. */ readonly by: string }
 
-/** The state of one process. */
 export interface ProcessStatus {
   readonly version: string
-  /** null = there is only one process. */
+  /** null = there is only one process */
   readonly worker: number | null
   /** ISO 8601 */
   readonly since: string
@@ -42,7 +41,7 @@ export interface ProcessStatus {
   readonly ledger: { readonly healthy: boolean, readonly waiting: number, readonly lost: number } | null
   /** Rows that wait to be sent to PostgreSQL; null = rows are not sent. */
   readonly outbox_rows: number | null
-  /** The common stores, as of their last write. */
+  /** As of their last write. */
   readonly stores: readonly StoreStatus[]
 }
 
@@ -60,32 +59,27 @@ export interface CircuitStatus extends CircuitCause {
   readonly failures: number
 }
 
-/** The result of a reload. */
 export type ReloadReport =
   | { readonly applied: true, readonly changes: readonly string[], readonly restart_needed: readonly string[], readonly warnings: readonly string[] }
   | { readonly applied: false, readonly problems: readonly string[] }
 
-/** Handles the control requests of one process. */
 export interface ControlHandlers {
   status(): Promise<readonly ProcessStatus[]>
   reload(by: string): Promise<ReloadReport>
 }
 
 const MAX_PATH_LENGTH = 100
-/** Maximum simultaneous connections of commands. */
 const MAX_CONNECTIONS = 64
 
-/** Path of the control socket of a gateway with this ledger; null = too long for a socket. */
+/** The control socket of a gateway with this ledger; null = the path is too long for a socket. */
 export function controlPath(ledgerFile: string): string | null {
   const path = join(dirname(ledgerFile), CONTROL_SOCKET)
   return Buffer.byteLength(path) > MAX_PATH_LENGTH ? null : path
 }
 
 /**
- * Listens for `gateway status` and `gateway reload`, on a socket that only the gateway's user can open. A later
- * gateway with the same ledger replaces the socket.
- *
- * @returns a function that closes it
+ * Listens for `gateway status` and `gateway reload`, on a socket that only the gateway's user can open. A later gateway with the
+ * same ledger replaces the socket. @returns a function that closes it
  */
 export async function openControl(ledgerFile: string, handlers: ControlHandlers, log: Logger): Promise<() => void> {
   const path = controlPath(ledgerFile)
@@ -127,14 +121,12 @@ async function respond({ method, url = '/' }: http.IncomingMessage, handlers: Co
   return [404, { error: 'there is no such operation' }]
 }
 
-/** The state of this process. */
 export function processStatus({ config, version, health, accounts, sharedState }: Gateway): ProcessStatus {
   const { worker = null, startedAt, shutdown, activeExchanges, reloads } = sharedState
   const stats = accounts.ledger?.stats()
   const now = Date.now()
   return {
-    version,
-    worker,
+    version, worker,
     since: isoTime(startedAt),
     state: shutdown === null ? 'ok' : shutdown === 'hand_over' ? 'handing_over' : 'draining',
     config: {
@@ -149,15 +141,9 @@ export function processStatus({ config, version, health, accounts, sharedState }
     circuits: health.conditions().filter(([, { circuit }]) => circuit !== 'closed').map(([id, condition]) => {
       const [upstream, model] = candidateOf(id)
       const { first, last } = health.causeOf(id)
-      return {
-        upstream,
-        model: model === '' ? null : model,
-        circuit: condition.circuit === 'open' ? 'open' : 'half-open',
-        since: isoTime(now - (condition.openForMs ?? 0)),
-        failures: condition.consecutiveFailures,
-        first,
-        last,
-      }
+      const circuit = condition.circuit === 'open' ? 'open' : 'half-open'
+      const since = isoTime(now - (condition.openForMs ?? 0))
+      return { upstream, model: model === '' ? null : model, circuit, since, failures: condition.consecutiveFailures, first, last }
     }),
     upstreams: [...config.upstreams.keys()],
     ledger: stats === undefined ? null : { healthy: stats.healthy, waiting: stats.waiting, lost: stats.lost },
@@ -168,10 +154,8 @@ export function processStatus({ config, version, health, accounts, sharedState }
 
 export function reloadReport(result: ReloadResult): ReloadReport {
   if (result.applied) {
-    return {
-      applied: true, changes: result.changes, restart_needed: result.pending,
-      warnings: result.warnings.map(problem => formatProblem(problem)),
-    }
+    const warnings = result.warnings.map(problem => formatProblem(problem))
+    return { applied: true, changes: result.changes, restart_needed: result.pending, warnings }
   }
   const problems = result.because === 'drain' ? ['the gateway is shutting down'] : result.problems.map(problem => formatProblem(problem))
   return { applied: false, problems }

@@ -8,28 +8,21 @@ import Fastify from 'fastify'
 import type { FastifyInstance } from 'fastify'
 import { createSideServer } from '../base/server-limits.ts'
 import { localUrl } from '../config/listen-address.ts'
-import type { Address } from '../config/types.ts'
+import type { ServerConfig } from '../config/types.ts'
 import { inlineScripts } from './inline-scripts.ts'
 
 /** Where `npm run build:docs` writes the pages, in a checkout and in the package. */
 export const SITE_ROOT = fileURLToPath(new URL('../../dist/docs', import.meta.url))
 
-export interface SiteOptions {
-  readonly listen: Address
-  /** Another process may listen on the same address. */
-  readonly reusePort: boolean
-  /** Maximum open connections; beyond it, the connection with the oldest last request is closed. */
-  readonly maxConnections: number
-  /** Milliseconds that an idle connection stays open. */
-  readonly idle: number
-  /** Directory of the built pages. */
+/** Beyond `maxConnections`, the connection with the oldest last request is closed. `root` has the built pages. */
+export interface SiteOptions extends Pick<ServerConfig, 'listen' | 'reusePort' | 'maxConnections' | 'idle'> {
   readonly root: string
 }
 
 export interface Site {
-  /** The site's URL with the actual port, such as `http://127.0.0.1:8082`. */
+  /** With the actual port, such as `http://127.0.0.1:8082`. */
   readonly url: string
-  /** The pages are built; otherwise every request gets a 503 that says how to build them. */
+  /** false = every request gets a 503 that says how to build the pages */
   readonly built: boolean
   /** Stops listening at once, and resolves when the open responses have ended. */
   close(): Promise<void>
@@ -39,14 +32,8 @@ export interface Site {
 const IMMUTABLE = 'public, max-age=31536000, immutable'
 const NOT_BUILT = 'The documentation is not built. Build it with: npm run build:docs\n'
 
-/**
- * Serves the documentation as static files.
- *
- * @throws the system's error when the address cannot be listened on
- */
-export async function serveSite(
-  { listen, reusePort, maxConnections, idle, root }: SiteOptions,
-): Promise<Site> {
+/** @throws the system's error when the address cannot be listened on */
+export async function serveSite({ listen, reusePort, maxConnections, idle, root }: SiteOptions): Promise<Site> {
   const index = join(root, 'index.html')
   const built = existsSync(index)
   const app = Fastify({

@@ -6,8 +6,8 @@ import { messageOf } from '../base/message-of.ts'
 import { DIRECTORY_MODE, FILE_MODE, correctMode } from '../base/files/private-file.ts'
 
 /**
- * Removes other users' rights to the gateway's files, and to a directory that contains only these: older versions
- * created them with the umask of the process.
+ * Removes other users' rights to the gateway's files, and to a directory that contains only these: older versions created them
+ * with the umask of the process.
  */
 export function correctFileModes(ledgerFile: string, log: Logger): void {
   const directory = dirname(ledgerFile)

@@ -1,7 +1,6 @@
 import { ANONYMOUS_KEY } from '../pipeline/parts/accounts.ts'
 import type { Gateway } from '../pipeline/parts/gateway.ts'
-import { idOf } from '../limits/types.ts'
-import type { LimitedKey } from '../limits/types.ts'
+import { idOf, type LimitedKey } from '../limits/types.ts'
 import { PROTOCOLS } from '../protocols/index.ts'
 import { candidateOf } from '../routing/candidate.ts'
 import type { BudgetGauge, CircuitGauge, GaugeSource } from '../telemetry/gauges.ts'
@@ -9,7 +8,6 @@ import { budgetOf } from './alerts/budget-check.ts'
 
 const CIRCUIT_STATES = { closed: 'closed', probing: 'half-open', open: 'open' } as const
 
-/** The state of a gateway for its gauges. @param current the active gateway */
 export function gaugeSource(current: () => Gateway): GaugeSource {
   return {
     inFlight: () => inFlight(current()),
@@ -49,7 +47,7 @@ function circuits({ health, upstreams }: Gateway): CircuitGauge[] {
   })
 }
 
-/** All keys and groups with a budget, even if they have spent nothing. */
+/** Even keys and groups that have spent nothing. */
 function budgets({ config, keyStore, accounts: { limiter } }: Gateway): BudgetGauge[] {
   const spend = limiter.budgetSpend()
   const holders: readonly LimitedKey[] = [ANONYMOUS_KEY, ...keyStore?.keys() ?? [], ...config.keys, ...config.groups.values()]

@@ -6,7 +6,7 @@ import type { MetricsOutput, Telemetry } from '../telemetry/telemetry.ts'
 /** The libraries take time and memory, so they are loaded only if the configuration has telemetry. */
 const load = () => import('../telemetry/telemetry.ts')
 
-/** @returns null if the configuration has no telemetry */
+/** null = the configuration has no telemetry */
 export async function openTelemetry(
   { telemetry: config, server: { workers } }: Config, { version, log, worker }: Pick<GatewayParts, 'version' | 'log' | 'worker'>,
 ): Promise<Telemetry | null> {
@@ -15,12 +15,7 @@ export async function openTelemetry(
   return open({ config, version, log, worker: worker === undefined ? null : { number: worker, count: workers } })
 }
 
-/**
- * Serves and sends the metrics.
- *
- * @param collect returns all metrics as they are now
- * @throws the system's error when the address cannot be listened on
- */
+/** Serves and sends the metrics that `collect` returns. @throws the system's error when the address cannot be listened on */
 export async function openMetricsOutput(
   { telemetry: config }: Pick<Config, 'telemetry'>, { version, log }: Pick<GatewayParts, 'version' | 'log'>,
   collect: () => Promise<readonly Registry[]>,

@@ -15,7 +15,7 @@ const RESTART_ONLY_KEYS: ReadonlyMap<string, (config: Config) => unknown> = new 
   cluster: ({ cluster }) => cluster,
 }))
 
-/** @returns the restart-only keys in which a configuration differs from the one at startup */
+/** The restart-only keys in which a configuration differs from the one at startup. */
 export function pendingKeys(started: Config, config: Config): string[] {
   return [...RESTART_ONLY_KEYS]
     .filter(([, valueOf]) => JSON.stringify(valueOf(started)) !== JSON.stringify(valueOf(config)))

@@ -3,22 +3,20 @@ import { messageOf } from '../base/message-of.ts'
 import { nextTurn } from '../base/next-turn.ts'
 import { configChanges } from '../config/changes.ts'
 import type { LoadedConfig } from '../config/load/load.ts'
-import { ConfigError, placeOf } from '../config/problem.ts'
-import type { Problem } from '../config/problem.ts'
+import { ConfigError, placeOf, type Problem } from '../config/problem.ts'
+import { fileProblem } from '../config/text/findings.ts'
 import type { Config } from '../config/types.ts'
 import type { Gateway } from '../pipeline/parts/gateway.ts'
 import { buildGateway, activate, newBudgets } from './build-gateway.ts'
-import { readCertificate } from './listen/certificate.ts'
-import type { ParsedCertificate } from './listen/certificate.ts'
+import { readCertificate, type ParsedCertificate } from './listen/certificate.ts'
 import { pendingKeys } from './pending-keys.ts'
 
-/** The result of a reload. */
 export type ReloadResult =
   | {
     readonly applied: true
     /** Keys that take effect at the next restart. */
     readonly pending: readonly string[]
-    /** As returned by configChanges. */
+    /** As `configChanges` returns them. */
     readonly changes: readonly string[]
     readonly warnings: readonly Problem[]
   }
@@ -28,26 +26,23 @@ export type ReloadResult =
 
 export interface ReloaderOptions {
   readonly gateway: Gateway
-  /** Starts the in-process simulator when a configuration needs it. */
+  /** Starts the in-process simulator when a configuration needs it; resolves to its socket. */
   simulatorFor(config: Config): Promise<string | null>
-  /** Sets the certificate of the listeners. */
   setCertificate(certificate: ParsedCertificate): void
 }
 
 /** @throws ConfigError when the configuration is invalid */
 export type ConfigLoader = () => Promise<LoadedConfig>
 
-/** Maximum ms that a reload with a new budget waits until the ledger is written. */
-const LEDGER_FLUSH_TIMEOUT = 1_000
+const LEDGER_FLUSH_TIMEOUT_MS = 1_000
 
 /**
- * Holds the current gateway and replaces it on reload. A configuration is applied
- * completely or not at all: everything that can fail happens before the one step
- * that applies it.
+ * Holds the current gateway and replaces it on reload, completely or not at all: everything that can fail happens before the
+ * one step that applies a configuration.
  */
 export class Reloader {
   readonly #options: ReloaderOptions
-  /** The configuration at startup: its restart-only keys stay active. */
+  /** Its restart-only keys stay active. */
   readonly #startupConfig: Config
   #gateway: Gateway
   #lastReload: Promise<unknown> = Promise.resolve()
@@ -60,14 +55,12 @@ export class Reloader {
     activate(options.gateway, null)
   }
 
-  /** The gateway for new exchanges. */
   get gateway(): Gateway {
     return this.#gateway
   }
 
   /**
-   * Loads a configuration and applies it. Reloads run one at a time; calls during a reload become one reload.
-   *
+   * Loads and applies a configuration. Reloads run one at a time; calls during a reload become one reload.
    * @param by who requests it, as in ReloadEvent
    */
   reload(load: ConfigLoader, by: string): Promise<ReloadResult> {
@@ -109,9 +102,7 @@ export class Reloader {
     const changes = configChanges(before, after)
     for (const problem of warnings) log.warn(`${placeOf(problem)}: ${problem.message}`)
     const { pending } = sharedState.reloads
-    for (const key of pending) {
-      log.warn({ key }, `${key} changed: restart to apply it; the other changes are active`)
-    }
+    for (const key of pending) log.warn({ key }, `${key} changed: restart to apply it; the other changes are active`)
     log.info({ pending }, 'configuration reloaded')
     sharedState.reloads.log.add({ at: clock.wall(), applied: true, by, before: before.text, text: after.text, changes, problems: [] })
     return { applied: true, pending, changes, warnings }
@@ -122,13 +113,9 @@ export class Reloader {
     if (certificate !== null && this.#startupConfig.server.tls !== null) this.#options.setCertificate(certificate)
     activate(gateway, this.#gateway)
     this.#gateway = gateway
-    Object.assign(gateway.sharedState.reloads, {
-      loadedAt: gateway.clock.wall(),
-      warnings,
-      failure: null,
-      pending: pendingKeys(this.#startupConfig, gateway.config),
-      applied: gateway.sharedState.reloads.applied + 1,
-    })
+    const { clock, config, sharedState: { reloads } } = gateway
+    const pending = pendingKeys(this.#startupConfig, config)
+    Object.assign(reloads, { loadedAt: clock.wall(), warnings, failure: null, pending, applied: reloads.applied + 1 })
   }
 
   #rejectInvalid(error: unknown, by: string): ReloadResult {
@@ -137,10 +124,8 @@ export class Reloader {
     const text = error instanceof ConfigError ? error.text : null
     sharedState.reloads.failure = { at: clock.wall(), problems, text }
     sharedState.reloads.rejected++
-    log.error(
-      { problems: problems.map(problem => `${placeOf(problem)}: ${problem.severity}: ${problem.message}`) },
-      'not reloaded: the previous configuration stays active',
-    )
+    const texts = problems.map(problem => `${placeOf(problem)}: ${problem.severity}: ${problem.message}`)
+    log.error({ problems: texts }, 'not reloaded: the previous configuration stays active')
     sharedState.reloads.log.add({ at: clock.wall(), applied: false, by, before: config.text, text, changes: [], problems })
     return { applied: false, because: 'invalid', problems }
   }
@@ -153,11 +138,10 @@ export class Reloader {
 
 function problemsOf(error: unknown, file: string): readonly Problem[] {
   if (error instanceof ConfigError) return error.problems
-  const message = messageOf(error)
-  return [{ severity: 'error', file, line: null, column: null, message, excerpt: null }]
+  return [fileProblem(file, 'error', messageOf(error))]
 }
 
-/** Resolves when the ledger's file contains all spend so far, or at the timeout. */
+/** Waits until the ledger's file contains all spend so far, or until the timeout. */
 async function waitForLedger({ accounts: { ledger }, clock }: Gateway): Promise<void> {
-  if (ledger?.stats().healthy === true) await within(clock, LEDGER_FLUSH_TIMEOUT, ledger.flush())
+  if (ledger?.stats().healthy === true) await within(clock, LEDGER_FLUSH_TIMEOUT_MS, ledger.flush())
 }

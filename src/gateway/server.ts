@@ -14,48 +14,31 @@ import type { MetricsReport } from '../telemetry/worker-metrics.ts'
 import { watchAlerts } from './alerts/alert-watch.ts'
 import { buildGateway } from './build-gateway.ts'
 import { watchCertificateValidity } from './alerts/certificate-watch.ts'
-import { readCertificate } from './listen/certificate.ts'
-import type { ParsedCertificate } from './listen/certificate.ts'
+import { readCertificate, type ParsedCertificate } from './listen/certificate.ts'
 import { joinCluster } from '../cluster/join-cluster.ts'
-import { processStatus } from './control.ts'
-import type { ProcessStatus } from './control.ts'
+import { processStatus, type ProcessStatus } from './control.ts'
 import { correctFileModes } from './file-modes.ts'
 import { gaugeSource } from './gauge-source.ts'
-import { listen } from './listen/listener.ts'
-import type { Certificate, Listener } from './listen/listener.ts'
+import { listen, type Certificate, type Listener } from './listen/listener.ts'
 import { respondToMalformed, sendRawResponse, logHandshakeFailure } from './listen/malformed.ts'
 import { clientOf, newExchange } from './listen/new-exchange.ts'
 import { warnOfResets } from './listen/port-sharing.ts'
-import { Reloader } from './reloader.ts'
-import type { ConfigLoader, ReloadResult } from './reloader.ts'
+import { Reloader, type ConfigLoader, type ReloadResult } from './reloader.ts'
 import { ResetLimit } from './listen/reset-limit.ts'
-import { createShutdown } from './shutdown.ts'
-import type { Shutdown } from './shutdown.ts'
-import { startSimulator } from './simulator.ts'
-import type { RunningSimulator } from './simulator.ts'
+import { createShutdown, type Shutdown } from './shutdown.ts'
+import { startSimulator, type RunningSimulator } from './simulator.ts'
 import { openMetricsOutput, openTelemetry } from './load-telemetry.ts'
 import type { Addresses } from './worker-messages.ts'
 
-/**
- * `drain` accepts no new exchanges and lets the running ones finish for up to
- * `server.drain`; then everything is closed. `close` ends everything now.
- */
+/** `drain` accepts no new exchanges, lets running ones finish for up to `server.drain`, then closes; `close` ends all now. */
 export interface RunningGateway extends Shutdown {
   readonly addresses: Addresses
-  /**
-   * Applies another configuration, completely or not at all. Running exchanges keep the
-   * configuration with which they started.
-   */
+  /** Applies a configuration, completely or not at all. Running exchanges keep the one with which they started. */
   reload(load: ConfigLoader, by: string): Promise<ReloadResult>
-  /** The counts of this process since the last call, and its state; null = it counts nothing. */
+  /** The counts since the last call, and the state; null = this process counts nothing. */
   metricsReport(): Promise<MetricsReport> | null
-  /** The state of this process. */
   status(): ProcessStatus
-  /**
-   * Ends the exchange in whose asynchronous context an uncaught error was thrown.
-   *
-   * @returns false when no running exchange has that context
-   */
+  /** Ends the exchange in whose asynchronous context an uncaught error was thrown; false = no running exchange. */
   abortExchange(error: unknown): boolean
 }
 
@@ -65,9 +48,7 @@ export interface ServerParts extends Omit<GatewayParts, 'clock' | 'telemetry'> {
 }
 
 /**
- * Starts a gateway: its listeners, its upstream connections, and the simulator when an
- * upstream needs it.
- *
+ * Starts the listeners, the upstream connections, and the simulator when an upstream needs it.
  * @throws the system's error when an address cannot be listened on
  */
 export async function startGateway(config: Config, options: ServerParts): Promise<RunningGateway> {
@@ -90,7 +71,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
     shown.chain = certificate.chain
   }
   const reloader = new Reloader({ gateway: first, simulatorFor, setCertificate })
-  /** The exchange of the current asynchronous context: an uncaught error ends this exchange. */
+  /** An uncaught error ends the exchange of its asynchronous context. */
   const exchangeContext = new AsyncLocalStorage<ExchangeContext>()
   const runInContext = (exchange: Exchange, run: () => Promise<void>): void => {
     const context: ExchangeContext = { exchange }
@@ -106,9 +87,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
     const exchange = newExchange(gateway, withoutHeaders(req, url, strippedHeaders), res, false, true, identity)
     runInContext(exchange, () => handle(gateway, exchange, null))
   }
-  const host: MountHost = {
-    current: () => reloader.gateway, clientOf: req => clientOf(reloader.gateway, req), run,
-  }
+  const host: MountHost = { current: () => reloader.gateway, clientOf: req => clientOf(reloader.gateway, req), run }
   const mounted = config.console === null ? null : openMount?.(host) ?? null
   const resetLimit = new ResetLimit({
     clock: systemClock,
@@ -128,8 +107,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
       onRequest: (req, res, awaitsContinue) => {
         if (mount?.accepts(req)) {
           if (awaitsContinue) res.writeContinue()
-          mount.handle(req, res)
-          return
+          return mount.handle(req, res)
         }
         const { gateway } = reloader
         const exchange = newExchange(gateway, req, res, awaitsContinue, managed)
@@ -184,9 +162,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
     if (config.server.reusePort) warnOfResets(parts.log)
     const console = config.console ? await open(config.console.listen, null, mounted, true) : null
     // The supervisor serves the metrics of all workers together.
-    if (telemetry !== null && parts.worker === undefined) {
-      metrics = await openMetricsOutput(config, parts, async () => telemetry.registries)
-    }
+    if (telemetry !== null && parts.worker === undefined) metrics = await openMetricsOutput(config, parts, async () => telemetry.registries)
     return {
       ...ending,
       addresses: { base, console, metrics: metrics?.url ?? null },

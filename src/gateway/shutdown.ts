@@ -3,7 +3,6 @@ import { GatewayError } from '../base/errors.ts'
 import type { Gateway } from '../pipeline/parts/gateway.ts'
 import type { Listener } from './listen/listener.ts'
 
-/** The two ways to shut down. */
 export interface Shutdown {
   /**
    * @param hasSuccessor another process listens on the same addresses; default: the option of that name
@@ -15,26 +14,24 @@ export interface Shutdown {
 }
 
 export interface ShutdownOptions {
-  /** The current gateway. */
   gateway(): Gateway
   readonly listeners: readonly Listener[]
   /** Another process can listen on the same addresses. */
   readonly hasSuccessor: boolean
   /** Called when draining starts, so that other work ends and does not delay it. */
   onDrain?(): void
-  /** Closes all other resources. Called when no exchange is running. */
+  /** Called when no exchange is running. */
   closeResources(): Promise<void>
 }
 
-/** Milliseconds for exchanges that were cut off to end and be settled. */
+/** ms for exchanges that were cut off to end and be settled. */
 const SETTLEMENT_TIMEOUT = 2_000
-/** Milliseconds for written bytes to be sent before their connection is closed. */
+/** ms for written bytes to be sent before their connection is closed. */
 const FLUSH_TIMEOUT = 500
 
 /**
- * How a gateway ends. When another process can take over its address, it stops listening
- * at once and serves the open connections to their end. Otherwise the listeners stay open
- * while it drains: probes see it, and after `server.drain_delay` clients get a 503 with Retry-After.
+ * A gateway with a successor on its address stops listening at once and serves the open connections to their end. Otherwise the
+ * listeners stay open while it drains: probes see it, and after `server.drain_delay` clients get a 503 with Retry-After.
  */
 export function createShutdown(options: ShutdownOptions): Shutdown {
   const { gateway, listeners } = options

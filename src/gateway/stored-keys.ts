@@ -4,21 +4,13 @@ import { KeyStore } from '../auth/key-store.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Config } from '../config/types.ts'
 
-/**
- * Opens the store of keys that are created at run time, beside the ledger. The gateway
- * works without it: its failures are only logged.
- *
- * @returns null without a ledger in the configuration
- */
+/** Opens the store of keys that are created at run time; null = no ledger. Failures of the store are only logged. */
 export function openStoredKeys({ ledger, keys, groups }: Config, clock: Clock, log: Logger): KeyStore | null {
   if (ledger === null) return null
   const file = keyFileOf(ledger.file)
   const store = new KeyStore({
-    file,
-    clock,
-    onFailure: why => log.error(
-      { file, why }, 'stored keys cannot be read: the keys read before stay active',
-    ),
+    file, clock,
+    onFailure: why => log.error({ file, why }, 'stored keys cannot be read: the keys read before stay active'),
     onRecovered: () => log.warn({ file }, 'the stored keys can be read again'),
   })
   const configured = new Set(keys.map(({ name }) => name))
@@ -27,10 +19,7 @@ export function openStoredKeys({ ledger, keys, groups }: Config, clock: Clock, l
       log.warn({ key: name, group, file }, 'the group of a stored key is not configured: no group limits apply to the key; add it under groups')
     }
     if (configured.has(name)) {
-      log.warn(
-        { key: name, file },
-        'a stored key has the same name as a configured key: they share their limits and counts',
-      )
+      log.warn({ key: name, file }, 'a stored key has the same name as a configured key: they share their limits and counts')
     }
   }
   return store

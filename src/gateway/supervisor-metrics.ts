@@ -4,48 +4,32 @@ import type { Limiter } from '../limits/types.ts'
 import type { MetricsOutput } from '../telemetry/telemetry.ts'
 import type { MetricsReport, WorkerMetrics } from '../telemetry/worker-metrics.ts'
 
-/**
- * Milliseconds between two reports of each worker: a killed worker loses its counts since its last report.
- */
+/** ms between two reports of each worker: a killed worker loses its counts since its last report. */
 const REPORT_INTERVAL = 1_000
-/** Milliseconds that a scrape waits for the workers: one may hang. */
+/** ms that a scrape waits for the workers: one may hang. */
 const SCRAPE_TIMEOUT = 2_000
 
 export interface SupervisorMetricsOptions extends Pick<GatewayParts, 'log' | 'version'> {
   readonly config: TelemetryConfig
   /** Counts the budgets of all workers. */
   readonly limiter: Pick<Limiter, 'budgetSpend'>
-  /** Asks every worker for a report. */
   askWorkers(): void
-  /** The numbers of the running workers. */
   workers(): readonly number[]
 }
 
 /** The metrics of all workers as one. */
-export interface SupervisorMetrics {
-  /** @returns the address for Prometheus; null = none */
-  open(): Promise<string | null>
-  add(worker: number, report: MetricsReport): void
-  workerEnded(worker: number): void
-  close(): Promise<void>
-}
+export type SupervisorMetrics = Pick<CollectedMetrics, 'open' | 'add' | 'workerEnded' | 'close'>
 
 export function superviseMetrics(options: SupervisorMetricsOptions): SupervisorMetrics {
   const { prometheus, otlp } = options.config
-  const isWanted = prometheus !== null || otlp?.metrics === true
-  return isWanted ? new CollectedMetrics(options) : NO_METRICS
+  return prometheus !== null || otlp?.metrics === true ? new CollectedMetrics(options) : NO_METRICS
 }
 
-const NO_METRICS: SupervisorMetrics = {
-  open: () => Promise.resolve(null),
-  add() {},
-  workerEnded() {},
-  close: () => Promise.resolve(),
-}
+const NO_METRICS: SupervisorMetrics = { open: () => Promise.resolve(null), add() {}, workerEnded() {}, close: () => Promise.resolve() }
 
-class CollectedMetrics implements SupervisorMetrics {
+class CollectedMetrics {
   readonly #options: SupervisorMetricsOptions
-  /** Loaded with its libraries when the workers listen; reports that arrive before are queued. */
+  /** Loaded with its libraries when the workers listen; earlier reports are queued. */
   #metrics: WorkerMetrics | null = null
   #early: (readonly [worker: number, report: MetricsReport])[] = []
   #output: MetricsOutput | null = null
@@ -57,6 +41,7 @@ class CollectedMetrics implements SupervisorMetrics {
     this.#options = options
   }
 
+  /** @returns the address for Prometheus; null = none */
   async open(): Promise<string | null> {
     const [{ WorkerMetrics }, { openMetricsOutput }] = await Promise.all([
       import('../telemetry/worker-metrics.ts'), import('../telemetry/telemetry.ts'),

@@ -15,7 +15,7 @@ import type { WorkerStart, Listening, SupervisorMessage, WorkerMessage } from '.
 export interface Supervisor {
   /** Resolves when all workers listen; null = a worker failed to listen, and all have ended. */
   readonly ready: Promise<Listening | null>
-  /** Resolves when all workers have ended after `drain` or `close`: true = one failed or cut off an exchange. */
+  /** Resolves when all workers have ended after `drain` or `close`; true = one failed or cut off an exchange. */
   readonly ended: Promise<boolean>
   reload(): void
   drain(): void
@@ -24,22 +24,19 @@ export interface Supervisor {
   requestReload(by: string): Promise<ReloadReport>
 }
 
-/** Milliseconds until a worker that died is replaced: first, and maximum. */
-const MIN_RESTART_DELAY = 100
-const MAX_RESTART_DELAY = 10_000
-/** Milliseconds for workers to close, and to end after draining. */
+const MIN_RESTART_DELAY_MS = 100
+const MAX_RESTART_DELAY_MS = 10_000
+/** ms for workers to close, and to end after draining. */
 const CLOSE_TIMEOUT = 5_000
-/** Milliseconds between two reports of the spend to the worker that reports alerts. */
+/** ms between two reports of the spend to the worker that reports alerts. */
 const SPEND_INTERVAL = 2_000
-/** Milliseconds after which a worker counts as stable: its restart delay starts over. */
+/** ms after which a worker counts as stable: its restart delay starts over. */
 const STABLE_AFTER = 60_000
-/** Milliseconds for a worker to report its state, or to reload. */
-const CONTROL_TIMEOUT = 50_000
+const CONTROL_TIMEOUT_MS = 50_000
 
 /**
- * Runs the same command in several worker processes, which share the listening sockets and the limits, and replaces
- * each worker that dies. A new worker starts with the configuration that is active in the others.
- *
+ * Runs the same command in several worker processes, which share the listening sockets and the limits, and replaces each worker
+ * that dies. A new worker starts with the configuration that is active in the others.
  * @param drain ms for workers to drain, until a reload changes it
  */
 export function supervise(
@@ -65,7 +62,6 @@ export function supervise(
   /** Control requests without a response yet, by id. */
   const questions = new Map<number, (result: unknown) => void>()
   let lastQuestion = 0
-  /** The worker that reports alerts. */
   let reporter: Worker | null = null
   let passedShares: PassedShares['initial'] = null
   // Until all workers listen, the spend before the start may not be counted yet.
@@ -108,14 +104,13 @@ export function supervise(
       }
       if (!isReady) {
         ready.resolve(null)
-        end('close')
-        return
+        return end('close')
       }
-      const next = performance.now() - startedAt > STABLE_AFTER ? MIN_RESTART_DELAY : patience
+      const next = performance.now() - startedAt > STABLE_AFTER ? MIN_RESTART_DELAY_MS : patience
       log.error({ ...how, again_ms: next }, 'worker ended: starting another')
       const delay = setTimeout(() => {
         delays.delete(delay)
-        start(Math.min(MAX_RESTART_DELAY, next * 2), reportsAlerts)
+        start(Math.min(MAX_RESTART_DELAY_MS, next * 2), reportsAlerts)
       }, next)
       delays.add(delay)
     }
@@ -123,10 +118,9 @@ export function supervise(
     try {
       worker = cluster.fork()
     } catch (err) {
-      // `fork` throws, for example, if memory is short. Other failures arrive as an `error` event.
+      // For example if memory is short. Other failures arrive as an `error` event.
       log.error({ err }, 'worker could not be started')
-      replace({}, true)
-      return
+      return replace({}, true)
     }
     closeUnacceptedConnections(worker)
     const connection = leaseServer.connect(replies => sendToWorker(worker, { kind: 'limits', replies }))
@@ -150,20 +144,11 @@ export function supervise(
       over(null, null)
     })
     worker.on('message', (report: WorkerMessage) => {
-      if (report.kind === 'limits') {
-        connection.handle(report.requests)
-        return
-      }
-      if (report.kind === 'metrics') {
-        metrics.add(worker.id, report.report)
-        return
-      }
+      if (report.kind === 'limits') return connection.handle(report.requests)
+      if (report.kind === 'metrics') return metrics.add(worker.id, report.report)
+      if (report.kind === 'control') return questions.get(report.id)?.(report.result)
       if (report.kind === 'passed') {
         passedShares = report.shares
-        return
-      }
-      if (report.kind === 'control') {
-        questions.get(report.id)?.(report.result)
         return
       }
       if (report.kind === 'reloaded') {
@@ -180,13 +165,10 @@ export function supervise(
       } else if (listeningWorkers.size === count) {
         isReady = true
         const { listening } = report
-        metrics.open().then(
-          url => ready.resolve({ ...listening, addresses: { ...listening.addresses, metrics: url } }),
-          ready.reject,
-        )
+        metrics.open().then(url => ready.resolve({ ...listening, addresses: { ...listening.addresses, metrics: url } }), ready.reject)
       } else if (listeningWorkers.size === 1) {
         // The others start when the first one has succeeded.
-        for (let n = 1; n < count; n++) start(MIN_RESTART_DELAY, false)
+        for (let n = 1; n < count; n++) start(MIN_RESTART_DELAY_MS, false)
       }
     })
     worker.once('exit', over)
@@ -200,7 +182,7 @@ export function supervise(
       const giveUp = (): void => resolve(undefined)
       questions.set(id, resolve)
       worker.once('exit', giveUp)
-      const timer = setTimeout(giveUp, CONTROL_TIMEOUT)
+      const timer = setTimeout(giveUp, CONTROL_TIMEOUT_MS)
       sendToWorker(worker, { kind: 'control', id, request })
       const result = await promise
       clearTimeout(timer)
@@ -211,7 +193,7 @@ export function supervise(
     return results.filter(result => result !== undefined)
   }
 
-  start(MIN_RESTART_DELAY, true)
+  start(MIN_RESTART_DELAY_MS, true)
   return {
     status: async () => (await askEach({ kind: 'status' }) as ProcessStatus[][]).flat(),
     requestReload: async by => {

@@ -8,24 +8,19 @@ import type { ControlRequest } from './control.ts'
 export interface Addresses {
   readonly base: string
   readonly console: string | null
-  /** URL of the metrics; null = not served. */
+  /** null = not served */
   readonly metrics: string | null
 }
 
-/** The addresses of a gateway. */
-export interface Listening {
-  readonly addresses: Addresses
-  readonly docs: string | null
-}
+export interface Listening { readonly addresses: Addresses, readonly docs: string | null }
 
-/** The configuration and settings that a worker starts with. */
 export interface WorkerStart {
-  /** The text of the active configuration: the file may have changed since. */
+  /** Of the active configuration: the file may have changed since. */
   readonly text: string
   readonly start: StartupSettings
-  /** The capsule key that all workers start with if no store has one. */
+  /** The key that all workers start with if no store has one. */
   readonly capsuleKey?: CapsuleKey
-  /** Only one worker reports alerts. */
+  /** true for one worker only */
   readonly reportsAlerts?: boolean
   /** The shares that the replaced worker saved. */
   readonly passedShares?: PassedShares['initial']
@@ -36,7 +31,7 @@ export type SupervisorMessage =
   | { readonly kind: 'begin'; readonly beginning: WorkerStart }
   | { readonly kind: 'drain' | 'close' | 'reload' }
   | { readonly kind: 'limits'; readonly replies: LimiterReplies }
-  /** What the keys of all workers have spent, picodollars. */
+  /** Of the keys of all workers, picodollars. */
   | { readonly kind: 'spend'; readonly spend: ReadonlyMap<string, bigint> }
   /** Requests a report of the worker's metrics. */
   | { readonly kind: 'metrics' }
@@ -46,10 +41,10 @@ export type SupervisorMessage =
 /** From a worker to the supervisor. */
 export type WorkerMessage =
   | { readonly kind: 'listening'; readonly listening: Listening }
-  /** `drain`: from the configuration, milliseconds. */
+  /** `drain`: from the configuration, ms. */
   | { readonly kind: 'reloaded'; readonly text: string; readonly drain: number }
   | { readonly kind: 'limits'; readonly requests: readonly LimiterRequest[] }
   | { readonly kind: 'metrics'; readonly report: MetricsReport }
-  /** Shares to keep for the worker that replaces this one. */
+  /** For the worker that replaces this one. */
   | { readonly kind: 'passed'; readonly shares: PassedShares['initial'] }
   | { readonly kind: 'control'; readonly id: number; readonly result: unknown }

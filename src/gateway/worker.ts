@@ -9,7 +9,6 @@ import type { MetricsReport } from '../telemetry/worker-metrics.ts'
 import type { ControlRequest } from './control.ts'
 import type { WorkerStart, Listening, SupervisorMessage, WorkerMessage } from './worker-messages.ts'
 
-/** Commands of the supervisor to a worker. */
 export interface WorkerCommands {
   drain(): void
   close(): void
@@ -22,11 +21,9 @@ export interface WorkerCommands {
 
 /** A worker's channel to its supervisor. When it closes, node:cluster ends the worker. */
 export interface SupervisorChannel {
-  /** The number of this worker, from 1; a replacement has a new number. */
+  /** From 1; a replacement has a new number. */
   readonly worker: number
-  /** The configuration and settings to start with. */
   readonly workerStart: Promise<WorkerStart>
-  /** Starts executing commands. */
   handleCommands(commands: WorkerCommands): void
   listening(listening: Listening): void
   /** A configuration with this text and this `server.drain` (ms) is active. */
@@ -35,17 +32,17 @@ export interface SupervisorChannel {
   sendMetrics(report: MetricsReport): Promise<void>
   /** From now on the channel does not keep the process running. */
   release(): void
-  /** What the keys of all workers have spent, picodollars; null = not known yet, or another worker reports alerts. */
+  /** The spend of the keys of all workers, picodollars; null = not known yet, or another worker reports alerts. */
   budgetSpend(): ReadonlyMap<string, bigint> | null
-  /** The shares that the supervisor keeps for a replacement worker. Read them after `workerStart` has resolved. */
+  /** Kept by the supervisor for a replacement worker. Read them after `workerStart` has resolved. */
   readonly passedShares: PassedShares
-  /** The capsule key that all workers start with. Read it after `workerStart` has resolved. */
+  /** Shared by all workers. Read it after `workerStart` has resolved. */
   readonly capsuleKey: CapsuleKey | undefined
-  /** A limiter that shares its limits with all workers. */
+  /** Shares its limits with all workers. */
   openLimiter(defaults: Limits | null): Limiter
 }
 
-/** @returns null in a process that is not a worker */
+/** null = this process is not a worker */
 export function connectToSupervisor(): SupervisorChannel | null {
   const { worker } = cluster
   if (worker === undefined) return null
@@ -89,18 +86,9 @@ export function connectToSupervisor(): SupervisorChannel | null {
     reloaded: (text, drain) => report({ kind: 'reloaded', text, drain }),
     sendMetrics,
     budgetSpend: () => spend,
-    passedShares: {
-      get initial() {
-        return passedBefore
-      },
-      save: shares => report({ kind: 'passed', shares }),
-    },
-    get capsuleKey() {
-      return capsuleKey
-    },
+    passedShares: { get initial() { return passedBefore }, save: shares => report({ kind: 'passed', shares }) },
+    get capsuleKey() { return capsuleKey },
     release: () => process.channel?.unref(),
-    openLimiter: defaults => (
-      limiter = new WorkerLimiter(defaults, systemClock, requests => report({ kind: 'limits', requests }))
-    ),
+    openLimiter: defaults => (limiter = new WorkerLimiter(defaults, systemClock, requests => report({ kind: 'limits', requests }))),
   }
 }

@@ -1,13 +1,10 @@
-import { readCloud } from './litellm-clouds.ts'
-import type { CloudEntry } from './litellm-clouds.ts'
+import { readCloud, type CloudEntry } from './litellm-clouds.ts'
 import { EntrySettings } from './litellm-entry.ts'
 import type { Note } from './litellm-notes.ts'
 import { readPrice } from './litellm-prices.ts'
-import { RERANK_PROVIDERS, findProvider, providerOf, unsupportedReason } from './litellm-providers.ts'
-import type { Provider } from './litellm-providers.ts'
+import { RERANK_PROVIDERS, findProvider, providerOf, unsupportedReason, type Provider } from './litellm-providers.ts'
 import { notCopied, toReference, variableOf } from './litellm-references.ts'
-import { formatPath } from './source.ts'
-import type { Path, Source } from './source.ts'
+import { formatPath, type Path, type Source } from './source.ts'
 
 /** One entry of model_list that the gateway can serve. */
 export interface Deployment {

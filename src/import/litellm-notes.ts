@@ -1,5 +1,4 @@
-import { formatPath } from './source.ts'
-import type { Path, Source } from './source.ts'
+import { formatPath, type Path, type Source } from './source.ts'
 
 /** Something of the file that is missing in the result, or changed. */
 export interface Note {

@@ -2,8 +2,7 @@ import { CREDENTIAL_NAME } from '../config/text/secrets.ts'
 import type { Note } from './litellm-notes.ts'
 import { toReference, variableOf } from './litellm-references.ts'
 import type { Route } from './litellm-routes.ts'
-import { formatPath } from './source.ts'
-import type { Path, Source } from './source.ts'
+import { formatPath, type Path, type Source } from './source.ts'
 
 const LIST: Path = ['general_settings', 'pass_through_endpoints']
 

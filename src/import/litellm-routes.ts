@@ -1,7 +1,6 @@
 import type { Deployment } from './litellm-deployments.ts'
 import type { Note } from './litellm-notes.ts'
-import { formatPath } from './source.ts'
-import type { Path, Source } from './source.ts'
+import { formatPath, type Path, type Source } from './source.ts'
 
 export interface Target {
   readonly upstream: string

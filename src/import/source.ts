@@ -1,5 +1,4 @@
-import { LineCounter, isAlias, isMap, isNode, isScalar, isSeq, parseDocument, visit } from 'yaml'
-import type { Alias, Document, Node } from 'yaml'
+import { LineCounter, isAlias, isMap, isNode, isScalar, isSeq, parseDocument, visit, type Alias, type Document, type Node } from 'yaml'
 
 export type Path = readonly (string | number)[]
 

@@ -1,4 +1,4 @@
-/** Exit codes of the command, which scripts rely on. */
+/** Scripts rely on these exit codes. */
 export const EXIT = {
   ok: 0,
   /** The command failed while running. */

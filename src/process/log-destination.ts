@@ -7,13 +7,13 @@ const BATCH_BYTES = 8192
 const BATCH_DELAY = 100
 /** Bytes that wait for a slow reader; beyond it, lines are dropped. */
 const MAX_BUFFERED_BYTES = 16 * 1024 * 1024
-/** Milliseconds that the exit of the process waits for a reader. */
+/** ms that the exit of the process waits for a reader. */
 const FLUSH_TIMEOUT = 5_000
 const SYNC_FLUSH_TIMEOUT = 1_000
 
 /**
- * pino's destination (sonic-boom) for a file descriptor. It writes lines in batches and in order, without blocking,
- * and retries when the reader is busy or the disk is full. A closed reader ends it without an error.
+ * pino's destination (sonic-boom) for a file descriptor. It writes lines in batches and in order, without blocking, and retries
+ * when the reader is busy or the disk is full. A closed reader ends it without an error.
  *
  * Emits `dropped` with the number of dropped lines when the reader reads again.
  */
@@ -24,10 +24,7 @@ export class LogDestination extends EventEmitter<{ dropped: [lines: number] }> {
   #isFailing = false
   #syncDeadline = Infinity
 
-  /**
-   * @param fd a file descriptor that is open for writing
-   * @param maxBuffered bytes
-   */
+  /** @param fd open for writing @param maxBuffered bytes */
   constructor(fd: number, maxBuffered = MAX_BUFFERED_BYTES) {
     super()
     this.#destination = pino.destination({
@@ -51,7 +48,7 @@ export class LogDestination extends EventEmitter<{ dropped: [lines: number] }> {
     }
   }
 
-  /** @param line including its line feed */
+  /** @param line with its line feed */
   write(line: string): void {
     // Buffers take half the CPU of strings; pino's type knows only strings.
     this.#destination.write(Buffer.from(escapeTerminalControl(line)) as unknown as string)
@@ -62,7 +59,7 @@ export class LogDestination extends EventEmitter<{ dropped: [lines: number] }> {
     }, BATCH_DELAY)
   }
 
-  /** @returns resolves when all lines are written, cannot be written, or five seconds have passed */
+  /** Resolves when all lines are written, cannot be written, or five seconds have passed. */
   flush(): Promise<void> {
     return new Promise(resolve => {
       const timer = setTimeout(resolve, FLUSH_TIMEOUT)

@@ -9,14 +9,11 @@ export interface OpenLog {
   readonly log: Logger
   /** Resolves when all lines were handed to the system. */
   flush(): Promise<void>
-  /** The same synchronously, for the last lines of a process that fails. */
+  /** Synchronously, for the last lines of a process that fails. */
   flushSync(): void
 }
 
-/**
- * The log on standard output: readable lines on a terminal, otherwise one JSON object per line, written without
- * blocking.
- */
+/** Logs to standard output, without blocking: readable lines on a terminal, otherwise one JSON object per line. */
 export async function openLog(level: LogLevel): Promise<OpenLog> {
   const options = {
     level,
@@ -42,27 +39,26 @@ export async function openLog(level: LogLevel): Promise<OpenLog> {
 }
 
 /**
- * Opens a pipe again under its own file description, if the system supports it. Node changes the blocking mode of a
- * shared description when it starts a child process and when one ends: the other processes, for example workers,
- * would then block forever.
+ * Opens a pipe again under its own file description, if the system supports it. Node changes the blocking mode of a shared
+ * description when it starts a child process and when one ends: other processes, such as workers, would then block forever.
  */
 function reopenPipe(fd: number): number {
   try {
     if (!fstatSync(fd).isFIFO()) return fd
     return openSync(`/dev/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK)
   } catch {
-    // The system does not support it, or this user is not permitted.
+    // Not supported by the system, or not permitted to this user.
     return fd
   }
 }
 
-/** The fields of an error that are logged. Libraries attach requests to errors, with their credentials. */
+/** Libraries attach requests, with their credentials, to errors: only these fields are logged. */
 function errorFields(error: Error): object {
   const { type, message, stack, code } = pino.stdSerializers.err(error)
   return { type, message, stack, ...code !== undefined && { code: code as unknown } }
 }
 
-/** The time of a line in pino's format; formatted once for all lines of the same millisecond. */
+/** The time in pino's format; formatted once for all lines of the same millisecond. */
 function isoTime(): () => string {
   let at = Number.NaN
   let text = ''

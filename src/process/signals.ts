@@ -8,21 +8,17 @@ interface StopHandlers {
   reload?(): void
 }
 
-/** Milliseconds within which one key press may arrive twice. */
+/** ms within which one key press may arrive twice. */
 const REPEAT_WINDOW = 200
 
 /**
- * Defers SIGHUP while the process starts, because the signal would end it: an operator can request a reload right
- * after the start. Not on a terminal, where SIGHUP means that it was closed.
- *
- * @returns a function that sends a deferred signal again when a listener exists
+ * Defers SIGHUP while the process starts, because the signal would end it: an operator can request a reload at any time. Not on
+ * a terminal, where SIGHUP means that the terminal was closed. @returns a function that sends a deferred signal again
  */
 export function deferHangups(): () => void {
   if (isatty(0)) return () => undefined
   let came = false
-  const note = (): void => {
-    came = true
-  }
+  const note = (): void => { came = true }
   process.on('SIGHUP', note)
   return () => {
     process.off('SIGHUP', note)
@@ -31,9 +27,8 @@ export function deferHangups(): () => void {
 }
 
 /**
- * Calls `first` at the first SIGTERM or SIGINT and `second` at the next; later ones are ignored. On a terminal,
- * Ctrl-C reaches the process from the terminal and again from npm, if npm started it: that repetition does not count.
- *
+ * Calls `first` at the first SIGTERM or SIGINT and `second` at the next; later ones are ignored. On a terminal, Ctrl-C reaches
+ * the process from the terminal and again from npm, if npm started it: that repetition does not count.
  * SIGHUP calls `reload`, unless the terminal of the process was closed: then it stops the gateway.
  */
 export function onStopSignals({ first, second, reload }: StopHandlers): void {
@@ -60,18 +55,9 @@ export function onStopSignals({ first, second, reload }: StopHandlers): void {
   })
 }
 
-interface Stoppable {
-  drain(): void
-  close(): void
-  reload(): void
-}
+interface Stoppable { drain(): void, close(): void, reload(): void }
 
-/**
- * Drains at the first stop signal, closes at the second, reloads at SIGHUP, and logs each signal.
- *
- * @param log gets one line per signal
- * @param target the gateway or the supervisor of its workers
- */
+/** Drains at the first stop signal, closes at the second, reloads at SIGHUP, and logs each signal. */
 export function stopOnSignals(log: Logger, target: Stoppable): void {
   onStopSignals({
     first: signal => {

@@ -3,51 +3,43 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Clock } from '../base/clock.ts'
 
-/** Milliseconds between two checks. */
-const CHECK_INTERVAL = 500
+const CHECK_INTERVAL_MS = 500
 /** The start counts as finished when less than this many ms of work were done in the interval. */
 const MAX_IDLE_WORK = 10
 /**
- * ms of work after which the start's garbage is not collected: V8 drops compiled code with the garbage, and about ten
- * thousand requests after a collection cost twice as much.
+ * After this many ms of work the start's garbage stays: V8 drops compiled code with it, and about ten thousand requests after
+ * a collection cost twice as much.
  */
 const MAX_WORK = 250
-/** Milliseconds between two checks whether a load has ended. */
-const LOAD_INTERVAL = 10_000
+const LOAD_CHECK_INTERVAL_MS = 10_000
 /** A load has ended when less than this many ms of work were done in the interval. */
 const MAX_REST_WORK = 100
 /**
- * Collections of young objects after a load: V8 shrinks their space only at the second one, when it sees how little
- * was allocated, and returns the pages to the system at the third.
+ * After a load: V8 shrinks the space of young objects only at the second collection, when it sees how little was allocated,
+ * and returns the pages to the system at the third.
  */
 const YOUNG_COLLECTIONS = 3
 /** ms after which a collection is finished. */
 const COLLECTION_TIME = 2_000
 /** Bytes above the level after the last collection from which another collection is worth its time. */
 const MIN_GARBAGE = 64 * 1024 * 1024
-/** The same as a share of that level, because a collection takes longer the more memory is in use. */
+/** As a share of that level: a collection takes longer the more memory is in use. */
 const MIN_GARBAGE_SHARE = 0.5
 
 export interface MeasuredProcess {
-  /** @returns ms of CPU of the calling thread so far: time in which other threads ran is not work */
+  /** ms of CPU of the calling thread so far: time in which other threads ran is not work. */
   activeTime(): number
-  /** @returns bytes that V8 has allocated for its heap, and for buffers outside it, garbage included */
+  /** Bytes that V8 has allocated for its heap, and for buffers outside it, garbage included. */
   memory(): number
-  /**
-   * Collects all garbage and returns its memory to the system. It blocks for 50 to 100 ms, and about 1.5 ms for each
-   * MB of objects in use.
-   */
+  /** Returns all garbage to the system. Blocks for 50 to 100 ms, and about 1.5 ms for each MB of objects in use. */
   collect(): void
   /** Collects only young objects: it takes a few milliseconds, and compiled code stays. */
   collectYoung(): void
 }
 
 /**
- * Collects the garbage of the start once, when the process is idle for the first time: V8 would keep about 20 MB of
- * it. A gateway that is busy from the start keeps it.
- *
- * @param clock times the checks
- * @param measured the process whose garbage is collected
+ * Collects the garbage of the start once, when the process is idle for the first time: V8 would keep about 20 MB of it. A
+ * gateway that is busy from the start keeps it.
  */
 export function collectGarbageOfStart(clock: Clock, { activeTime, collect }: MeasuredProcess = thisProcess): void {
   const started = activeTime()
@@ -56,16 +48,13 @@ export function collectGarbageOfStart(clock: Clock, { activeTime, collect }: Mea
     const now = activeTime()
     if (now - before < MAX_IDLE_WORK) return collect()
     before = now
-    if (now - started < MAX_WORK) clock.setTimeout(check, CHECK_INTERVAL)
-  }, CHECK_INTERVAL)
+    if (now - started < MAX_WORK) clock.setTimeout(check, CHECK_INTERVAL_MS)
+  }, CHECK_INTERVAL_MS)
 }
 
 /**
- * Collects the garbage of a load when the process is idle again: V8 collects only while more is allocated, and would
- * keep 50 MB for young objects and the buffers of streams that have ended.
- *
- * @param clock times the checks
- * @param measured the process whose garbage is collected
+ * Collects the garbage of a load when the process is idle again: V8 collects only while more is allocated, and would keep 50 MB
+ * for young objects and the buffers of streams that have ended.
  */
 export function collectGarbageOfLoads(clock: Clock, measured: MeasuredProcess = thisProcess): void {
   let activeBefore = measured.activeTime()
@@ -84,8 +73,8 @@ export function collectGarbageOfLoads(clock: Clock, measured: MeasuredProcess = 
       measured.collect()
       clock.setTimeout(() => (least = measured.memory()), COLLECTION_TIME)
     }
-    clock.setTimeout(check, LOAD_INTERVAL)
-  }, LOAD_INTERVAL)
+    clock.setTimeout(check, LOAD_CHECK_INTERVAL_MS)
+  }, LOAD_CHECK_INTERVAL_MS)
 }
 
 /** The process that runs this module. */

@@ -13,7 +13,7 @@ interface SuperviseOptions {
   readonly drain: number
   readonly beginning: WorkerStart
   readonly logOutput: OpenLog
-  /** null = there is no ledger, so no control socket. */
+  /** null = no ledger, so no control socket */
   readonly ledgerFile: string | null
   /** Called when all workers listen. */
   announce(listening: Listening): void

@@ -1,11 +1,10 @@
-/** A line without special characters, the usual case. */
+/** The usual line, without special characters. */
 const PRINTABLE_LINE = /^[\x20-\x7e]*\n$/
 /** Characters that control a terminal or reverse its text direction; JSON escapes only those below the space. */
 const TERMINAL_CONTROL = /[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu
 
 /**
- * Escapes the characters of a JSON line that would control a terminal that shows it: names come from clients.
- *
+ * Escapes characters of a JSON line that would control a terminal: names come from clients.
  * @param escape prefix of the four hexadecimal digits; a JSON reader gets the same text
  */
 export function escapeTerminalControl(line: string, escape = '\\u'): string {

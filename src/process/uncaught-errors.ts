@@ -1,7 +1,7 @@
 import { EXIT } from './exit.ts'
 import type { OpenLog } from './log.ts'
 
-/** What handles an uncaught error once the gateway serves. */
+/** Handles uncaught errors once the gateway serves. */
 interface FailingGateway {
   /** Ends the exchange in whose async context the error was thrown; false = no running exchange. */
   abortExchange(error: unknown): boolean
@@ -17,19 +17,15 @@ export interface UncaughtErrors {
 }
 
 /**
- * Handles uncaught errors, rejections included. An exchange keeps its state to itself, so an error in its context
- * ends only that exchange. After any other error the state is unknown: running exchanges may finish, no new ones are
- * accepted, and the process fails, so that its supervisor starts another one. Before the gateway serves, the process
- * ends at once.
+ * Handles uncaught errors, rejections included. An error in the context of an exchange ends only that exchange, because
+ * exchanges share no state. After any other error the state is unknown: running exchanges may finish, no new ones are accepted,
+ * and the process fails, so that its supervisor starts another one. Before the gateway serves, the process ends at once.
  */
 export function watchUncaughtErrors({ log, flushSync }: OpenLog): UncaughtErrors {
   let gateway: FailingGateway | null = null
   let fatal = false
   process.on('uncaughtException', error => {
-    if (gateway?.abortExchange(error)) {
-      log.error(error, 'internal error: one request was ended')
-      return
-    }
+    if (gateway?.abortExchange(error)) return log.error(error, 'internal error: one request was ended')
     log.fatal(error, fatal || !gateway ? 'internal error' : 'internal error: the gateway is shutting down')
     if (gateway === null) {
       flushSync()
@@ -40,11 +36,7 @@ export function watchUncaughtErrors({ log, flushSync }: OpenLog): UncaughtErrors
     fatal = true
   })
   return {
-    get fatal() {
-      return fatal
-    },
-    setGateway: serving => {
-      gateway = serving
-    },
+    get fatal() { return fatal },
+    setGateway: serving => { gateway = serving },
   }
 }

@@ -1,36 +1,20 @@
 import { setFlagsFromString } from 'node:v8'
 
-/** The largest number of ms: V8 has no other way to say never. */
+/** ms; V8 has no other way to say never. */
 const NEVER = 2 ** 31 - 1
 
 /**
- * Sets the V8 flags of a long-running process, after its start. Node ships its own modules compiled, and V8 accepts
- * that code only under the flags with which it was compiled: if set before the start, V8 would compile these modules
- * again (bench/README.md).
- *
- * V8 reports an unknown flag on stderr.
+ * Sets the V8 flags of a long-running process. Call it after the start: V8 accepts node's compiled modules only under the flags
+ * of their compilation, and would compile them again (bench/README.md). V8 reports an unknown flag on stderr.
  */
 export function setServingFlags(): void {
-  leaveIdleAlone()
-  keepNothingForOld()
-}
-
-/**
- * V8's memory reducer collects an idle process eight seconds after its last collection, or half a minute after its
- * start. It drops compiled code, and the shapes of objects that do not exist at that moment: the next ten thousand
- * requests cost twice as much. `collectGarbageOfStart` collects the garbage of the start once. The reducer's timer
- * may already be running; each collection restarts it and reads these flags. The second flag came with Node 26.
- */
-function leaveIdleAlone(): void {
+  // V8's memory reducer collects an idle process eight seconds after its last collection, or half a minute after its start. It
+  // drops compiled code, and the shapes of objects that do not exist at that moment: the next ten thousand requests cost twice as
+  // much. `collectGarbageOfStart` collects the garbage of the start once. The reducer's timer may already be running; each
+  // collection restarts it and reads these flags. The second flag came with Node 26.
   setFlagsFromString(`--gc-memory-reducer-start-delay-ms=${NEVER}`)
   if (Number.parseInt(process.versions.node, 10) >= 26) setFlagsFromString(`--memory-reducer-delay-ms=${NEVER}`)
-}
-
-/**
- * If most objects of an allocation site live long, V8 allocates the next ones there in the old space, and never
- * checks that again. A few hundred long streams before many short requests are enough: everything that these allocate
- * is then kept until the next full collection, which costs 1.4 times the CPU.
- */
-function keepNothingForOld(): void {
+  // If most objects of an allocation site live long, V8 allocates the next ones there in the old space for good. After a few
+  // hundred long streams, all objects of many short requests would stay until a full collection, which costs 1.4 times the CPU.
   setFlagsFromString('--no-allocation-site-pretenuring')
 }

@@ -13,17 +13,17 @@ const NONE_REFUSED: readonly Authorization[] = []
 
 /** The use of a credential by one request. */
 export interface CredentialUse {
-  /** An upstream may refuse the credential for one endpoint or one model. */
+  /** An upstream may refuse the credential for one endpoint or one model only. */
   readonly purpose: RefusedFor
-  /** The client's key; null = none. One client may cause a refusal, which must not stop the requests of others. */
+  /** The client's key; null = none. A refusal that one client causes must not stop the requests of others. */
   readonly key: string | null
-  /** The client has chosen an account: the upstream may refuse that account, not the credential. */
+  /** The client has chosen an account: a refusal may concern that account, not the credential. */
   readonly choosesAccount: boolean
 }
 
 /**
- * One request to one upstream with the operator's credential: the attempt of a client's request (`UpstreamAttempt`),
- * a health check, or a check of credentials.
+ * One request to one upstream with the operator's credential: the attempt of a client's request (`UpstreamAttempt`), a health
+ * check, or a check of credentials.
  */
 export class Attempt implements CallCredential {
   readonly upstream: LiveUpstream
@@ -43,9 +43,7 @@ export class Attempt implements CallCredential {
   }
 
   /**
-   * Adds the credential to a request.
-   *
-   * @returns null = done; a promise if a credential has to be fetched, or the request signed
+   * Adds the credential. @returns null = done; a promise if a credential has to be fetched, or the request signed
    * @throws GatewayError credential_unavailable; upstream_rejected_key
    */
   authorize(request: OutgoingRequest): Promise<void> | null {
@@ -63,12 +61,11 @@ export class Attempt implements CallCredential {
     return this.upstream.secrets.of(this.#headers)
   }
 
-  /** The upstream responded. */
   responded(status: number, headers: HeaderList): void {
     if (this.#authorization !== null) this.upstream.credential?.responded(this.#authorization, status, headers)
   }
 
-  /** May this status mean that the upstream refused the credential, and that another one can succeed? */
+  /** Did the upstream probably refuse the credential, and can another one succeed? */
   isRefusal(status: number): boolean {
     return this.#authorization !== null && (this.upstream.credential?.credential.refusalStatuses.has(status) ?? false)
   }
@@ -78,10 +75,7 @@ export class Attempt implements CallCredential {
     return this.#use.choosesAccount
   }
 
-  /**
-   * The upstream refused the credential: after a 401 it is not sent again for a while. @returns false = already
-   * logged
-   */
+  /** After a 401 the credential is not sent again for a while. @returns false = the refusal is already logged */
   rememberRefusal(status: number): boolean {
     const { credential } = this.upstream
     if (status !== REMEMBERED_STATUS || credential === null || this.#authorization === null || this.isClientsChoice) return true
@@ -89,11 +83,7 @@ export class Attempt implements CallCredential {
     return credential.refusals.add(this.#authorization, this.#use.purpose)
   }
 
-  /**
-   * The upstream refused the credential.
-   *
-   * @returns the credentials refused so far, for an attempt with another one; null = there is no other
-   */
+  /** The credentials that were refused so far, for an attempt with another one; null = there is no other. */
   alternatives(refusal: CredentialRefusal): readonly Authorization[] | null {
     const credential = this.upstream.credential?.credential
     if (credential === undefined || this.#authorization === null || !this.isRefusal(refusal.status)) return null

@@ -5,8 +5,7 @@ import { Deadlines } from '../proxy/http/deadlines.ts'
 import type { ProxyServer } from '../proxy/upstream/http-proxy.ts'
 import type { ReadTurns } from '../proxy/http/read-turns.ts'
 import type { ResponseHead } from '../proxy/upstream/response-head.ts'
-import { UpstreamCall } from '../proxy/upstream/upstream-call.ts'
-import type { ResponseSink } from '../proxy/upstream/upstream-call.ts'
+import { UpstreamCall, type ResponseSink } from '../proxy/upstream/upstream-call.ts'
 import type { Health } from '../routing/health.ts'
 import { Attempt } from './attempt.ts'
 import type { LiveUpstream } from './live-upstreams.ts'
@@ -20,20 +19,17 @@ export interface HealthCheckOptions {
   newId(): string
 }
 
-/** Longest time of a check, ms. */
-const MAX_CHECK_DURATION = 10_000
+const MAX_CHECK_DURATION_MS = 10_000
 
 /**
- * Active health checks: send a request to each upstream with `health`, at its interval, with the operator's
- * credential. A 2xx status is healthy, whatever the body.
+ * Sends a request to each upstream with `health`, at its interval, with the operator's credential. A 2xx status is healthy,
+ * whatever the body.
  */
 export class HealthChecks {
   readonly #checks: readonly HealthCheck[]
 
   constructor(upstreams: Iterable<LiveUpstream>, parts: HealthCheckOptions) {
-    this.#checks = Array.from(upstreams)
-      .filter(({ config }) => config.health !== null)
-      .map(upstream => new HealthCheck(upstream, parts))
+    this.#checks = Array.from(upstreams).filter(({ config }) => config.health !== null).map(upstream => new HealthCheck(upstream, parts))
   }
 
   start(): void {
@@ -46,10 +42,9 @@ export class HealthChecks {
   }
 }
 
-/** Why a check failed, for the log. */
 interface CheckFailure {
   readonly why: string
-  /** The underlying error; absent = there is none. */
+  /** The underlying error; absent = none. */
   readonly cause?: string | undefined
 }
 
@@ -101,15 +96,15 @@ class HealthCheck {
     this.#isHealthy = isHealthy
   }
 
-  /** @returns null = healthy; otherwise why it is not, or INCONCLUSIVE */
+  /** null = healthy */
   async #outcome(): Promise<CheckFailure | typeof INCONCLUSIVE | null> {
     const { clock, proxy, newId, readTurns } = this.#parts
     const { config } = this.#upstream
-    const limit = Math.min(MAX_CHECK_DURATION, Math.max(1_000, config.health?.every ?? 0))
+    const limit = Math.min(MAX_CHECK_DURATION_MS, Math.max(1_000, config.health?.every ?? 0))
     const timeouts = { connect: limit, firstByte: limit, idle: limit, total: limit }
     const sink = new StatusSink()
     const deadlines = new Deadlines(clock, timeouts, clock.monotonic(), () => {
-      // The health check has its own limit: settings under `timeouts` do not change it.
+      // The check has its own limit: settings under `timeouts` do not apply.
       this.#call?.abort(new GatewayError('total_timeout', `no response within ${limit / 1_000} s`))
     })
     const call = new UpstreamCall({
@@ -117,8 +112,7 @@ class HealthCheck {
       request: { method: 'GET', path: config.health?.path ?? '/', headers: [], body: null, source: { raw: [], requestId: newId() } },
       credential: new Attempt(this.#upstream, { purpose: ['health check'], key: null, choosesAccount: false }),
       client: null,
-      deadlines,
-      readTurns,
+      deadlines, readTurns,
       decompresses: false,
       sink,
     })
@@ -126,9 +120,7 @@ class HealthCheck {
     const error = await call.run(proxy)
     deadlines.stop()
     if (error !== null && error !== CHECK_DONE) {
-      return error.code === 'overloaded'
-        ? INCONCLUSIVE
-        : { why: `${error.code}: ${error.message}`, cause: causeOf(error) }
+      return error.code === 'overloaded' ? INCONCLUSIVE : { why: `${error.code}: ${error.message}`, cause: causeOf(error) }
     }
     return sink.status >= 200 && sink.status < 300 ? null : { why: `status ${sink.status}` }
   }

@@ -3,28 +3,26 @@ import type { RefusedFor } from './credentials/refusals.ts'
 import type { Endpoint } from '../protocols/endpoint/protocol.ts'
 import { isSpoken } from '../protocols/translate.ts'
 import { providerOf } from '../providers/index.ts'
-import { candidateId } from '../routing/candidate.ts'
-import type { CandidateId } from '../routing/candidate.ts'
+import { candidateId, type CandidateId } from '../routing/candidate.ts'
 import type { LiveUpstream } from './live-upstreams.ts'
 
 /** The common facts of all requests to a target for one endpoint and one model. */
 export interface LiveTarget {
   readonly upstream: LiveUpstream
-  /** The model's name at the upstream; null = the request names none. */
+  /** At the upstream; null = the request names none. */
   readonly model: string | null
   readonly candidate: CandidateId
   /** The use for which the upstream may refuse the credential. */
   readonly purpose: RefusedFor
-  /** The protocols that the target accepts; null = all, untranslated. */
+  /** null = all protocols, untranslated */
   readonly speaks: readonly string[] | null
-  /** The target accepts the requests untranslated. */
   readonly isSpoken: boolean
 }
 
-/** Maximum number of cached targets, far above what one gateway serves. */
+/** Cached targets, far above what one gateway serves. */
 const MAX_TARGETS = 4096
 
-/** The targets of a configuration. The first request for an endpoint and model builds its `LiveTarget`, which is cached. */
+/** The first request for an endpoint and a model builds its `LiveTarget`, which is cached. */
 export class LiveTargets {
   readonly #upstreams: ReadonlyMap<string, LiveUpstream>
   readonly #known = new Map<Target, Map<Endpoint, Map<string | null, LiveTarget>>>()
@@ -34,7 +32,7 @@ export class LiveTargets {
     this.#upstreams = upstreams
   }
 
-  /** @param named the model as the client names it; null = it names none */
+  /** @param named the model as the client names it; null = none */
   at(target: Target, endpoint: Endpoint, named: string | null): LiveTarget {
     return this.#known.get(target)?.get(endpoint)?.get(named) ?? this.#add(target, endpoint, named)
   }
@@ -58,12 +56,7 @@ export class LiveTargets {
   }
 }
 
-/**
- * The protocols that a target accepts.
- *
- * @param model the client's name of it; null = none
- * @returns null = all, untranslated
- */
+/** The protocols that a target accepts; null = all, untranslated. @param model the client's name of it; null = none */
 export function targetProtocols({ upstream, model: own }: Target, model: string | null): readonly string[] | null {
   const provider = upstream.provider && providerOf(upstream.provider)
   return provider?.speaks ? provider.speaks(own ?? model) : upstream.speaks

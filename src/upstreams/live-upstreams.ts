@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
-import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import { everyTarget } from '../config/sections/routes.ts'
 import type { Auth } from '../config/auth-types.ts'
@@ -9,6 +8,7 @@ import type { Config, Upstream } from '../config/types.ts'
 import type { CredentialState } from './credentials/credential-state.ts'
 import type { Authorization, Credential, HeaderList } from './credentials/credential.ts'
 import { openCredential } from './credentials/open-credential.ts'
+import type { CredentialOptions } from './credentials/pool-credential.ts'
 import { RateLimitWindow } from './credentials/rate-limit-window.ts'
 import { Refusals } from './credentials/refusals.ts'
 import { providerAt } from '../protocols/endpoint/gen-ai.ts'
@@ -17,33 +17,32 @@ import type { Provider } from '../providers/shared/provider.ts'
 import { prefixOf } from '../proxy/upstream/upstream-address.ts'
 import { headerRules } from '../proxy/upstream/headers.ts'
 import { UpstreamSecrets } from '../proxy/upstream/secret-mask.ts'
-import { createTransport } from '../proxy/upstream/transport.ts'
-import type { Transport, TransportOptions, UpstreamAddress } from '../proxy/upstream/transport.ts'
+import { createTransport, type Transport, type TransportOptions, type UpstreamAddress } from '../proxy/upstream/transport.ts'
 
 /** An upstream with its connections. */
 export interface LiveUpstream extends UpstreamAddress {
   readonly config: Upstream
-  /** Path of the in-process simulator's socket; null = another upstream. */
+  /** Of the in-process simulator; null = another upstream. */
   readonly socketPath: string | null
   readonly connections: Connections
-  /** null = the upstream serves the vendor's own API. */
+  /** null = the vendor's own API */
   readonly provider: Provider | null
   /** OpenTelemetry's name of the vendor that owns the host; null = unknown. */
   readonly vendor: string | null
-  /** null = the upstream needs no credential. */
+  /** null = the upstream needs no credential */
   readonly credential: SharedCredential | null
   readonly secrets: UpstreamSecrets
 }
 
 /**
- * The connections to an upstream. Reloads that do not change the upstream keep them. They close when no configuration
- * uses them any more.
+ * The connections to an upstream. A reload that does not change the upstream keeps them. They close when no configuration uses
+ * them any more.
  */
 export class Connections {
   readonly transport: Transport
   /** Identifies the address and the CA. */
   readonly connectionKey: string
-  /** Milliseconds. */
+  /** ms to connect. */
   readonly timeout: number
   #holders = 0
 
@@ -90,11 +89,11 @@ export class SharedCredential {
     this.#latest = { headers, at: this.#clock.wall() }
   }
 
-  /** The state of each credential of a pool, or of the only one. */
+  /** Of each credential of a pool, or of the only one. */
   states(): readonly CredentialState[] {
     const states = this.credential.states()
     if (states.length !== 1 || this.#latest === null) return states
-    // The headers are read here and not at each response, because the states are rarely requested.
+    // Read here and not at each response, because the states are rarely requested.
     const window = new RateLimitWindow()
     window.update(this.#latest.headers, this.#clock.monotonic(), this.#latest.at)
     return states.map(state => ({ ...state, rateLimits: state.rateLimits ?? window.limits }))
@@ -106,17 +105,11 @@ export class SharedCredential {
   }
 }
 
-/** The dependencies of credentials. */
-export interface UpstreamParts {
-  readonly clock: Clock
-  readonly log: Logger
-}
+type UpstreamParts = Omit<CredentialOptions, 'upstream'>
 
 /**
- * The upstreams of a configuration. Connections of `before` with the same address and CA are kept, and credentials
- * with the same `auth`; no connections are opened.
- *
- * @param simulatorSocket where the in-process simulator listens; null = no upstream needs it
+ * Keeps connections of `before` with the same address and CA, and credentials with the same `auth`; opens no connections.
+ * @param simulatorSocket of the in-process simulator; null = no upstream needs it
  * @throws the system's error for a CA file that cannot be read
  */
 export function liveUpstreams(
@@ -143,7 +136,7 @@ export function liveUpstreams(
   }))
 }
 
-/** Configured headers with a secret that each request gets; flat. */
+/** Configured headers that contain a secret; flat. */
 function secretHeaders({ headers }: Upstream): string[] {
   return Object.entries(headers).filter(([name]) => CREDENTIAL_NAME.test(name)).flat()
 }
@@ -155,14 +148,9 @@ function credentialOf({ name, auth }: Upstream, parts: UpstreamParts, before: Sh
   return new SharedCredential(openCredential(auth, { ...parts, upstream: name }), auth, parts.clock)
 }
 
-/**
- * Milliseconds. The exchange's own deadline is earlier; this one ends connections that no exchange waits for any
- * more.
- */
+/** ms. The exchange's own deadline is earlier; this one ends connections that no exchange waits for any more. */
 function maxConnectTimeout({ routes, timeouts }: Config, upstream: Upstream): number {
-  const own = routes
-    .filter(route => everyTarget(route).some(target => target.upstream === upstream))
-    .map(route => route.timeouts.connect)
+  const own = routes.filter(route => everyTarget(route).some(target => target.upstream === upstream)).map(route => route.timeouts.connect)
   return Math.max(timeouts.connect, ...own) + 1_000
 }
 

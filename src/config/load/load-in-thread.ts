@@ -1,14 +1,12 @@
 import { startThread } from '../../base/threads/supervised-thread.ts'
 import { threadUrl } from '../../base/threads/thread-url.ts'
-import { deserializeConfig } from './load-message.ts'
-import type { LoadMessage } from './load-message.ts'
+import { deserializeConfig, type LoadMessage } from './load-message.ts'
 import type { LoadedConfig } from './load.ts'
 import { ConfigError } from '../problem.ts'
 
 /**
- * Loads a configuration again, with the process's environment, in a separate thread: thousands of keys or routes take
- * more than a second, which must not block streams.
- * @throws ConfigError like `reloadConfig`; another error if the thread fails before that
+ * Loads a configuration again, with the process's environment, in a thread: thousands of keys or routes take more than a
+ * second, which must not block streams. @throws ConfigError like `reloadConfig`; another error if the thread fails
  */
 export function loadConfigInThread(file: string): Promise<LoadedConfig> {
   return new Promise((resolve, reject) => {

@@ -3,17 +3,14 @@ import type { LoadedConfig } from './load.ts'
 import type { Problem } from '../problem.ts'
 import type { Config, Route, Target, Upstream } from '../types.ts'
 
-/**
- * The message of the loading thread. A URL cannot be sent; a Buffer arrives as plain bytes, and an object without a
- * prototype gets one.
- */
+/** A URL cannot be sent to a thread; a Buffer arrives as plain bytes, and an object without a prototype gets one. */
 export type LoadMessage =
   | { readonly loaded: LoadedConfig; /** By upstream name. */ readonly urls: Urls }
   | { readonly problems: readonly Problem[]; readonly files: readonly string[]; readonly text: string | null }
 
 type Urls = ReadonlyMap<string, string>
 
-/** Converts a loaded configuration for sending it to another thread. */
+/** Makes a message that another thread can receive. */
 export function serializeConfig(loaded: LoadedConfig): LoadMessage {
   const upstreams = [...loaded.config.upstreams.values()]
   const urls = new Map(upstreams.flatMap(({ name, url }) => (url ? [[name, url.href]] : [])))
@@ -30,7 +27,7 @@ export function deserializeConfig(loaded: LoadedConfig, urls: Urls): LoadedConfi
   return deepFreeze({ ...loaded, config: { ...config, keys } })
 }
 
-/** The same configuration with other URLs; the routes refer to the same upstream objects as the table. */
+/** Replaces the URLs; the routes refer to the same upstream objects as the table. */
 function withUrls(config: Config, urlOf: (upstream: Upstream) => URL | null): Config {
   const upstreams = new Map(Array.from(config.upstreams, ([name, upstream]) => {
     const headers = Object.assign(Object.create(null), upstream.headers)
@@ -46,10 +43,7 @@ function withUrls(config: Config, urlOf: (upstream: Upstream) => URL | null): Co
     return {
       ...route,
       targets: route.targets.map(moved),
-      on: {
-        contextLength: contextLength && moved(contextLength),
-        contentFilter: contentFilter && moved(contentFilter),
-      },
+      on: { contextLength: contextLength && moved(contextLength), contentFilter: contentFilter && moved(contentFilter) },
     }
   })
   return { ...config, upstreams, routes }

@@ -1,10 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { serializeConfig } from './load-message.ts'
-import type { LoadMessage } from './load-message.ts'
+import { serializeConfig, type LoadMessage } from './load-message.ts'
 import { reloadConfig } from './load.ts'
 import { ConfigError } from '../problem.ts'
 
-/** The loading thread: load-in-thread.ts starts it with the file's path and gets a LoadMessage. */
+/** Started by load-in-thread.ts with the file's path as `workerData`. */
 
 const port = parentPort
 if (port === null) throw new Error('to be started as a thread')

@@ -4,8 +4,7 @@ import { RESERVED_FILES } from '../../base/files/gateway-files.ts'
 import { buildAlerts } from '../sections/alerts.ts'
 import { applySchema } from '../text/apply-schema.ts'
 import { buildCluster } from '../sections/cluster.ts'
-import { locate, parseYaml } from '../text/document.ts'
-import type { ParsedYaml } from '../text/document.ts'
+import { locate, parseYaml, type ParsedYaml } from '../text/document.ts'
 import { Findings, fileProblem } from '../text/findings.ts'
 import { deepFreeze } from '../freeze.ts'
 import { readSchema } from '../json-schema.ts'
@@ -15,22 +14,20 @@ import { buildLimits } from '../sections/limits.ts'
 import { buildListeners } from '../sections/listeners.ts'
 import { buildLog } from '../sections/log.ts'
 import { buildModels } from '../sections/prices.ts'
-import { ConfigError } from '../problem.ts'
-import type { Problem } from '../problem.ts'
+import { ConfigError, type Problem } from '../problem.ts'
 import type { RawConfig } from '../raw.ts'
 import { UnreadableError, rereadText, readText } from '../text/read.ts'
 import type { Environment } from '../text/references.ts'
 import { buildRoutes } from '../sections/routes.ts'
 import { unknownWords, secretRanges } from '../text/secrets.ts'
-import { SourceText } from '../text/source-text.ts'
-import type { Range } from '../text/source-text.ts'
+import { SourceText, type Range } from '../text/source-text.ts'
 import { buildTelemetry } from '../sections/telemetry.ts'
 import type { Config, LedgerConfig } from '../types.ts'
 import { buildUpstreams } from '../sections/upstreams.ts'
 import { DEFAULT_TIMEOUTS, buildTimeouts, durationOf } from '../sections/values.ts'
 import { addConfigWarnings } from '../sections/warnings.ts'
 
-/** Warns about a part of the configuration at a path of the file. */
+/** Adds warnings at paths of the file. */
 export type ConfigCheck = (config: Omit<Config, 'text'>, findings: Findings) => void
 
 export interface LoadedConfig {
@@ -41,13 +38,13 @@ export interface LoadedConfig {
 }
 
 /**
- * Reads, checks and resolves a configuration file. It also reads the files that it names (certificates), and checks
- * the location of the ledger; it accesses nothing else.
+ * Reads, checks and resolves a configuration file. It also reads the files that it names (certificates), and checks the
+ * location of the ledger.
  * @param file as the operator named it; problems show this name
- * @param neededKeys the only top-level keys that must be complete, for callers that read a configuration without
- *   serving it. An unset variable elsewhere leaves its value out. The digest of a key is empty if its value is unknown,
- *   or is the default of a reference: the gateway's own environment may have another value
- * @param extraCheck adds warnings to a configuration without errors, in addition to the usual ones
+ * @param neededKeys the only top-level keys that must be complete, for callers that do not serve. An unset variable elsewhere
+ *   leaves its value out. The digest of a key is empty if its value is unknown or the default of a reference: the gateway's
+ *   own environment may have another value
+ * @param extraCheck adds warnings to a configuration without errors
  * @throws ConfigError with all problems at once
  */
 export function loadConfig(
@@ -56,18 +53,12 @@ export function loadConfig(
   return loadSource(file, read(file), env, neededKeys, extraCheck)
 }
 
-/**
- * Like `loadConfig`, for a file that was loaded before.
- * @throws ConfigError like loadConfig, and if the file is a pipe or a device
- */
+/** For a file that was loaded before. @throws ConfigError like `loadConfig`, and if the file is a pipe or a device */
 export function reloadConfig(file: string, env: Environment): LoadedConfig {
   return loadSource(file, read(file, rereadText), env)
 }
 
-/**
- * Like `loadConfig`, for a text that was read from the file earlier.
- * @throws ConfigError like loadConfig
- */
+/** For a text that was read from the file earlier. @throws ConfigError like `loadConfig` */
 export function loadConfigText(file: string, text: string, env: Environment): LoadedConfig {
   return loadSource(file, new SourceText(text), env)
 }
@@ -78,12 +69,11 @@ function loadSource(
 ): LoadedConfig {
   const parsed = parseYaml(source, env)
   const schema = readSchema()
-  const secrets = (): Range[] =>
-    (parsed.isInvalid ? unknownWords(source, schema) : secretRanges(source, parsed.root, schema))
+  const secrets = (): Range[] => (parsed.isInvalid ? unknownWords(source, schema) : secretRanges(source, parsed.root, schema))
   const findings = new Findings(file, source, parsed.root, secrets)
   const needed = neededKeys?.map(key => locate(parsed.root, [key])?.at) ?? null
   for (const { offset, message, isUnset } of parsed.faults) {
-    const isSpared = isUnset && needed !== null && !needed.some(range => isWithin(offset, range))
+    const isSpared = isUnset && needed !== null && !needed.some(range => range && offset >= range.start && offset < range.end)
     if (!isSpared) findings.errorAt(offset, message)
   }
   rejectEmptyFile(file, source.text, parsed)
@@ -100,14 +90,10 @@ function loadSource(
   return { config: deepFreeze(config), warnings: problems, exampleKey: exampleKeyOf(raw, findings) }
 }
 
-/** The other files that a configuration depends on: certificates, and the private key of one. */
+/** The other files that a configuration depends on: certificates, and a private key. */
 export function referencedFiles({ server, upstreams }: Pick<Config, 'server' | 'upstreams'>): string[] {
   const authorities = [...upstreams.values()].flatMap(({ ca }) => ca ?? [])
   return [...server.tls ? [server.tls.cert, server.tls.key] : [], ...authorities]
-}
-
-function isWithin(offset: number, range: Range | undefined): boolean {
-  return range !== undefined && offset >= range.start && offset < range.end
 }
 
 function read(file: string, textOf = readText): SourceText {
@@ -146,8 +132,7 @@ function buildConfig(
     file,
     ...listeners,
     auth: raw.auth ?? 'keys',
-    timeouts,
-    upstreams,
+    timeouts, upstreams,
     routes: buildRoutes(raw, upstreams, timeouts, findings),
     models,
     groups: buildGroups(raw, findings),
@@ -155,10 +140,7 @@ function buildConfig(
     limits: buildLimits(raw.limits, ['limits'], findings),
     ledger: buildLedger(raw, file, findings),
     alerts: buildAlerts(raw, findings),
-    billing: {
-      abandoned: raw.billing?.abandoned ?? 'prompt',
-      assumedOutput: raw.billing?.assumed_output ?? 4096,
-    },
+    billing: { abandoned: raw.billing?.abandoned ?? 'prompt', assumedOutput: raw.billing?.assumed_output ?? 4096 },
     log: buildLog(raw, findings),
     telemetry: buildTelemetry(raw, prometheus, env, findings),
     cluster: buildCluster(raw, listeners.server.listen, dirname(file), findings),
@@ -168,12 +150,9 @@ function buildConfig(
 function buildLedger({ ledger }: RawConfig, configFile: string, findings: Findings): LedgerConfig | null {
   if (ledger?.file === undefined) return null
   const file = resolve(dirname(configFile), ledger.file)
-  if (file === configFile) {
-    findings.error(['ledger', 'file'], 'this is the configuration itself; give the ledger a file of its own')
-  }
+  if (file === configFile) findings.error(['ledger', 'file'], 'this is the configuration itself; give the ledger a file of its own')
   if (RESERVED_FILES.has(basename(file))) {
-    const message = 'the gateway keeps something else under this name; use another, such as gateway.db'
-    findings.error(['ledger', 'file'], message)
+    findings.error(['ledger', 'file'], 'the gateway keeps something else under this name; use another, such as gateway.db')
   }
   for (const path of [file, ...Array.from(RESERVED_FILES, name => join(dirname(file), name))]) {
     const other = nonFileKind(path)

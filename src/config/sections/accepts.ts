@@ -3,18 +3,13 @@ import type { Path } from '../text/document.ts'
 import type { Findings } from '../text/findings.ts'
 import type { RawAccepts, RawNumberRule } from '../raw.ts'
 
-/** A character class of a regular expression. */
 const CHARACTER_CLASS = /^\[[^[\]]+\]$/
 
 const NUMBERS = {
-  temperature: 'temperature',
-  top_p: 'topP',
-  top_k: 'topK',
-  presence_penalty: 'presencePenalty',
-  frequency_penalty: 'frequencyPenalty',
+  temperature: 'temperature', top_p: 'topP', top_k: 'topK',
+  presence_penalty: 'presencePenalty', frequency_penalty: 'frequencyPenalty',
 } as const
 
-/** The operator's rules of what a model accepts. */
 export function buildAccepts(raw: RawAccepts, path: Path, findings: Findings): Accepts {
   const numbers: { -readonly [field in typeof NUMBERS[keyof typeof NUMBERS]]?: NumberRule } = {}
   for (const [name, field] of Object.entries(NUMBERS)) {
@@ -51,7 +46,7 @@ function checkClass(pattern: string | undefined, path: Path, findings: Findings)
   try {
     if (CHARACTER_CLASS.test(pattern) && new RegExp(pattern, 'u')) return
   } catch {
-    // Not a valid pattern: it is reported below.
+    // An invalid pattern is reported below.
   }
   findings.error(path, 'this is not a class of characters such as [A-Za-z0-9_-]')
 }

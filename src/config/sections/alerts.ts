@@ -4,7 +4,6 @@ import type { AlertsConfig } from '../types.ts'
 
 const DEFAULT_SHARES = [80, 100]
 
-/** Where alerts are sent. */
 export function buildAlerts({ alerts }: RawConfig, findings: Findings): AlertsConfig | null {
   if (alerts === undefined) return null
   const { webhook, budget } = alerts

@@ -11,27 +11,22 @@ import { checkHeaderValue, headerName } from './header.ts'
 import type { RawAuth, RawSecret } from '../raw.ts'
 import { checkQuotes, timerDurationOf } from './values.ts'
 
-/** Default ms between two runs of a command. */
-const DEFAULT_COMMAND_INTERVAL = 15 * 60_000
-
-/** Keys of `auth` that define a form, and the forms. */
+const DEFAULT_COMMAND_INTERVAL_MS = 15 * 60_000
+/** Keys of `auth` that define a form, and the valid combinations. */
 const FORM_KEYS = ['bearer', 'header', 'value', 'oauth2', 'azure', 'aws', 'google', 'pool']
 const FORMS = new Set(['bearer', 'header and value', 'oauth2', 'azure', 'aws', 'google', 'pool'])
 
-/** The headers of a signature. */
 const AWS_HEADERS = ['authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-content-sha256']
 
 const NO_CREDENTIAL = 'requests to this upstream fail'
 
-/** What the credential of an upstream depends on. */
 export interface AuthPlace {
-  /** The directory to which file names are relative. */
+  /** File names are relative to it. */
   readonly directory: string
-  /** The AWS region; null = the upstream is not at AWS. */
+  /** AWS region; null = the upstream is not at AWS. */
   readonly region: string | null
 }
 
-/** Builds the credential of an upstream. */
 export function buildAuth(raw: RawAuth | undefined, place: AuthPlace, path: Path, findings: Findings): Auth | null {
   if (raw === undefined) return null
   const given = FORM_KEYS.filter(name => findings.has([...path, name])).join(' and ')
@@ -77,9 +72,7 @@ function buildAzure(raw: NonNullable<RawAuth['azure']>, path: Path, findings: Fi
   if (clientSecret !== null && (tenant === null || clientId === null)) {
     findings.error([...path, 'client_secret'], 'a client secret needs tenant and client_id', 'key')
   }
-  return {
-    kind: 'azure', headers: ['authorization'], tenant, clientId, clientSecret, authority: authority?.replace(/\/+$/, '') ?? null,
-  }
+  return { kind: 'azure', headers: ['authorization'], tenant, clientId, clientSecret, authority: authority?.replace(/\/+$/, '') ?? null }
 }
 
 function buildAws(raw: NonNullable<RawAuth['aws']>, region: string | null, path: Path, findings: Findings): MemberAuth {
@@ -99,7 +92,7 @@ function buildGoogle({ credentials: name }: NonNullable<RawAuth['google']>, dire
   return { kind: 'google', headers: ['authorization', 'x-goog-user-project'], credentials, project: defaultProject() }
 }
 
-/** Secrets are sent there, so it must be https or a loopback address. */
+/** Secrets are sent to the URL: it must be https or a loopback address. */
 export function checkSecureUrl(text: string, path: Path, findings: Findings): void {
   const url = URL.parse(text)
   if (url === null || !isSecureUrl(url)) {
@@ -129,13 +122,8 @@ function headerAuth(
     return { kind: 'file', headers, prefix, file }
   }
   if (command === undefined || command.length === 0) return null
-  return {
-    kind: 'command',
-    headers,
-    prefix,
-    command: command.filter(part => part !== undefined),
-    every: timerDurationOf(every, [...path, 'every'], DEFAULT_COMMAND_INTERVAL, findings, 1_000),
-  }
+  const interval = timerDurationOf(every, [...path, 'every'], DEFAULT_COMMAND_INTERVAL_MS, findings, 1_000)
+  return { kind: 'command', headers, prefix, command: command.filter(part => part !== undefined), every: interval }
 }
 
 function checkSecret(secret: string, prefix: string, path: Path, findings: Findings): void {
@@ -146,7 +134,7 @@ function checkSecret(secret: string, prefix: string, path: Path, findings: Findi
   }
 }
 
-/** Warns of a missing file with a secret. It may appear later: until then, only requests that need the secret fail. */
+/** The file may appear later: until then, only requests that need the secret fail. */
 export function warnOfMissingFile(file: string, path: Path, consequence: string, findings: Findings): void {
   try {
     if (secretText(readFileSync(file)) === '') findings.warn(path, `the file is empty; until it has a secret, ${consequence}`)

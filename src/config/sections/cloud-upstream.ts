@@ -6,18 +6,16 @@ import { namesProject } from './google-key-file.ts'
 import type { RawUpstream } from '../raw.ts'
 import type { ProviderConfig } from '../types.ts'
 
-/** An upstream at a cloud provider. */
 export interface CloudUpstream {
   readonly provider: ProviderConfig
   readonly url: URL | null
-  /** The protocols that it serves; null = depends on the model. */
+  /** null = depends on the model */
   readonly speaks: readonly string[] | null
 }
 
 /** Keys of an upstream that replace `url`. */
 export const PROVIDER_KEYS = ['azure', 'bedrock', 'vertex'] as const
-
-/** Google's regions and multi-regions: part of a host name. */
+/** A region or multi-region of Google: part of a host name. */
 const LOCATION = /^[a-z]+(?:-[a-z]+\d+)?$/
 /** Project ids, including those of old projects with a domain, and project numbers. */
 const PROJECT = /^[a-z\d](?:[a-z\d.:-]*[a-z\d])?$/
@@ -28,30 +26,21 @@ const VERTEX_HOSTS: ReadonlyMap<string, string> = new Map(Object.entries({
   eu: 'aiplatform.eu.rep.googleapis.com',
 }))
 
-/**
- * @param auth the credential of the upstream
- * @returns null = the upstream has a url, or is a simulator
- */
+/** @returns null = the upstream has a url, or is a simulator */
 export function buildCloudUpstream(raw: RawUpstream, auth: Auth | null, path: Path, findings: Findings): CloudUpstream | null {
   if (raw.azure !== undefined) {
     const { endpoint, api_version: apiVersion = 'v1' } = raw.azure
     if (!/^(?:v1|\d{4}-\d\d-\d\d(?:-preview)?)$/.test(apiVersion)) {
       findings.error([...path, 'azure', 'api_version'], 'this is neither v1 nor a date such as 2025-04-01-preview')
     }
-    return {
-      provider: { kind: 'azure', apiVersion },
-      url: endpointOf(endpoint, [...path, 'azure', 'endpoint'], findings),
-      speaks: ['chat', 'responses', 'media'],
-    }
+    const url = endpointOf(endpoint, [...path, 'azure', 'endpoint'], findings)
+    return { provider: { kind: 'azure', apiVersion }, url, speaks: ['chat', 'responses', 'media'] }
   }
   if (raw.bedrock !== undefined) {
     const { region = '', endpoint } = raw.bedrock
     const host = `bedrock-runtime.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`
-    return {
-      provider: { kind: 'bedrock' },
-      url: endpoint === undefined ? URL.parse(`https://${host}`) : endpointOf(endpoint, [...path, 'bedrock', 'endpoint'], findings),
-      speaks: ['messages'],
-    }
+    const url = endpointOf(endpoint, [...path, 'bedrock', 'endpoint'], findings, host)
+    return { provider: { kind: 'bedrock' }, url, speaks: ['messages'] }
   }
   if (raw.vertex !== undefined) return buildVertex(raw, raw.vertex, auth, path, findings)
   return null
@@ -72,11 +61,7 @@ function buildVertex(
   }
   if (speaks !== undefined) findings.error([...path, 'speaks'], 'the model decides which protocol Vertex AI speaks; remove it', 'key')
   const host = VERTEX_HOSTS.get(location) ?? `${location}-aiplatform.googleapis.com`
-  return {
-    provider: { kind: 'vertex', project, location },
-    url: endpoint === undefined ? URL.parse(`https://${host}`) : endpointOf(endpoint, [...place, 'endpoint'], findings),
-    speaks: null,
-  }
+  return { provider: { kind: 'vertex', project, location }, url: endpointOf(endpoint, [...place, 'endpoint'], findings, host), speaks: null }
 }
 
 function mayNameProject(auth: Auth | null): boolean {
@@ -94,8 +79,9 @@ function hasProject({ credentials, project }: GoogleAuth): boolean {
   return project !== null || credentials === null || namesProject(credentials)
 }
 
-function endpointOf(text: string | undefined, path: Path, findings: Findings): URL | null {
-  if (text === undefined) return null
+/** @param defaultHost absent = an endpoint is required; the schema reports a missing one */
+function endpointOf(text: string | undefined, path: Path, findings: Findings, defaultHost?: string): URL | null {
+  if (text === undefined) return defaultHost === undefined ? null : URL.parse(`https://${defaultHost}`)
   checkSecureUrl(text, path, findings)
   const url = URL.parse(text)
   if (url !== null && (url.pathname !== '/' || url.search !== '' || url.hash !== '')) {

@@ -11,10 +11,7 @@ import { timerDurationOf } from './values.ts'
 
 const DEFAULT_VALKEY_TIMEOUT_MS = 100
 
-/**
- * @param listen the gateway's address, for its name
- * @param directory to which file names are relative
- */
+/** @param listen names the gateway by default @param directory file names are relative to it */
 export function buildCluster(raw: RawConfig, listen: Address, directory: string, findings: Findings): ClusterConfig | null {
   const { cluster, ledger } = raw
   if (cluster === undefined) return null
@@ -55,7 +52,7 @@ function serversOf(valkey: RawCluster['valkey'], urls: readonly string[]): Valke
   return { sentinels: urls, master, ...password !== undefined && { sentinel_password: password } }
 }
 
-/** @returns the name of the list in the configuration, and its URLs; empty if the schema has refused the list */
+/** The name of the list in the configuration, and its URLs; empty if the schema has refused the list. */
 function urlsOf(valkey: RawCluster['valkey']): readonly [name: string | null, urls: readonly string[]] {
   if (valkey === undefined) return [null, []]
   if (typeof valkey === 'string') return [null, [valkey]]
@@ -81,8 +78,7 @@ const ESCAPES = 'in a password write %2F for /, %3F for ?, %23 for #, %40 for @ 
 
 /** Reports a URL with an unescaped character in its password. @returns whether it has one */
 function hasStrayPassword(text: string, url: URL | null, path: Path, findings: Findings): boolean {
-  // A special character in the password ends the authority of the URL: the rest of the password and the @ are then in
-  // the path, query or fragment.
+  // A special character ends the authority of the URL: the rest of the password, and the @, are then in path, query or fragment.
   const isStray = url === null ? text.includes('@') : url.username + url.password === '' && (url.pathname + url.search + url.hash).includes('@')
   if (!isStray && (url === null || isDecodable(url.username + url.password))) return false
   findings.error(path, `this is not a valid URL: ${ESCAPES}`)
@@ -110,8 +106,7 @@ function checkPostgresUrl(text: string, path: Path, findings: Findings): void {
   if (hasStrayPassword(text, url, path, findings)) return
   const isPostgres = url !== null && /^postgres(ql)?:$/.test(url.protocol)
   if (!isPostgres || url.pathname.length <= 1) {
-    findings.error(path, 'this is not a URL such as postgres://user:password@host:5432/database')
-    return
+    return findings.error(path, 'this is not a URL such as postgres://user:password@host:5432/database')
   }
   for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {
     const file = url.searchParams.get(name)

@@ -2,8 +2,7 @@ import { resolve } from 'node:path'
 import { PasswordHashError, parsePasswordHash } from '../../base/secrets/password.ts'
 import { checkSecureUrl, warnOfMissingFile } from './auth.ts'
 import type { Path } from '../text/document.ts'
-import { formatPath } from '../text/findings.ts'
-import type { Findings } from '../text/findings.ts'
+import { formatPath, type Findings } from '../text/findings.ts'
 import type { RawConfig, RawOidc } from '../raw.ts'
 import type { Address, ConsoleConfig, ConsoleUser, OidcConfig } from '../types.ts'
 import { checkQuotes } from './values.ts'
@@ -15,11 +14,7 @@ const OIDC: Path = ['console', 'oidc']
 /** Entra ID issuers for all tenants: anybody could log in, with any mail address. */
 const EVERY_TENANT = /\/\/login\.microsoftonline\.[a-z]+\/(?:common|organizations|consumers)\b/
 
-/**
- * Builds the configuration of the console.
- *
- * @param directory to which file names are relative
- */
+/** @param directory file names are relative to it */
 export function buildConsole(raw: RawConfig, listen: Address, directory: string, findings: Findings): ConsoleConfig {
   const publicUrl = raw.console?.public_url
   if (raw.console?.oidc !== undefined && publicUrl === undefined && !LOOPBACK.test(listen.host)) {

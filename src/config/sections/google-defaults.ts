@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
-/** The file of application default credentials; null = none, so the metadata server is used. */
+/** Application default credentials; null = none, so the metadata server is used. */
 export function defaultCredentialsFile(): string | null {
   const { GOOGLE_APPLICATION_CREDENTIALS: file, CLOUDSDK_CONFIG: folder = join(homedir(), '.config', 'gcloud') } = process.env
   if (file) return file
@@ -10,7 +10,7 @@ export function defaultCredentialsFile(): string | null {
   return existsSync(ofUser) ? ofUser : null
 }
 
-/** The project named by the environment; null = none. */
+/** null = the environment names none */
 export function defaultProject(): string | null {
   return process.env['GOOGLE_CLOUD_PROJECT'] || null
 }

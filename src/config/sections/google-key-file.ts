@@ -11,7 +11,7 @@ const REQUIRED: ReadonlyMap<string, readonly string[]> = new Map(Object.entries(
   impersonated_service_account: ['service_account_impersonation_url', 'source_credentials'],
 }))
 
-/** Warns if a file is not a Google Cloud key. It may be replaced later: until then, only requests that need the key fail. */
+/** The file may be replaced later: until then, only requests that need the key fail. */
 export function checkGoogleKeyFile(file: string, path: Path, consequence: string, findings: Findings): void {
   const warn = (what: string): void => findings.warn(path, `${what}; until it is replaced, ${consequence}`)
   const text = textOf(file)
@@ -27,7 +27,7 @@ export function checkGoogleKeyFile(file: string, path: Path, consequence: string
   if (type === 'service_account' && typeof key === 'string' && key !== '' && !key.includes('PRIVATE KEY-----')) warn('private_key in this file is not a key in PEM form')
 }
 
-/** @returns true if the file names its project, or cannot be read */
+/** true = the file names its project, or cannot be read */
 export function namesProject(file: string): boolean {
   const text = textOf(file)
   const json = text === null ? null : parse(text)

@@ -32,9 +32,7 @@ export function buildGroups(raw: RawConfig, findings: Findings): Map<string, Gro
     const parent = parents.get(name)
     const above = parent === undefined ? [] : build(parent).chain
     const group = {
-      name,
-      isGroup: true as const,
-      parent: parent ?? null,
+      name, isGroup: true as const, parent: parent ?? null,
       models: modelGlobs(given[name]?.models, [...path, 'models'], findings),
       limits: buildLimits(given[name]?.limits, [...path, 'limits'], findings),
       members: members.get(name) ?? [],

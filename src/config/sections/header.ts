@@ -8,10 +8,8 @@ const RESERVED_HEADERS = new Set([
   'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade',
 ])
 
-/** Normalizes a header name to lower case; reports an error if it is not valid, or must not be set or read here. */
-export function headerName(
-  text: string, path: Path, findings: Findings, at: 'key' | 'value' = 'value',
-): string {
+/** Converts a header name to lower case; reports an invalid or reserved name. */
+export function headerName(text: string, path: Path, findings: Findings, at: 'key' | 'value' = 'value'): string {
   const name = text.toLowerCase()
   if (!HEADER_NAME.test(name)) findings.error(path, 'this is not a header name such as x-api-key', at)
   if (RESERVED_HEADERS.has(name)) findings.error(path, 'the gateway sets this header itself; remove it', at)

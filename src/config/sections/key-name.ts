@@ -6,10 +6,8 @@ const MAX_NAME_LENGTH = 128
 const VISIBLE_CHARACTER = /[^\s\p{Default_Ignorable_Code_Point}]/u
 
 /**
- * Checks the name of a new key: gateway.yaml must accept it, it must be visible, and a path of the console must be
- * able to contain it.
- *
- * @returns the predicate of a sentence about the name; null = valid
+ * Checks the name of a new key: gateway.yaml must accept it, people must see it, and a path of the console must be able to
+ * contain it. @returns the predicate of a sentence about the name; null = valid
  */
 export function keyNameError(name: string): string | null {
   if (isWellFormed(name)) return 'is a key; give the key a name, which everybody may see'
@@ -21,6 +19,6 @@ export function keyNameError(name: string): string | null {
   if (!VISIBLE_CHARACTER.test(name)) return 'needs something that can be seen'
   // The store would change the name, and no URL of the console can contain it.
   if (!name.isWellFormed()) return 'holds half a character (a lone surrogate)'
-  // In a path they lead elsewhere, even when escaped (URL standard, "double-dot path segment").
+  // URLs resolve these, even escaped (URL standard, "double-dot path segment").
   return name === '.' || name === '..' ? 'cannot be one or two dots' : null
 }

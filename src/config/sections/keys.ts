@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto'
 import { MIN_SAFE_KEY_LENGTH } from '../../base/secrets/key-format.ts'
 import type { Path } from '../text/document.ts'
-import { formatPath } from '../text/findings.ts'
-import type { Findings } from '../text/findings.ts'
+import { formatPath, type Findings } from '../text/findings.ts'
 import { isKnownGroup } from './groups.ts'
 import { parseInstant } from '../instant.ts'
 import type { Key } from '../key-types.ts'
@@ -11,11 +10,10 @@ import type { RawConfig, RawKey } from '../raw.ts'
 import { modelGlobs } from './routes.ts'
 import { checkQuotes } from './values.ts'
 
-/** Number of characters of a secret that are shown. */
+/** Characters of a secret that are shown. */
 export const PREFIX_LENGTH = 8
-/** The digest of a key whose value is unknown; reported where it matters. */
+/** The value of the key is unknown; reported where it matters. */
 const UNKNOWN_DIGEST = Buffer.alloc(0)
-
 /** Prefix in the ledger for requests that users make in the console: `console:ops`. */
 const CONSOLE_PREFIX = 'console:'
 export const RESERVED_NAME_MESSAGE = `names that begin with "${CONSOLE_PREFIX}" are reserved for console users; choose another`
@@ -24,16 +22,11 @@ export function isReservedName(name: string): boolean {
   return name.startsWith(CONSOLE_PREFIX)
 }
 
-/** The ledger's key name for a user of the console. */
 export function consoleKeyName(user: string): string {
   return CONSOLE_PREFIX + user
 }
 
-/**
- * Builds the keys; each name and each value must be unique.
- * @param isGatewayEnvironment the environment is the gateway's own; in another one, a default may not be the value
- *   that the gateway uses
- */
+/** @param isGatewayEnvironment the environment is the gateway's own; in another one, the gateway's value may differ from the default */
 export function buildKeys(raw: RawConfig, findings: Findings, isGatewayEnvironment: boolean): Key[] {
   const checkName = uniquenessCheck('name', findings)
   const checkValue = uniquenessCheck('value', findings)
@@ -65,10 +58,7 @@ export function buildKeys(raw: RawConfig, findings: Findings, isGatewayEnvironme
   })
 }
 
-/**
- * The first key whose value is a default written in the file, as in `${DEMO_KEY:-...}`: it is not secret, so an
- * example can show it.
- */
+/** The first key that is a default in the file, as in `${DEMO_KEY:-...}`: it is not secret, so an example can show it. */
 export function exampleKeyOf(raw: RawConfig, findings: Findings): string | null {
   const index = (raw.keys ?? []).findIndex((_, at) => findings.located(['keys', at, 'key'])?.defaulted)
   return raw.keys?.[index]?.key ?? null
@@ -107,7 +97,7 @@ function checkPlainKey(key: string, path: Path, findings: Findings): void {
   checkQuotes(key, path, findings)
 }
 
-/** Reports each key with the same `what` as an earlier one. */
+/** Reports a key with the same `what` as an earlier one. */
 function uniquenessCheck(what: 'name' | 'value', findings: Findings) {
   const indexes = new Map<string, number>()
   return (value: string, index: number, path: Path): void => {

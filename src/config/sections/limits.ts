@@ -5,7 +5,7 @@ import { decimalOf } from './prices.ts'
 import type { RawLimits } from '../raw.ts'
 import { checkGlob } from './routes.ts'
 
-/** Builds limits from the file; what it does not name is unlimited. */
+/** A limit that the file does not name is unlimited. */
 export function buildLimits(raw: RawLimits | undefined, path: Path, findings: Findings): Limits | null {
   if (raw === undefined) return null
   const models = new Map<string, Omit<Limits, 'models'>>()
@@ -18,9 +18,7 @@ export function buildLimits(raw: RawLimits | undefined, path: Path, findings: Fi
   return { ...buildFigures(raw, path, findings), models }
 }
 
-function buildFigures(
-  raw: Omit<RawLimits, 'models'>, path: Path, findings: Findings,
-): Omit<Limits, 'models'> {
+function buildFigures(raw: Omit<RawLimits, 'models'>, path: Path, findings: Findings): Omit<Limits, 'models'> {
   return {
     requestsPerMinute: raw.requests_per_minute ?? null,
     tokensPerMinute: raw.tokens_per_minute ?? null,

@@ -2,8 +2,7 @@ import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { buildConsole } from './console.ts'
 import type { Path } from '../text/document.ts'
-import { formatPath } from '../text/findings.ts'
-import type { Findings } from '../text/findings.ts'
+import { formatPath, type Findings } from '../text/findings.ts'
 import { addressesConflict, formatAddress, isAddressOrBlock, parseAddress } from '../listen-address.ts'
 import { checkCertificates, checkKeyPair } from './pem.ts'
 import type { RawConfig } from '../raw.ts'
@@ -13,17 +12,14 @@ import { sizeOf, timerDurationOf } from './values.ts'
 const DEFAULT_LISTEN: Address = { host: '127.0.0.1', port: 8080 }
 const DEFAULT_BODY_LIMIT = 64 * 1024 * 1024
 const DEFAULT_DRAIN = 30 * 60_000
-/** Default number of bodies of the maximum size that fit in memory. */
+/** Bodies of the maximum size that fit in memory by default. */
 const DEFAULT_BODIES_IN_MEMORY = 8
 const DEFAULT_IN_FLIGHT = 10_000
 const DEFAULT_CONNECTIONS = 20_000
-/** Longer than Google Cloud keeps connections, 600 s: https://cloud.google.com/load-balancing/docs/https#timeouts_and_retries */
+/** Above the 600 s of Google Cloud: https://cloud.google.com/load-balancing/docs/https#timeouts_and_retries */
 const DEFAULT_IDLE = 620_000
 
-/**
- * Builds the listeners; each needs its own address.
- * @param directory to which file names are relative
- */
+/** @param directory file names are relative to it */
 export function buildListeners(
   raw: RawConfig, directory: string, findings: Findings,
 ): Pick<Config, 'server' | 'console' | 'docs'> & { readonly prometheus: Address | null } {
@@ -37,12 +33,8 @@ export function buildListeners(
     { path: ['docs', 'listen'], address: docsListen },
     { path: ['telemetry', 'prometheus', 'listen'], address: prometheus },
   ], findings)
-  return {
-    server,
-    console: consoleListen && buildConsole(raw, consoleListen, directory, findings),
-    docs: docsListen && { listen: docsListen },
-    prometheus,
-  }
+  const console = consoleListen && buildConsole(raw, consoleListen, directory, findings)
+  return { server, console, docs: docsListen && { listen: docsListen }, prometheus }
 }
 
 type RawServer = NonNullable<RawConfig['server']>
@@ -53,17 +45,14 @@ function buildServer(raw: RawServer, directory: string, findings: Findings): Ser
   const bodyMemory = sizeOf(raw.body_memory, ['server', 'body_memory'], enough, findings)
   if (bodyMemory < bodyLimit) {
     const path = ['server', raw.body_memory === undefined ? 'body_limit' : 'body_memory']
-    findings.error(
-      path, 'server.body_memory must be at least server.body_limit, or bodies of that size are refused',
-    )
+    findings.error(path, 'server.body_memory must be at least server.body_limit, or bodies of that size are refused')
   }
   return {
     listen: addressOf(raw.listen, ['server', 'listen'], findings) ?? DEFAULT_LISTEN,
     reusePort: raw.reuse_port ?? false,
     workers: workersOf(raw, findings),
     tls: buildTls(raw.tls, directory, findings),
-    bodyLimit,
-    bodyMemory,
+    bodyLimit, bodyMemory,
     maxInFlight: raw.max_in_flight ?? DEFAULT_IN_FLIGHT,
     maxConnections: raw.max_connections ?? DEFAULT_CONNECTIONS,
     idle: timerDurationOf(raw.idle, ['server', 'idle'], DEFAULT_IDLE, findings),
@@ -78,9 +67,7 @@ function buildServer(raw: RawServer, directory: string, findings: Findings): Ser
 function workersOf({ workers = 1, reuse_port: sharesPort = false }: RawServer, findings: Findings): number {
   const count = workers === 'auto' ? availableParallelism() : workers
   if (count > 1 && sharesPort) {
-    findings.error(
-      ['server', 'workers'], 'server.workers and server.reuse_port cannot be combined; remove one of them',
-    )
+    findings.error(['server', 'workers'], 'server.workers and server.reuse_port cannot be combined; remove one of them')
   }
   return count
 }
@@ -97,8 +84,7 @@ function buildTls(raw: RawServer['tls'], directory: string, findings: Findings):
 function proxiesOf(raw: readonly (string | undefined)[], findings: Findings): string[] {
   raw.forEach((block, index) => {
     if (block === undefined || isAddressOrBlock(block)) return
-    const message = 'this is neither an IP address nor a CIDR block such as 10.0.0.0/8'
-    findings.error(['server', 'trusted_proxies', index], message)
+    findings.error(['server', 'trusted_proxies', index], 'this is neither an IP address nor a CIDR block such as 10.0.0.0/8')
   })
   return raw.filter(block => block !== undefined)
 }
@@ -107,18 +93,12 @@ function addressOf(text: string | number | undefined, path: Path, findings: Find
   return text === undefined ? null : findings.parsed(path, () => parseAddress(text))
 }
 
-interface Listener {
-  readonly path: Path
-  readonly address: Address | null
-}
-
-function checkDistinct(listeners: readonly Listener[], findings: Findings): void {
+function checkDistinct(listeners: readonly { readonly path: Path, readonly address: Address | null }[], findings: Findings): void {
   listeners.forEach(({ path, address }, index) => {
     if (address === null) return
     const other = listeners.slice(0, index).find(before => before.address && addressesConflict(before.address, address))
     if (!other) return
-    const both = `${formatPath(path)} and ${formatPath(other.path)}`
-    const message = `${both} are both on ${formatAddress(address)}; give each a port of its own`
-    findings.error(findings.has(path) ? path : other.path, message)
+    const both = `${formatPath(path)} and ${formatPath(other.path)} are both on ${formatAddress(address)}`
+    findings.error(findings.has(path) ? path : other.path, `${both}; give each a port of its own`)
   })
 }

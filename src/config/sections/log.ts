@@ -1,5 +1,4 @@
-import { formatPath } from '../text/findings.ts'
-import type { Findings } from '../text/findings.ts'
+import { formatPath, type Findings } from '../text/findings.ts'
 import type { RawConfig } from '../raw.ts'
 import type { BodyRule, LogConfig } from '../types.ts'
 import { durationOf, sizeOf } from './values.ts'
@@ -8,13 +7,10 @@ const DEFAULT_BODY_BYTES = 64 * 1024
 /** A transcript is held in memory until it is written. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024
 
-/** Builds what is logged, and whose bodies are kept. */
 export function buildLog(raw: RawConfig, findings: Findings): LogConfig {
   const rules = raw.log?.bodies ?? []
   if (rules.length > 0 && !findings.has(['ledger'])) {
-    findings.error(
-      ['log', 'bodies'], 'bodies are stored in the directory of the ledger; add ledger: { file: data/gateway.db }',
-    )
+    findings.error(['log', 'bodies'], 'bodies are stored in the directory of the ledger; add ledger: { file: data/gateway.db }')
   }
   const bodies = rules.flatMap((rule, index): BodyRule[] => {
     if (rule?.key === undefined || rule.keep === undefined) return []

@@ -1,5 +1,4 @@
-import { X509Certificate, createPrivateKey } from 'node:crypto'
-import type { KeyObject } from 'node:crypto'
+import { X509Certificate, createPrivateKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { nonFileKind } from '../../base/files/file-exists.ts'
@@ -13,7 +12,7 @@ export function certificateBlocks(pem: string): readonly string[] {
   return pem.match(CERTIFICATE_BLOCK) ?? []
 }
 
-/** Reports a PEM file that cannot be read, contains no certificate, or contains a broken one. */
+/** Reports a file that cannot be read, contains no certificate, or a broken one. */
 export function checkCertificates(file: string, path: Path, findings: Findings): void {
   const pem = readPem(file, path, findings)
   if (pem === null) return
@@ -27,10 +26,7 @@ export function checkCertificates(file: string, path: Path, findings: Findings):
   }
 }
 
-/**
- * Reports a private key that cannot be read or used, or does not belong to the certificate. Faults of the certificate
- * itself are reported elsewhere.
- */
+/** Reports a key that cannot be used, or does not belong to the certificate. Faults of the certificate are reported elsewhere. */
 export function checkKeyPair(certFile: string, keyFile: string, path: Path, findings: Findings): void {
   const pem = readPem(keyFile, path, findings)
   if (pem === null) return
@@ -38,34 +34,27 @@ export function checkKeyPair(certFile: string, keyFile: string, path: Path, find
   try {
     key = createPrivateKey(pem)
   } catch {
-    // OpenSSL's reasons are for experts, and may quote the file.
+    // OpenSSL's reasons may quote the file.
     const message = pem.includes('ENCRYPTED')
       ? 'the private key has a passphrase; the gateway needs one without'
       : 'the file holds no private key in PEM form'
-    findings.error(path, message)
-    return
+    return findings.error(path, message)
   }
   const cert = readIfPossible(certFile)
   const certificate = cert === null ? null : firstCertificate(cert)
   if (cert === null || certificate === null) return
-  if (!certificate.checkPrivateKey(key)) {
-    findings.error(path, 'the private key does not belong to the certificate')
-    return
-  }
+  if (!certificate.checkPrivateKey(key)) return findings.error(path, 'the private key does not belong to the certificate')
   const refusal = opensslErrorOf(cert, pem)
   if (refusal !== null) findings.error(path, `OpenSSL rejects the certificate and its key: ${refusal}`)
 }
 
-/**
- * OpenSSL's reason to reject this pair, such as `ee key too small` for a key below its security level; null =
- * accepted. A listener would fail with the same reason.
- */
+/** Why OpenSSL, and so a listener, rejects this pair, such as `ee key too small` for its security level; null = accepted. */
 function opensslErrorOf(cert: string, key: string): string | null {
   try {
     createSecureContext({ cert, key })
     return null
   } catch (error) {
-    // Only the reason is a fixed text.
+    // Of the error, only the reason is a fixed text.
     const { reason, code } = error as NodeJS.ErrnoException & { readonly reason?: string }
     return reason ?? code ?? 'it gives no reason'
   }
@@ -114,11 +103,7 @@ function readPem(file: string, path: Path, findings: Findings): string | null {
 const RENEWAL_PERIOD = 14 * 24 * 60 * 60_000
 const RENEWAL_SHARE = 1 / 4
 
-/**
- * A warning about the validity period of one of a file's certificates; null = none.
- * @param index its index in the file, from 0
- * @param now ms since 1970
- */
+/** A warning about a certificate's validity period; null = none. @param index from 0 @param now ms since 1970 */
 export function validityWarning(certificate: X509Certificate, index: number, now: number): string | null {
   const remark = validityProblem(certificate, now)
   return remark && `certificate ${index + 1} of the file ${remark}`

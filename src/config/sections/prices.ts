@@ -9,21 +9,11 @@ type Amounts = Omit<Price, 'tiers'>
 const DECIMAL = /^\+?(\d*)\.?(\d*)(?:e([+-]?\d{1,2}))?$/i
 
 const FIELDS = {
-  input: 'input',
-  cached_input: 'cachedInput',
-  output: 'output',
-  reasoning: 'reasoning',
-  input_audio: 'inputAudio',
-  output_audio: 'outputAudio',
-  input_image: 'inputImage',
-  output_image: 'outputImage',
-  per_request: 'perRequest',
-  per_second: 'perSecond',
-  per_character: 'perCharacter',
-  per_image: 'perImage',
+  input: 'input', cached_input: 'cachedInput', output: 'output', reasoning: 'reasoning',
+  input_audio: 'inputAudio', output_audio: 'outputAudio', input_image: 'inputImage', output_image: 'outputImage',
+  per_request: 'perRequest', per_second: 'perSecond', per_character: 'perCharacter', per_image: 'perImage',
 } as const satisfies Record<string, keyof Amounts>
 
-/** The models in the file, with their prices. */
 export function buildModels(raw: RawConfig, findings: Findings): Map<string, Model> {
   const models = new Map<string, Model>()
   for (const [name, model] of Object.entries(raw.models ?? {})) {
@@ -38,20 +28,16 @@ export function buildModels(raw: RawConfig, findings: Findings): Map<string, Mod
   return models
 }
 
-/** Complete prices: what a service tier does not name is the same as without the tier. */
-function buildServiceTiers(
-  raw: RawPrice | undefined, price: Price | null, path: Path, findings: Findings,
-): Map<string, Price> {
+/** Complete prices: what a service tier does not name is priced as without the tier. */
+function buildServiceTiers(raw: RawPrice | undefined, price: Price | null, path: Path, findings: Findings): Map<string, Price> {
   const serviceTiers = new Map<string, Price>()
   for (const [tier, other] of Object.entries(raw?.service_tiers ?? {})) {
     if (other === undefined) continue
     const at = [...path, 'service_tiers', tier]
     const own = buildPrice(other, at, findings)
-    const isOverruled = own.tiers === undefined && price?.tiers?.some(above =>
-      Object.keys(above.price).some(field => field in own))
+    const isOverruled = own.tiers === undefined && price?.tiers?.some(above => Object.keys(above.price).some(field => field in own))
     if (isOverruled) {
-      const message = 'for long inputs the tiers of the model overrule these prices'
-      findings.warn(at, `${message}; give this service tier tiers of its own`, 'key')
+      findings.warn(at, 'for long inputs the tiers of the model overrule these prices; give this service tier tiers of its own', 'key')
     }
     serviceTiers.set(tier, { ...price, ...own })
   }
@@ -65,8 +51,7 @@ function buildPrice(raw: Omit<RawPrice, 'service_tiers'>, path: Path, findings: 
     if (tier?.above === undefined) return []
     const at = [...path, 'tiers', index]
     const price = buildAmounts(tier, at, findings)
-    const hasPrice = findings.names(at).some(name => name !== 'above')
-    if (!hasPrice) findings.error(at, 'a tier needs a price in addition to above')
+    if (findings.names(at).every(name => name === 'above')) findings.error(at, 'a tier needs a price in addition to above')
     return [{ above: tier.above, price, at }]
   })
   tiers.sort((a, b) => a.above - b.above)
@@ -96,10 +81,7 @@ function buildAmounts(raw: Omit<RawPrice, 'tiers' | 'service_tiers'>, path: Path
   return amounts
 }
 
-/**
- * The number at the path as the exact decimal that was written: `0.40` stays `0.40`, `.5` becomes `0.5` and `2.5e-05`
- * becomes `0.000025`.
- */
+/** The number at the path as the exact decimal that was written: `0.40` stays, `.5` becomes `0.5`, `2.5e-05` becomes `0.000025`. */
 export function decimalOf(path: Path, findings: Findings): string {
   const text = findings.located(path)?.text ?? ''
   const [, whole = '', fraction = '', exponent = '0'] = DECIMAL.exec(text) ?? []

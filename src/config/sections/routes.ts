@@ -6,25 +6,20 @@ import type { Affinity, Route, Target, Timeouts, Upstream } from '../types.ts'
 import { headerName } from './header.ts'
 import { MAX_TIMER, buildTimeouts, timerDurationOf } from './values.ts'
 
-/** Builds the route table, in the file's order. */
-export function buildRoutes(
-  raw: RawConfig, upstreams: ReadonlyMap<string, Upstream>, timeouts: Timeouts, findings: Findings,
-): Route[] {
-  // If `upstreams` is missing, that is already reported; do not repeat it for each route.
+export function buildRoutes(raw: RawConfig, upstreams: ReadonlyMap<string, Upstream>, timeouts: Timeouts, findings: Findings): Route[] {
+  // A missing `upstreams` is reported once, not for each route.
   const known = raw.upstreams === undefined ? null : upstreams
   return (raw.routes ?? []).flatMap((route, index) => {
     if (route === undefined) return []
     const path = ['routes', index]
+    const { hedge } = route
     const targets = buildTargets(route.to, [...path, 'to'], known, route.model, findings)
     const onTarget = (reason: 'context_length' | 'content_filter'): Target | null =>
       buildTargets(route.on?.[reason], [...path, 'on', reason], known, route.model, findings)[0] ?? null
     const matched = {
-      index,
-      line: findings.line(path),
+      index, targets, line: findings.line(path), strategy: route.strategy ?? 'ordered',
       path: pathGlob(route.path, [...path, 'path'], findings),
       models: modelGlobs(route.model, [...path, 'model'], findings),
-      targets,
-      strategy: route.strategy ?? 'ordered',
     }
     return [{
       ...matched,
@@ -33,27 +28,20 @@ export function buildRoutes(
       retries: route.retries ?? Math.max(0, targets.length - 1),
       on: { contextLength: onTarget('context_length'), contentFilter: onTarget('content_filter') },
       resume: route.resume ?? 'off',
-      hedgeAfter: hedgeAfterOf(route.hedge, [...path, 'hedge'], findings),
+      hedgeAfter: hedge?.after === undefined ? null : timerDurationOf(hedge.after, [...path, 'hedge', 'after'], MAX_TIMER, findings),
       translate: route.translate ?? 'lenient',
       timeouts: buildTimeouts(route.timeouts, [...path, 'timeouts'], timeouts, findings),
     }]
   })
 }
 
-function hedgeAfterOf(hedge: RawRoute['hedge'], path: Path, findings: Findings): number | null {
-  return hedge?.after === undefined ? null : timerDurationOf(hedge.after, [...path, 'after'], MAX_TIMER, findings)
-}
-
 const MAX_LISTED = 5
 
 type RouteMatch = Pick<Route, 'index' | 'line' | 'path' | 'models' | 'targets' | 'strategy'>
 
-/** The text of a route. It is made once, because the ledger stores it with every request of the route. */
+/** Made once, because the ledger stores it with every request of the route. */
 function routeText({ index, line, path, models, targets, strategy }: RouteMatch): string {
-  const matches = [
-    ...path === null ? [] : [`path ${path}`],
-    ...models === null ? [] : [`model ${abbreviatedList(models)}`],
-  ]
+  const matches = [...path === null ? [] : [`path ${path}`], ...models === null ? [] : [`model ${abbreviatedList(models)}`]]
   const names = targets.map(({ upstream: { name }, model }) => (model === null ? name : `${name}: ${model}`))
   const takes = matches.length === 0 ? 'everything' : matches.join(', ')
   return `routes[${index}], line ${line}: ${takes} -> ${abbreviatedList(names)} (${strategy})`
@@ -76,10 +64,7 @@ function pathGlob(glob: string | undefined, path: Path, findings: Findings): str
   return glob
 }
 
-/** Checks one glob or several. */
-export function modelGlobs(
-  model: string | readonly (string | undefined)[] | undefined, path: Path, findings: Findings,
-): string[] | null {
+export function modelGlobs(model: string | readonly (string | undefined)[] | undefined, path: Path, findings: Findings): string[] | null {
   if (model === undefined) return null
   if (typeof model === 'string') {
     checkGlob(model, path, findings)
@@ -91,7 +76,7 @@ export function modelGlobs(
   return model.filter(glob => glob !== undefined)
 }
 
-/** Globs have one special character: other special characters in a glob are probably a mistake. */
+/** Only * is special in a glob: other special characters are probably a mistake. */
 export function checkGlob(glob: string, path: Path, findings: Findings, at: 'key' | 'value' = 'value'): void {
   if (/\s/.test(glob)) findings.warn(path, 'a glob with a space matches only names with a space', at)
   const odd = /[?[\]{}|^$\\]/.exec(glob)?.[0]
@@ -101,9 +86,7 @@ export function checkGlob(glob: string, path: Path, findings: Findings, at: 'key
 function buildTargets(
   to: RawRoute['to'], path: Path, upstreams: ReadonlyMap<string, Upstream> | null, models: RawRoute['model'], findings: Findings,
 ): Target[] {
-  const items = Array.isArray(to)
-    ? to.map((item, index) => ({ item, at: path.concat(index) }))
-    : [{ item: to, at: path }]
+  const items = Array.isArray(to) ? to.map((item, index) => ({ item, at: path.concat(index) })) : [{ item: to, at: path }]
   return items.flatMap(({ item, at }) => {
     if (item === undefined) return []
     const isName = typeof item === 'string'
@@ -113,8 +96,7 @@ function buildTargets(
     if (raw.model?.includes('*') && !isNamedByStar(raw.model, models)) {
       findings.error([...at, 'model'], "a * in a target's model is what the * of the route's model stands for: each of them needs exactly one")
     }
-    if (!upstream) return []
-    return [{ upstream, model: raw.model ?? null, weight: raw.weight ?? 1, prefill: raw.prefill ?? false }]
+    return upstream ? [{ upstream, model: raw.model ?? null, weight: raw.weight ?? 1, prefill: raw.prefill ?? false }] : []
   })
 }
 
@@ -131,9 +113,7 @@ function buildAffinity(text: string | undefined, path: Path, findings: Findings)
   return { by: 'header', name: headerName(text.slice('header:'.length), path, findings) }
 }
 
-function findUpstream(
-  name: string, path: Path, upstreams: ReadonlyMap<string, Upstream> | null, findings: Findings,
-): Upstream | undefined {
+function findUpstream(name: string, path: Path, upstreams: ReadonlyMap<string, Upstream> | null, findings: Findings): Upstream | undefined {
   if (upstreams === null) return undefined
   const upstream = upstreams.get(name)
   const names = findings.names(['upstreams'])
@@ -150,7 +130,7 @@ function knownNamesHint(names: readonly string[]): string {
   return `; there is ${names.slice(0, 8).join(', ')}${names.length > 8 ? ', ...' : ''}`
 }
 
-/** Every target of a route, including those for refused requests. */
+/** Targets for refused requests included. */
 export function everyTarget({ targets, on }: Route): readonly Target[] {
   return [...targets, on.contextLength, on.contentFilter].filter(target => target !== null)
 }

@@ -9,10 +9,7 @@ import { timerDurationOf } from './values.ts'
 const DEFAULT_INTERVAL = 60_000
 const PROTOCOLS = ['http/protobuf', 'http/json', 'grpc'] as const
 
-/**
- * @param listen address for Prometheus; null = not served
- * @param env may contain OTEL_EXPORTER_OTLP_PROTOCOL
- */
+/** @param listen address for Prometheus; null = not served @param env may contain OTEL_EXPORTER_OTLP_PROTOCOL */
 export function buildTelemetry(
   { telemetry: raw = {} }: RawConfig, listen: Address | null, env: Environment, findings: Findings,
 ): TelemetryConfig {
@@ -22,17 +19,10 @@ export function buildTelemetry(
   if (raw.trace_url !== undefined && !otlp?.traces) {
     findings.warn([...path, 'trace_url'], 'no request has a trace to link to: traces need telemetry.otlp, with traces: true')
   }
-  return {
-    prometheus: listen && { listen },
-    otlp,
-    conventions: raw.conventions ?? 'v1.41',
-    traceUrl: raw.trace_url ?? null,
-  }
+  return { prometheus: listen && { listen }, otlp, conventions: raw.conventions ?? 'v1.41', traceUrl: raw.trace_url ?? null }
 }
 
-function buildOtlp(
-  raw: NonNullable<RawTelemetry['otlp']>, path: Path, env: Environment, findings: Findings,
-): OtlpConfig {
+function buildOtlp(raw: NonNullable<RawTelemetry['otlp']>, path: Path, env: Environment, findings: Findings): OtlpConfig {
   if (raw.endpoint !== undefined && !/^https?:\/\/[^/\\]/i.test(raw.endpoint)) {
     findings.error([...path, 'endpoint'], 'this is not an http or https URL such as http://127.0.0.1:4318')
   }

@@ -10,28 +10,20 @@ import type { RawConfig, RawUpstream } from '../raw.ts'
 import type { Config, Upstream } from '../types.ts'
 import { timerDurationOf } from './values.ts'
 
-/**
- * Milliseconds: a change of DNS takes effect within minutes, and the cost of one TLS handshake per some thousand requests
- * is negligible.
- */
+/** ms: a change of DNS takes effect within minutes, and a TLS handshake per some thousand requests costs little. */
 const DEFAULT_CONNECTION_AGE = 5 * 60_000
-/** Default ms between two active checks. */
-const DEFAULT_CHECK_INTERVAL = 10_000
-/** The version that the client's path begins with, at the end of an upstream's path; maybe followed by the endpoint. */
-const DUPLICATE_VERSION =
-  /(\/v1(?:alpha|beta1?)?)(?:\/(?:chat\/completions|completions|embeddings|messages|models|responses))?\/?$/
-
+const DEFAULT_CHECK_INTERVAL_MS = 10_000
+/** A version at the end of an upstream's path, maybe with an endpoint: the client's path already begins with the version. */
+const DUPLICATE_VERSION = /(\/v1(?:alpha|beta1?)?)(?:\/(?:chat\/completions|completions|embeddings|messages|models|responses))?\/?$/
 /** The prefix of other vendors' chat paths, which have no /v1. */
 const OTHER_VERSION = /^(.*\/(?:v[2-9]|v1(?:beta)?\/openai))\/?$/
-
-/** RFC 3986 section 3.3, approximately: what a request line can contain, without a query. */
+/** RFC 3986 section 3.3, approximately: a request line without a query. */
 const PATH = /^\/[\x21-\x22\x24-\x3e\x40-\x7e]*$/
 const PATH_AND_QUERY = /^\/[\x21-\x22\x24-\x7e]*$/
-
 /** Hosts that refuse `include_usage` with 422, and report the usage of chat streams without it. */
 const REPORTS_USAGE_BY_DEFAULT = /(?:^|\.)mistral\.ai$/
 
-/** @param directory to which file names are relative */
+/** @param directory file names are relative to it */
 export function buildUpstreams(raw: RawConfig, directory: string, models: Config['models'], findings: Findings): Map<string, Upstream> {
   const upstreams = new Map<string, Upstream>()
   for (const [name, upstream] of Object.entries(raw.upstreams ?? {})) {
@@ -52,9 +44,9 @@ function buildUpstream(name: string, raw: RawUpstream, directory: string, findin
     findings.error([...path, 'speaks'], 'converse is for an upstream at bedrock', 'key')
   }
   const url = cloud === null ? buildUrl(raw, [...path, 'url'], findings) : cloud.url
+  const limits = buildLimits(raw.limits, [...path, 'limits'], findings)
   return {
-    name,
-    url,
+    name, url,
     v1: buildV1(raw, [...path, 'v1'], findings),
     simulator: raw.simulator ?? false,
     provider: cloud?.provider ?? null,
@@ -66,14 +58,9 @@ function buildUpstream(name: string, raw: RawUpstream, directory: string, findin
     speaks: raw.speaks === undefined ? cloud?.speaks ?? null : raw.speaks.filter(name => name !== undefined),
     ca,
     connectionAge: timerDurationOf(raw.connection_age, [...path, 'connection_age'], DEFAULT_CONNECTION_AGE, findings),
-    limits: buildUpstreamLimits(name, raw, [...path, 'limits'], findings),
+    limits: limits && { name: `upstream\t${name}`, isGroup: true, limits },
     health: buildHealth(raw, [...path, 'health'], findings),
   }
-}
-
-function buildUpstreamLimits(name: string, raw: RawUpstream, path: Path, findings: Findings): Upstream['limits'] {
-  const limits = buildLimits(raw.limits, path, findings)
-  return limits && { name: `upstream\t${name}`, isGroup: true, limits }
 }
 
 /** An upstream has exactly one location: a url, the simulator, or a cloud provider. */
@@ -97,9 +84,7 @@ function buildUrl({ url: text, v1 }: RawUpstream, path: Path, findings: Findings
     findings.error(path, 'this is not an http or https URL such as https://api.example.com')
     return null
   }
-  if (url.username !== '' || url.password !== '') {
-    findings.error(path, 'a URL must not contain credentials; put them under auth')
-  }
+  if (url.username !== '' || url.password !== '') findings.error(path, 'a URL must not contain credentials; put them under auth')
   if (url.search !== '' || url.hash !== '' || /[?#]$/.test(text)) {
     findings.error(path, "a URL must end with its path: the gateway appends the client's path and query")
   }
@@ -117,12 +102,10 @@ function buildUrl({ url: text, v1 }: RawUpstream, path: Path, findings: Findings
   return url
 }
 
-/** The upstream's replacement for the `/v1` of clients' paths; '' = no replacement path. */
+/** Replaces the `/v1` of clients' paths; '' = nothing replaces it. */
 function buildV1(raw: RawUpstream, path: Path, findings: Findings): string | null {
   if (raw.v1 === undefined) return null
-  if (!PATH.test(raw.v1)) {
-    findings.error(path, 'a path starts with / and has neither spaces nor a query, such as /api/v4')
-  }
+  if (!PATH.test(raw.v1)) findings.error(path, 'a path starts with / and has neither spaces nor a query, such as /api/v4')
   if (raw.url === undefined && !findings.has([...path.slice(0, -1), 'url'])) {
     findings.error(path, 'this is for an upstream at a url; remove it', 'key')
   }
@@ -137,19 +120,15 @@ function buildHeaders(
     if (value === undefined) continue
     const key = headerName(name, [...path, name], findings, 'key')
     checkHeaderValue(value, [...path, name], findings)
-    const again = 'this header stands here twice; case does not count'
     if (authHeaders.includes(key)) findings.error([...path, name], 'auth sets this header; remove one', 'key')
-    if (key in headers) findings.error([...path, name], again, 'key')
+    if (key in headers) findings.error([...path, name], 'this header stands here twice; case does not count', 'key')
     headers[key] = value
   }
   return headers
 }
 
-/** Active checks: a path relative to the upstream's url, and the interval. */
 function buildHealth({ health }: RawUpstream, path: Path, findings: Findings): Upstream['health'] {
   if (health?.path === undefined) return null
-  if (!PATH_AND_QUERY.test(health.path)) {
-    findings.error([...path, 'path'], 'a path starts with / and has no spaces, such as /health')
-  }
-  return { path: health.path, every: timerDurationOf(health.every, [...path, 'every'], DEFAULT_CHECK_INTERVAL, findings) }
+  if (!PATH_AND_QUERY.test(health.path)) findings.error([...path, 'path'], 'a path starts with / and has no spaces, such as /health')
+  return { path: health.path, every: timerDurationOf(health.every, [...path, 'every'], DEFAULT_CHECK_INTERVAL_MS, findings) }
 }

@@ -1,25 +1,16 @@
 import type { Path } from '../text/document.ts'
-import { formatPath } from '../text/findings.ts'
-import type { Findings } from '../text/findings.ts'
+import { formatPath, type Findings } from '../text/findings.ts'
 import type { RawTimeouts } from '../raw.ts'
 import type { Timeouts } from '../types.ts'
 import { parseDuration, parseSize } from '../units.ts'
 
-/** The specification's defaults: thirty minutes, and ten seconds to connect. */
-export const DEFAULT_TIMEOUTS: Timeouts = {
-  connect: 10_000,
-  firstByte: 30 * 60_000,
-  idle: 30 * 60_000,
-  total: 30 * 60_000,
-}
-
-/** The longest timer of node in whole days: above 2^31-1 ms it would fire at once. */
+/** The specification's defaults. */
+export const DEFAULT_TIMEOUTS: Timeouts = { connect: 10_000, firstByte: 30 * 60_000, idle: 30 * 60_000, total: 30 * 60_000 }
+/** The longest timer of node in whole days: above 2^31-1 ms a timer fires at once. */
 export const MAX_TIMER = 24 * 86_400_000
 
-/** Milliseconds of an optional duration for a timer. */
-export function timerDurationOf(
-  text: string | undefined, path: Path, defaultMs: number, findings: Findings, minMs = 1,
-): number {
+/** The ms of a duration for a timer. */
+export function timerDurationOf(text: string | undefined, path: Path, defaultMs: number, findings: Findings, minMs = 1): number {
   if (text === undefined) return defaultMs
   const ms = durationOf(text, path, findings, minMs)
   if (ms === null) return defaultMs
@@ -27,17 +18,14 @@ export function timerDurationOf(
   return ms
 }
 
-/** Milliseconds of a valid duration; null = too long, which is reported. */
+/** The ms of a duration; null = too long, which is reported. */
 export function durationOf(text: string, path: Path, findings: Findings, minMs = 1): number | null {
   const ms = findings.parsed(path, () => parseDuration(text))
   if (ms !== null && ms < minMs) findings.error(path, `${formatPath(path)} must be ${minMs === 1 ? 'longer than 0' : `at least ${minMs / 1_000}s`}`)
   return ms
 }
 
-/** Timeouts with some of them overridden. */
-export function buildTimeouts(
-  raw: RawTimeouts | undefined, path: Path, defaults: Timeouts, findings: Findings,
-): Timeouts {
+export function buildTimeouts(raw: RawTimeouts | undefined, path: Path, defaults: Timeouts, findings: Findings): Timeouts {
   if (raw === undefined) return defaults
   return {
     connect: timerDurationOf(raw.connect, [...path, 'connect'], defaults.connect, findings),
@@ -47,10 +35,8 @@ export function buildTimeouts(
   }
 }
 
-/** Bytes of an optional size, at least 1. */
-export function sizeOf(
-  size: string | number | undefined, path: Path, defaultBytes: number, findings: Findings,
-): number {
+/** Bytes, at least 1. */
+export function sizeOf(size: string | number | undefined, path: Path, defaultBytes: number, findings: Findings): number {
   if (size === undefined) return defaultBytes
   const bytes = findings.parsed(path, () => parseSize(size))
   if (bytes === null) return defaultBytes
@@ -58,9 +44,8 @@ export function sizeOf(
   return bytes
 }
 
-/** Warns of a secret in quotes: no vendor's secret has them, and some readers of env files keep them. */
+/** No vendor's secret is quoted, and some readers of env files keep the quotes. */
 export function checkQuotes(secret: string, path: Path, findings: Findings): void {
   if (!/^(["']).*\1$/.test(secret)) return
-  const advice = "docker's --env-file keeps them"
-  findings.warn(path, `the value begins and ends with a quote, and both are part of it; ${advice}`)
+  findings.warn(path, "the value begins and ends with a quote, and both are part of it; docker's --env-file keeps them")
 }

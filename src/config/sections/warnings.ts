@@ -3,7 +3,7 @@ import { compileGlob, compileGlobs, compileOverlaps } from '../glob.ts'
 import { everyTarget } from './routes.ts'
 import type { Config, Route } from '../types.ts'
 
-/** Warns of what is allowed but probably a mistake. For configurations without an error. */
+/** Warns of what is allowed but probably a mistake. Only for configurations without errors. */
 export function addConfigWarnings(config: Config, findings: Findings): void {
   if (config.auth === 'keys' && config.keys.length === 0) {
     findings.warnFile('there are no keys, so every request is refused; add one under keys, or set auth: open')
@@ -27,8 +27,7 @@ function warnOfSeparateLimits({ cluster }: Config, findings: Findings): void {
 
 function warnOfSeparateLogins({ console, ledger, server: { workers } }: Config, findings: Findings): void {
   if (workers === 1 || ledger !== null || console === null || console.users.length === 0) return
-  const message =
-    'logins are kept beside the ledger: without one, each of the workers asks for a login of its own'
+  const message = 'logins are kept beside the ledger: without one, each of the workers asks for a login of its own'
   findings.warn(['console', 'users'], message, 'key')
 }
 
@@ -41,10 +40,9 @@ function warnOfUnusedUpstreams({ upstreams, routes }: Config, findings: Findings
 
 const AZURE = /\.openai\.azure\.com$/
 
-/** Routes that name Azure's older paths may want them; all others request paths under /v1. */
+/** Routes with Azure's older paths may want these paths; all others request paths under /v1. */
 function warnOfAzurePath({ upstreams, routes }: Config, findings: Findings): void {
-  const asked = new Set(routes.filter(({ path }) => !path?.startsWith('/openai')).flatMap(everyTarget)
-    .map(({ upstream }) => upstream))
+  const asked = new Set(routes.filter(({ path }) => !path?.startsWith('/openai')).flatMap(everyTarget).map(({ upstream }) => upstream))
   for (const upstream of upstreams.values()) {
     const { name, url, v1, provider } = upstream
     // A provider writes its paths itself.
@@ -69,20 +67,18 @@ function warnOfHiddenRoutes(routes: readonly Route[], findings: Findings): void 
     group.covers.push({ line: route.line, takesModels: compileCover(route) })
     if (earlier.length === 0) continue
     const line = Math.min(...earlier.map(cover => cover.line))
-    const message = `no request reaches this route: the one on line ${line} takes all that it matches`
-    findings.warn(['routes', route.index], message)
+    findings.warn(['routes', route.index], `no request reaches this route: the one on line ${line} takes all that it matches`)
   }
 }
 
-/** Routes with the same path, in order. */
 interface RouteGroup {
   readonly takesPath: (path: string) => boolean
   readonly covers: { readonly line: number, readonly takesModels: (models: Route['models']) => boolean }[]
 }
 
 /**
- * A test that passes for lists of models that this route accepts completely. A route without models also accepts
- * requests that name none, so a route with models never covers it.
+ * Passes for lists of models that this route accepts completely. Only a route without models covers another one without models,
+ * because both accept requests that name none.
  */
 function compileCover({ models }: Route): (others: Route['models']) => boolean {
   if (models === null) return () => true
@@ -93,9 +89,7 @@ function compileCover({ models }: Route): (others: Route['models']) => boolean {
 function warnOfResumeWithoutPrefill(routes: readonly Route[], findings: Findings): void {
   for (const { index, resume, targets } of routes) {
     if (resume !== 'continue' || targets.some(target => target.prefill)) continue
-    findings.warn(
-      ['routes', index, 'resume'], 'no target of this route has prefill: true, so none continues a stream',
-    )
+    findings.warn(['routes', index, 'resume'], 'no target of this route has prefill: true, so none continues a stream')
   }
 }
 
@@ -119,8 +113,7 @@ function warnOfUnservedModels({ routes, keys }: Config, findings: Findings): voi
       if (!known.has(glob)) known.set(glob, isServed(glob))
       if (known.get(glob)) continue
       const list = ['keys', index, 'models']
-      const item = [...list, place]
-      findings.warn(findings.has(item) ? item : list, 'no route serves a model of this name')
+      findings.warn(findings.has([...list, place]) ? [...list, place] : list, 'no route serves a model of this name')
     }
   }
 }

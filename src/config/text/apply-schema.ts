@@ -1,7 +1,6 @@
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import { isObject } from '../../base/is-object.ts'
-import { locate } from './document.ts'
-import type { Located, Path } from './document.ts'
+import { locate, type Located, type Path } from './document.ts'
 import type { Findings } from './findings.ts'
 import type { JsonSchema } from '../json-schema.ts'
 import type { RawConfig } from '../raw.ts'
@@ -9,12 +8,11 @@ import { describeError, toPath } from './schema-errors.ts'
 import { validator } from '../validator.ts'
 
 /**
- * Checks the values against the schema (gateway.schema.json) and reports every error. Returns a copy without the
- * wrong parts, so that the rest can be checked too: each type is right, but any value may be missing, even a required
- * one.
+ * Reports every violation of gateway.schema.json. Returns a copy without the wrong parts, so that the rest can be checked too:
+ * each type is right, but any value may be missing, even a required one.
  */
 export function applySchema(schema: JsonSchema, root: Located, findings: Findings): RawConfig {
-  const data: Data = { value: copyOf(root) }
+  const data = { value: copyOf(root) }
   const errors = validateCoercing(validator(), data, root)
   for (const error of relevantErrors(errors)) {
     const { path, message, at, suggestion: meant } = describeError(error, schema, root)
@@ -27,11 +25,7 @@ export function applySchema(schema: JsonSchema, root: Located, findings: Finding
   return (isObject(data.value) ? data.value : {}) as RawConfig
 }
 
-interface Data {
-  value: unknown
-}
-
-/** Aliases share their values; in a copy each place can lose what is wrong there. */
+/** Aliases share their values; in a copy each place can lose its wrong parts. */
 function copyOf({ value, children }: Located): unknown {
   if (Array.isArray(value)) return [...children.values()].map(copyOf)
   if (!isObject(value)) return value
@@ -40,16 +34,13 @@ function copyOf({ value, children }: Located): unknown {
   return copy
 }
 
-/**
- * The environment contains only text: if the schema expects a number or a boolean at a reference, the text is
- * converted.
- */
-function validateCoercing(validate: ValidateFunction, data: Data, root: Located): ErrorObject[] {
+/** The environment contains only text: where the schema expects a number or a boolean at a reference, the text is converted. */
+function validateCoercing(validate: ValidateFunction, data: { value: unknown }, root: Located): ErrorObject[] {
   if (validate(data.value)) return []
   const errors = validate.errors ?? []
   let coerced = false
   for (const { keyword, instancePath, parentSchema } of errors) {
-    // A pattern fails if text is allowed too, as for a size.
+    // `pattern` fails, not `type`, where text is allowed too, as for a size.
     if (keyword !== 'type' && keyword !== 'pattern') continue
     const path = toPath(instancePath)
     const located = locate(root, path)
@@ -70,10 +61,7 @@ function coerce(text: string, types: readonly string[]): number | boolean | unde
   return numeric && /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : undefined
 }
 
-/**
- * Removes the repeated errors of `anyOf`. If the value has the type of one alternative, the errors of that alternative
- * remain; otherwise only the error of `anyOf` itself.
- */
+/** Removes the repeated errors of `anyOf`: the errors of the alternative with the value's type remain, or only that of `anyOf`. */
 function relevantErrors(errors: readonly ErrorObject[]): ErrorObject[] {
   const choices = new Set<string>()
   const settled = new Set<string>()
@@ -91,7 +79,7 @@ function relevantErrors(errors: readonly ErrorObject[]): ErrorObject[] {
     const isEcho = isTypeMismatch(keyword) || keyword === 'anyOf'
     return settled.has(instancePath) ? !isEcho : keyword === 'anyOf'
   })
-  // Missing keys last: a mistyped key that was meant is known only after the other errors.
+  // Missing keys last: the other errors tell whether such a key was only mistyped.
   return reported.sort((a, b) => Number(a.keyword === 'required') - Number(b.keyword === 'required'))
 }
 
@@ -108,7 +96,7 @@ function remove(data: unknown, path: Path): void {
   else if (isObject(holder)) delete holder[last]
 }
 
-function assign(data: Data, path: Path, value: unknown): void {
+function assign(data: { value: unknown }, path: Path, value: unknown): void {
   const last = path.at(-1)
   const holder = path.slice(0, -1).reduce<unknown>(step, data.value)
   if (last === undefined) data.value = value

@@ -7,16 +7,13 @@ export const MASK = '***'
 /** Everything except characters that cannot be part of a word. */
 const WORD = /[^\s,;(){}[\]"'`<>]+/g
 
-/** Masks words of comments that may be secrets. */
 export class CommentWords {
   /** The words in the descriptions of the configuration's keys, in lower case. */
   readonly #vocabulary = new Set(readFileSync(SCHEMA_FILE, 'utf8').toLowerCase().match(/\p{L}+/gu))
 
   /** Next to a credential, masks every word that is not in these descriptions; elsewhere, words that look random. */
   mask(comment: string, isBesideCredential: boolean): string {
-    const isSecret = isBesideCredential
-      ? (word: string) => !this.#isKnown(word)
-      : looksRandom
+    const isSecret = isBesideCredential ? (word: string) => !this.#isKnown(word) : looksRandom
     return splitReferences(maskUrls(comment, MASK)).map(piece => {
       if (piece.kind === 'reference') return piece.fallback === null ? piece.raw : `\${${piece.name}:-${MASK}}`
       return piece.raw.replace(WORD, word => (isSecret(word) ? maskWord(word) : word))
@@ -28,7 +25,6 @@ export class CommentWords {
   }
 }
 
-/** Keeps the punctuation at the end. */
 function maskWord(word: string): string {
   return MASK + (/[.:?!]$/.exec(word)?.[0] ?? '')
 }

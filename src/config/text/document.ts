@@ -1,14 +1,12 @@
 import { isAlias, isMap, isScalar, parseDocument } from 'yaml'
 import type { Alias, Document, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml'
-import { expandReferences } from './references.ts'
-import type { Environment } from './references.ts'
+import { expandReferences, type Environment } from './references.ts'
 import type { Range, SourceText } from './source-text.ts'
-import { syntaxFaults } from './syntax.ts'
-import type { Fault } from './syntax.ts'
+import { syntaxFaults, type Fault } from './syntax.ts'
 
 /** One value of the file with its position. */
 export interface Located {
-  /** Range of its key; null for list items and the root. */
+  /** null = a list item, or the root */
   readonly key: Range | null
   readonly at: Range
   /** Where an alias's value was written; null for other values. */
@@ -21,13 +19,13 @@ export interface Located {
   readonly referenced: boolean
   /** A reference in it used its default. */
   readonly defaulted: boolean
-  /** A fault in the value has been reported; do not report others. */
+  /** A fault in the value has been reported: do not report others. */
   readonly faulty: boolean
   /** By key or by index. */
   readonly children: ReadonlyMap<string, Located>
-  /** Entries without effect, such as a second value of a key: reported, then ignored. */
+  /** Entries without effect, such as a second value of a key; they are reported. */
   readonly ignored: readonly Entry[]
-  /** Number of values in this one, including itself, with aliases counted at each use. */
+  /** Number of values in this one, itself included; aliases count at each use. */
   readonly size: number
 }
 
@@ -40,18 +38,15 @@ export interface ParsedYaml {
   readonly isInvalid: boolean
 }
 
-/** A file of ten thousand keys has a hundred thousand values; only aliases of aliases reach this limit. */
+/** Ten thousand keys have a hundred thousand values; only aliases of aliases reach this limit. */
 const MAX_VALUES = 500_000
 const MAX_DEPTH = 64
 
 const NO_CHILDREN: ReadonlyMap<string, Located> = new Map()
 
 /**
- * Reads YAML 1.2 with merge keys, records the position of each key and value, and expands references to the
- * environment. Values from an alias or a merge key keep the position where they were written.
- *
- * @param env values for the references
- * @returns the values with their positions, and the faults
+ * Reads YAML 1.2 with merge keys, with the position of each key and value, and expands references to the environment. Values
+ * from an alias or a merge key keep the position where they were written.
  */
 export function parseYaml(source: SourceText, env: Environment): ParsedYaml {
   const document = parse(source.text)
@@ -62,9 +57,7 @@ export function parseYaml(source: SourceText, env: Environment): ParsedYaml {
   const faults = syntaxFaults(source, document)
   const reader = new Reader(source, env)
   const root = reader.read(document.contents as YamlNode, null)
-  return faults.length > 0
-    ? { root, faults, isInvalid: true }
-    : { root, faults: reader.faults, isInvalid: false }
+  return faults.length > 0 ? { root, faults, isInvalid: true } : { root, faults: reader.faults, isInvalid: false }
 }
 
 /** null = nested too deeply for the parser's stack. */
@@ -138,7 +131,7 @@ class Reader {
     const { text, referenced, defaulted, faults } = expandReferences(value, this.#env)
     let from = at.start
     for (const { raw, message, isUnset } of faults) {
-      // Escapes and folded lines can write a reference in another way: then use the value's start.
+      // Escapes and folded lines can write a reference in another way: use the value's start then.
       const found = this.#source.text.indexOf(raw, from)
       const inside = found !== -1 && found < at.end
       this.faults.push({ offset: inside ? found : at.start, message, isUnset })
@@ -176,10 +169,7 @@ class Reader {
     const value = this.read(pair.value, name.at)
     const first = into.get(name.text ?? '')
     const isName = name.text !== null && name.text !== '' && !name.faulty
-    if (isName && first === undefined) {
-      into.set(name.text, value)
-      return
-    }
+    if (isName && first === undefined) return void into.set(name.text, value)
     strays.push([name.text ?? '', value], ['', name])
     if (name.faulty) return
     const line = first?.key && this.#source.position(first.key.start).line
@@ -239,7 +229,7 @@ function toObject(children: ReadonlyMap<string, Located>): Record<string, unknow
 
 export type Path = readonly (string | number)[]
 
-/** The value at a path; undefined = none. */
+/** undefined = there is no such value */
 export function locate(root: Located, path: Path): Located | undefined {
   let located: Located | undefined = root
   for (const step of path) located = located?.children.get(String(step))

@@ -1,8 +1,6 @@
-import { locate } from './document.ts'
-import type { Located, Path } from './document.ts'
+import { locate, type Located, type Path } from './document.ts'
 import type { Problem } from '../problem.ts'
-import { printable } from './source-text.ts'
-import type { SourceText, Range } from './source-text.ts'
+import { printable, type SourceText, type Range } from './source-text.ts'
 
 interface Finding {
   readonly severity: Problem['severity']
@@ -23,8 +21,8 @@ export class Findings {
   readonly #mistyped = new Set<string>()
 
   /**
-   * @param file the file's name as the operator gave it
-   * @param secrets ranges that must not be shown, sorted and disjoint; called only if there is something to show
+   * @param file as the operator named it
+   * @param secrets sorted and disjoint ranges that must not be shown; called only if there is something to show
    */
   constructor(file: string, source: SourceText, root: Located, secrets: () => readonly Range[]) {
     this.#file = file
@@ -37,20 +35,19 @@ export class Findings {
     return this.#findings.some(({ severity }) => severity === 'error')
   }
 
-  /** Adds an error at an offset of the text. */
   errorAt(offset: number, message: string): void {
     this.#findings.push({ severity: 'error', offset, message, kind: message })
   }
 
   /**
-   * Adds an error at the value of a path, or at its key. Ignored if the value already has a reported fault.
-   * @param kind identifies the finding; reported once for content that aliases use at many paths
+   * Adds an error, unless the value already has a reported fault.
+   * @param kind identifies the finding, so that content that aliases use at many paths is reported once
    */
   error(path: Path, message: string, at: 'value' | 'key' = 'value', kind: string = message): void {
     this.#add('error', path, message, at, kind)
   }
 
-  /** Parses the value at a path; null, and an error, if the parser throws a RangeError. */
+  /** null = the parser threw a RangeError, which is reported */
   parsed<T>(path: Path, parse: () => T): T | null {
     try {
       return parse()
@@ -65,12 +62,11 @@ export class Findings {
     this.#add('warning', path, message, at, message)
   }
 
-  /** Adds a warning about the whole file. */
   warnFile(message: string): void {
     this.#findings.push({ severity: 'warning', offset: null, message, kind: message })
   }
 
-  /** A mistyped key takes the place of this path, so its absence need not be reported. */
+  /** A mistyped key takes the place of this path: do not report that this path is missing. */
   markMistyped(path: Path): void {
     this.#mistyped.add(JSON.stringify(path.map(String)))
   }
@@ -80,7 +76,6 @@ export class Findings {
     return this.located(path) !== undefined || this.#mistyped.has(JSON.stringify(path.map(String)))
   }
 
-  /** The names of the map at this path. */
   names(path: Path): string[] {
     return [...this.located(path)?.children.keys() ?? []]
   }
@@ -94,7 +89,7 @@ export class Findings {
     return this.#source.position(this.#place(path, 'value').start).line
   }
 
-  /** The findings without duplicates, in the file's order. */
+  /** Without duplicates, in the file's order. */
   problems(): Problem[] {
     const secrets = this.#findings.length === 0 ? [] : this.#secrets()
     const once = new Map<string, Finding>()
@@ -136,7 +131,7 @@ export function fileProblem(file: string, severity: Problem['severity'], message
   return { severity, file, line: null, column: null, message, excerpt: null }
 }
 
-/** A path as text: `routes[2].to`. */
+/** `routes[2].to` */
 export function formatPath(path: Path): string {
   return path.reduce<string>((text, step) => {
     if (typeof step === 'number' || /^\d+$/.test(step)) return `${text}[${step}]`

@@ -1,14 +1,10 @@
-import { parseYaml } from './document.ts'
-import type { Located, Path } from './document.ts'
+import { parseYaml, type Located, type Path } from './document.ts'
 import { SourceText } from './source-text.ts'
 
-/** Number of steps of the longest path whose line is recorded: `upstreams.NAME.auth`. */
+/** Steps of the longest recorded path: `upstreams.NAME.auth`. */
 const MAX_STEPS = 3
 
-/**
- * Lines of a configuration, from 1, by the path of their keys as JSON: `["server","tls","cert"]`. A list has the line
- * of its key.
- */
+/** Line numbers from 1, by the path of the key as JSON: `["server","tls","cert"]`. A list has the line of its key. */
 export type ConfigLines = ReadonlyMap<string, number>
 
 /** @param text a configuration in valid YAML */
@@ -27,7 +23,7 @@ export function configLines(text: string): ConfigLines {
   return lines
 }
 
-/** @returns the line of a path, or of its longest existing part; null = none */
+/** The line of a path, or of its longest existing part; null = none. */
 export function lineOf(lines: ConfigLines, path: Path): number | null {
   for (let length = path.length; length > 0; length--) {
     const line = lines.get(JSON.stringify(path.slice(0, length)))

@@ -1,7 +1,6 @@
 import { diffArrays } from 'diff'
 import { maskedText } from './masked.ts'
 
-/** A line of a diff. */
 export interface DiffLine {
   /** `gap` stands for unchanged lines. */
   readonly kind: 'added' | 'removed' | 'same' | 'gap'
@@ -14,14 +13,12 @@ export interface DiffLine {
 const CONTEXT = 3
 const MAX_LINES = 400
 const MAX_LINE_LENGTH = 500
-/** Maximum number of added and removed lines that are compared: the time is quadratic in it. */
+/** Added and removed lines that are compared: the time is quadratic in it. */
 const MAX_EDIT_LENGTH = 2_000
 
 /**
- * The differences between two configurations, line by line, with secrets masked. A line in which only a secret has
- * changed counts as changed.
- *
- * @returns null = too many differences; cut after 400 lines
+ * The differences, line by line, with secrets masked; a changed secret counts as a change. Cut after 400 lines;
+ * null = too many differences.
  */
 export function maskedDiff(before: string, after: string): DiffLine[] | null {
   const changes = diffArrays(linesOf(before), linesOf(after), { maxEditLength: MAX_EDIT_LENGTH })

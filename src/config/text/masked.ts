@@ -2,18 +2,17 @@ import { CommentWords, MASK } from './comment-words.ts'
 import { parseYaml } from './document.ts'
 import { readSchema } from '../json-schema.ts'
 import { CREDENTIAL_NAME, secretPlaces, unknownWords } from './secrets.ts'
-import { SourceText, maskSecret } from './source-text.ts'
-import type { Range } from './source-text.ts'
+import { SourceText, maskSecret, type Range } from './source-text.ts'
 
-/** The same length as in `gateway keys list`. */
+/** As in `gateway keys list`. */
 const DIGEST_PREFIX_LENGTH = 8
 const DIGEST = /\b[\da-f]{64}\b/gi
 const ALIAS = /^\*\S+$/
 const SCHEMA = readSchema()
 
 /**
- * A configuration for reading: the text itself, with the same line numbers and comments. Literal secrets are masked;
- * references to the environment stay. In a text that is not YAML, every word that is not in the schema is masked.
+ * The text for reading, with the same lines and comments: literal secrets are masked, references to the environment stay. In a
+ * text that is not YAML, every word that is not in the schema is masked.
  */
 export function maskedText(text: string): string {
   const source = new SourceText(text)
@@ -34,15 +33,12 @@ export function maskedText(text: string): string {
   return shown + withShortDigests(text.slice(at))
 }
 
-interface MaskedRange extends Range {
-  mask(piece: string): string
-}
+interface MaskedRange extends Range { mask(piece: string): string }
 
 /** Comment lines without other content form a block with each other and with the lines above and below. */
 function maskedComments(source: SourceText, comments: readonly Range[]): MaskedRange[] {
   const words = new CommentWords()
-  const linesOf = (first: number, last: number): string =>
-    source.text.slice(source.lineRange(first).start, source.lineRange(last).end)
+  const linesOf = (first: number, last: number): string => source.text.slice(source.lineRange(first).start, source.lineRange(last).end)
   const blocks: { first: number, last: number, readonly ranges: Range[] }[] = []
   for (const range of comments) {
     const { line } = source.position(range.start)
@@ -62,8 +58,7 @@ function maskedComments(source: SourceText, comments: readonly Range[]): MaskedR
 /** Masks line by line, so that later lines keep their numbers. */
 function maskedValue(piece: string, text: string): string {
   if (ALIAS.test(piece) && text.includes(`&${piece.slice(1)}`)) return piece
-  return maskSecret(piece).map(({ raw, mask }) =>
-    (raw.includes('\n') ? raw.replace(/\S.*\S|\S/g, MASK) : mask)).join('')
+  return maskSecret(piece).map(({ raw, mask }) => (raw.includes('\n') ? raw.replace(/\S.*\S|\S/g, MASK) : mask)).join('')
 }
 
 /** Enough of a digest to tell two keys apart. */

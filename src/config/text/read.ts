@@ -2,25 +2,18 @@ import { isUtf8 } from 'node:buffer'
 import { closeSync, openSync, readSync } from 'node:fs'
 import { nonFileKind } from '../../base/files/file-exists.ts'
 
-interface Place {
-  /** The file's text, with U+FFFD for invalid bytes. */
-  readonly text: string
-  /** In UTF-16 units from 0. */
-  readonly offset: number
-}
-
-/** The file cannot be read as text; the message says what to change. */
+/** The message says what to change. */
 export class UnreadableError extends Error {
-  /** Where the fault is; null = no position. */
-  readonly place: Place | null
-  /** The system's error code, such as ENOENT; null = the system could read the file. */
+  /** The text, with U+FFFD for invalid bytes, and the offset of the fault in UTF-16 units; null = no position. */
+  readonly place: { readonly text: string, readonly offset: number } | null
+  /** Such as ENOENT; null = the system could read the file. */
   readonly code: string | null
 
-  constructor(message: string, { place, code }: { place?: Place, code?: string } = {}) {
+  constructor(message: string, { place = null, code = null }: Partial<Pick<UnreadableError, 'place' | 'code'>> = {}) {
     super(message)
     this.name = 'UnreadableError'
-    this.place = place ?? null
-    this.code = code ?? null
+    this.place = place
+    this.code = code
   }
 }
 
@@ -34,14 +27,11 @@ const READ_ERRORS: ReadonlyMap<string, string> = new Map(Object.entries({
   ENAMETOOLONG: 'the file name is too long',
 }))
 
-/** Bytes; a file of a hundred thousand keys has a tenth of that. */
+/** Ten times the size of a hundred thousand keys. */
 const MAX_BYTES = 64 * 1024 * 1024
 const CHUNK_BYTES = 256 * 1024
 
-/**
- * The text of a file in UTF-8, without a byte order mark.
- * @throws UnreadableError when it is missing, unreadable, too large or not UTF-8
- */
+/** Reads UTF-8, without the byte order mark. @throws UnreadableError when missing, unreadable, too large or not UTF-8 */
 export function readText(file: string): string {
   let bytes: Buffer
   try {
@@ -51,26 +41,21 @@ export function readText(file: string): string {
     const { code = '' } = error as NodeJS.ErrnoException
     throw new UnreadableError(READ_ERRORS.get(code) ?? `the file cannot be read: ${code}`, { code })
   }
-  if (/^(fffe|feff)/.test(bytes.toString('hex', 0, 2))) {
-    throw new UnreadableError('the file is in UTF-16; save it as UTF-8')
-  }
+  if (/^(fffe|feff)/.test(bytes.toString('hex', 0, 2))) throw new UnreadableError('the file is in UTF-16; save it as UTF-8')
   const text = new TextDecoder().decode(bytes)
   const offset = isUtf8(bytes) ? -1 : text.indexOf('\ufffd')
   if (offset === -1) return text
   throw new UnreadableError('this is not in UTF-8; save the file as UTF-8', { place: { text, offset } })
 }
 
-/**
- * Like `readText`, for a file that was read before.
- * @throws UnreadableError like readText, and if the file can be read only once
- */
+/** For a file that was read before. @throws UnreadableError like `readText`, and if the file can be read only once */
 export function rereadText(file: string): string {
   const other = nonFileKind(file)
   if (other === null || other === 'a directory') return readText(file)
   throw new UnreadableError(`this is ${other}, which can be read only once; name a file`)
 }
 
-/** It may be a device or a pipe, which reports no size and may never end. */
+/** A device or a pipe reports no size and may never end. */
 function readBytes(file: string): Buffer {
   const fd = openSync(file, 'r')
   try {

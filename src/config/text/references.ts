@@ -1,25 +1,17 @@
-/** The environment, like `process.env`. */
+/** Like `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** A part of a value that was split at its references to the environment. */
 export type Piece =
   | { readonly kind: 'text', readonly raw: string, readonly text: string }
-  | Reference
+  /** `fallback`: the default, or null. */
+  | { readonly kind: 'reference', readonly raw: string, readonly name: string, readonly fallback: string | null }
   | { readonly kind: 'fault', readonly raw: string, readonly message: string }
-
-interface Reference {
-  readonly kind: 'reference'
-  readonly raw: string
-  readonly name: string
-  /** The default, or null. */
-  readonly fallback: string | null
-}
 
 const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/y
 
 /**
- * Splits a value at `${NAME}` and `${NAME:-default}`; `$${` is a literal `${`. A default ends at the first brace and
- * cannot contain another reference. An invalid reference is returned as a fault.
+ * Splits a value at `${NAME}` and `${NAME:-default}`; `$${` is a literal `${`. A default ends at the first brace and cannot
+ * contain another reference.
  */
 export function splitReferences(value: string): Piece[] {
   const pieces: Piece[] = []
@@ -68,20 +60,15 @@ interface Unresolved {
 }
 
 export interface Expanded {
-  /** The expanded value; without the references that could not be resolved. */
+  /** Without the references that could not be resolved. */
   readonly text: string
-  /** It contained a reference. */
+  /** The value contains a reference. */
   readonly referenced: boolean
-  /** A reference used its default. */
   readonly defaulted: boolean
-  /** The references that could not be resolved. */
   readonly faults: readonly Unresolved[]
 }
 
-/**
- * Expands references to the environment. As in a shell, `:-` also replaces a variable that is set but empty. Expanded
- * text is not expanded again.
- */
+/** As in a shell, `:-` also replaces a variable that is set but empty. Expanded text is not expanded again. */
 export function expandReferences(value: string, env: Environment): Expanded {
   let text = ''
   let referenced = false
@@ -90,7 +77,7 @@ export function expandReferences(value: string, env: Environment): Expanded {
   let rest = value
   for (const piece of splitReferences(value)) {
     rest = rest.slice(piece.raw.length)
-    const fill = isUserinfo(text, rest) ? escapeUserinfo : asIs
+    const fill = isUserinfo(text, rest) ? escapeUserinfo : String
     if (piece.kind === 'text') {
       text += piece.text
     } else if (piece.kind === 'fault') {
@@ -102,7 +89,8 @@ export function expandReferences(value: string, env: Environment): Expanded {
       if (!missing) {
         text += fill(found)
       } else if (piece.fallback === null) {
-        faults.push({ raw: piece.raw, message: unsetMessage(piece.name), isUnset: true })
+        const message = `the environment variable ${piece.name} is not set; set it, or give a default: \${${piece.name}:-default}`
+        faults.push({ raw: piece.raw, message, isUnset: true })
       } else {
         defaulted = true
         text += fill(piece.fallback)
@@ -112,23 +100,12 @@ export function expandReferences(value: string, env: Environment): Expanded {
   return { text, referenced, defaulted, faults }
 }
 
-/** Is the text between the two the user or password of a URL? */
+/** Is the text between these two the user or password of a URL? */
 function isUserinfo(before: string, rest: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\/[^/?#@]*$/i.test(before) && /^(?:[^/?#@$]|\$\{[^}]*\})*@/.test(rest)
 }
 
-/**
- * A password is used literally, whatever its characters mean in a URL, unless it is already escaped (RFC 3986 section
- * 3.2.1).
- */
+/** A password is used literally, unless it is already escaped (RFC 3986 section 3.2.1). */
 function escapeUserinfo(text: string): string {
   return /^(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*$/.test(text) ? text : encodeURIComponent(text)
-}
-
-function asIs(text: string): string {
-  return text
-}
-
-function unsetMessage(name: string): string {
-  return `the environment variable ${name} is not set; set it, or give a default: \${${name}:-default}`
 }

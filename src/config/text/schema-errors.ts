@@ -1,10 +1,8 @@
 import type { ErrorObject } from 'ajv'
 import { isObject } from '../../base/is-object.ts'
-import { locate } from './document.ts'
-import type { Located, Path } from './document.ts'
+import { locate, type Located, type Path } from './document.ts'
 import { formatPath } from './findings.ts'
-import { alternatives, childSchemas } from '../json-schema.ts'
-import type { JsonSchema } from '../json-schema.ts'
+import { alternatives, childSchemas, type JsonSchema } from '../json-schema.ts'
 import { didYouMean, nearest } from '../nearest.ts'
 import { isPlainName } from './secrets.ts'
 
@@ -12,7 +10,7 @@ export interface SchemaProblem {
   readonly path: Path
   readonly message: string
   readonly at: 'key' | 'value'
-  /** What a mistyped key was probably meant to be. */
+  /** The key that a mistyped one probably means. */
   readonly suggestion?: Path
 }
 
@@ -25,7 +23,7 @@ const TYPE_NAMES: ReadonlyMap<string, string> = new Map(Object.entries({
   number: 'a number',
 }))
 
-/** Describes a violation of the schema: what to change, and where. Shows no value. */
+/** Says what to change, and where. Shows no value. */
 export function describeError(error: ErrorObject, schema: JsonSchema, root: Located): SchemaProblem {
   const path = toPath(error.instancePath)
   const holder = error.parentSchema as JsonSchema
@@ -39,12 +37,11 @@ export function describeError(error: ErrorObject, schema: JsonSchema, root: Loca
     return { path: [...path, name], message: `${what} needs "${name}"`, at: 'key' }
   }
   if (error.propertyName !== undefined) {
-    const message = `this must be ${expectedText(holder, 'text')}`
-    return { path: [...path, error.propertyName], message, at: 'key' }
+    return { path: [...path, error.propertyName], message: `this must be ${expectedText(holder, 'text')}`, at: 'key' }
   }
   const located = locate(root, path)
   if (located?.value === null && !located.faulty) {
-    // The name may be a name and a value, even a secret, without a colon.
+    // The name may be a name and a secret without a colon between them.
     return { path, message: 'there is no value here; give one, or remove the line', at: 'value' }
   }
   const subject = path.length === 0 ? 'the file' : formatPath(path)
@@ -53,9 +50,7 @@ export function describeError(error: ErrorObject, schema: JsonSchema, root: Loca
   return { path, message: `${subject} ${violationText(error, holder, located, schema)}${origin}`, at: 'value' }
 }
 
-function violationText(
-  error: ErrorObject, holder: JsonSchema, located: Located | undefined, schema: JsonSchema,
-): string {
+function violationText(error: ErrorObject, holder: JsonSchema, located: Located | undefined, schema: JsonSchema): string {
   const { keyword, params } = error
   const value = located?.value
   if (value === '') return located?.referenced ? 'is empty: the environment variable has no value' : 'must not be empty'
@@ -75,13 +70,11 @@ function violationText(
       const text = alternatives(holder, schema).find(({ type }) => type === 'string')
       return `must be ${expectedText(holder, 'something else')}${text ? quoteHint(['string'], text, located) : ''}`
     }
-    case 'pattern':
-      return `must be ${expectedText(holder, 'something else')}`
+    case 'pattern': return `must be ${expectedText(holder, 'something else')}`
     case 'minItems':
     case 'minProperties':
       return `needs at least ${params['limit'] === 1 ? 'one entry' : `${params['limit']} entries`}`
-    default:
-      return error.message ?? `breaks the schema's rule "${keyword}"`
+    default: return error.message ?? `breaks the schema's rule "${keyword}"`
   }
 }
 
@@ -106,14 +99,13 @@ function unknownKey(path: Path, name: string, holder: JsonSchema, schema: JsonSc
   const known = Object.keys(holder.properties ?? {})
   const guess = nearest(name, known)
   const shown = guess !== null || isPlainName(name) ? `unknown key "${name}"` : 'unknown key'
-  const problem = (hint: string): SchemaProblem =>
-    ({ path: [...path, name], message: `${shown}${where}; ${hint}`, at: 'key' })
+  const problem = (hint: string): SchemaProblem => ({ path: [...path, name], message: `${shown}${where}; ${hint}`, at: 'key' })
   if (guess !== null) return { ...problem(`did you mean "${guess}"?`), suggestion: [...path, guess] }
   const homes = pathsOfKey(name, holdsMap, schema, schema, '')
   return problem(homes.length > 0 ? `it belongs under ${joinWithOr(homes)}` : `known here: ${known.join(', ')}`)
 }
 
-/** The places where the schema has a key of this name, optionally only those that hold a map. */
+/** The places where the schema has a key of this name, on request only those that hold a map. */
 function pathsOfKey(name: string, holdsMap: boolean, schema: JsonSchema, top: JsonSchema, at: string): string[] {
   const homes = new Set<string>()
   for (const part of alternatives(schema, top)) {
@@ -131,7 +123,6 @@ function joinWithOr(items: readonly string[]): string {
   return items.length < 2 ? items.join('') : `${items.slice(0, -1).join(', ')} or ${items.at(-1)}`
 }
 
-/** The steps of a JSON pointer. */
 export function toPath(pointer: string): string[] {
   return pointer.split('/').slice(1).map(part => part.replaceAll('~1', '/').replaceAll('~0', '~'))
 }

@@ -1,19 +1,17 @@
 import type { Located } from './document.ts'
-import { alternatives, childSchemas, schemaWords, schemasByKey } from '../json-schema.ts'
-import type { JsonSchema } from '../json-schema.ts'
+import { alternatives, childSchemas, schemaWords, schemasByKey, type JsonSchema } from '../json-schema.ts'
 import { nearest } from '../nearest.ts'
 import type { Range, SourceText } from './source-text.ts'
 
 /** Names of settings and headers that contain a credential wherever they occur. */
-export const CREDENTIAL_NAME =
-  /auth|bearer|cookie|credential|key|pass(?:$|wd|word|phrase)|secret|signature|token/i
+export const CREDENTIAL_NAME = /auth|bearer|cookie|credential|key|pass(?:$|wd|word|phrase)|secret|signature|token/i
 const URL_CREDENTIALS = /(?<=:\/\/)[^/\s"']*(?=@)/g
 /** Also matches passwords with unescaped special characters. */
 const STORE_CREDENTIALS = /(?<=\b(?:postgres|postgresql|rediss?):\/\/)[^\s"']*(?=@)/g
 const URL_QUERY = /(?<=:\/\/[^\s"'?]{0,2000}\?)[^\s"']+/g
 const COMMENT = /(?<=(?:^|\s)#).+/gm
 const ANCHOR = /(?<=&)[^\s,[\]{}]+/g
-/** A secret joined to the text before it because a colon or comma is missing: a word as long as a secret. */
+/** A word as long as a secret, joined to the text before it because a colon or comma is missing. */
 const CREDENTIAL_LENGTH_WORD = /[\s"'][^\s"']{16}/
 const WORD = /(?!-)[^\s:,{}[\]"'#]+/g
 /** A key directly before its value. */
@@ -25,7 +23,7 @@ const RANDOM_PART = /^(?=.*\d)(?=.*\p{L}).{8,}$|\p{Ll}\p{Lu}.*\p{Ll}\p{Lu}|^.{24
 /** Numbers, durations, sizes, addresses and symbols. */
 export const NOT_A_SECRET = /^([\d.:]{1,21}([smhdb]|ms|kb|mb|gb)?|\W{1,3})$/
 
-/** Ranges of the text that may contain a secret, and ranges of comments; each list sorted. */
+/** Ranges that may contain a secret, and ranges of comments; each list sorted. */
 export interface SecretPlaces {
   readonly values: readonly Range[]
   /** Without the leading `#`. */
@@ -66,7 +64,7 @@ export function secretPlaces(source: SourceText, root: Located, top: JsonSchema)
     const isNear = isSecret || holds
     for (const [step, child] of [...located.children, ...located.ignored]) {
       const entry = isList ? itemsOf(schemas, top) : entryOf(schemas, step, top)
-      // A misplaced setting has the meaning that it has in its own place.
+      // A misplaced setting means what it means in its own place.
       const inner = entry.length > 0 || isList ? entry : misplacedSchemas(step, child.text, keys)
       const isOddKey = inner.length === 0 ? !isPlainName(step) : /\s/.test(step)
       if (isNear && isOddKey && child.key) ranges.push(child.key)
@@ -76,14 +74,13 @@ export function secretPlaces(source: SourceText, root: Located, top: JsonSchema)
   collect(root, '', [top], true)
   const comments = matches(source.text, COMMENT)
   // A secret that starts with & is parsed as an anchor, but nothing refers to it.
-  const anchors = matches(source.text, ANCHOR)
-    .filter(({ start, end }) => !source.text.includes(`*${source.text.slice(start, end)}`))
+  const anchors = matches(source.text, ANCHOR).filter(({ start, end }) => !source.text.includes(`*${source.text.slice(start, end)}`))
   return { values: mergeRanges([...ranges, ...startingOutside(anchors, scalars)]), comments: startingOutside(comments, scalars) }
 }
 
 /**
- * Finds the secrets of a text that is not YAML. A word counts as a secret unless it is in the schema, is a short number or
- * symbol or the name of a variable, or directly follows a key whose values are not secret.
+ * The possible secrets of a text that is not YAML: every word except words of the schema, short numbers and symbols, names of
+ * variables, and words directly behind a key whose values are not secret.
  */
 export function unknownWords(source: SourceText, top: JsonSchema): Range[] {
   const { text } = source
@@ -98,27 +95,22 @@ export function unknownWords(source: SourceText, top: JsonSchema): Range[] {
   })
 }
 
-/** @returns true if a part of the text looks like a key or a generated password */
+/** Does a part of the text look like a key or a generated password? */
 export function looksRandom(text: string): boolean {
   return text.split(SEPARATORS).some(part => RANDOM_PART.test(part))
 }
 
-/**
- * The meanings of a misplaced key elsewhere in the schema.
- *
- * @param text of its value; null = none
- * @returns empty if the name or the text may be a secret
- */
+/** The schemas of a misplaced key; empty if the name or the text may be a secret. @param text of its value; null = none */
 function misplacedSchemas(name: string, text: string | null, keys: ReadonlyMap<string, readonly JsonSchema[]>): readonly JsonSchema[] {
   return CREDENTIAL_NAME.test(name) || (text !== null && looksRandom(text)) ? [] : keys.get(name) ?? []
 }
 
-/** Does it look like the name of a key, and not like a secret written where keys belong? */
+/** Does it look like the name of a key, and not like a secret in the place of one? */
 export function isPlainName(name: string): boolean {
   return /^([a-z][a-z_-]{0,24}|<<)$/i.test(name)
 }
 
-/** Ranges that do not start inside one of the texts: a symbol in a text or glob has no special meaning. */
+/** Ranges that do not start inside one of the texts, where a symbol has no special meaning. */
 function startingOutside(ranges: readonly Range[], scalars: readonly Range[]): Range[] {
   const texts = mergeRanges(scalars)
   let next = 0
@@ -128,7 +120,6 @@ function startingOutside(ranges: readonly Range[], scalars: readonly Range[]): R
   })
 }
 
-/** Masks the credentials of URLs in a text. */
 export function maskUrls(text: string, mask: string): string {
   return text.replace(URL_CREDENTIALS, mask).replace(URL_QUERY, mask)
 }
@@ -143,8 +134,7 @@ function takesScalar({ type, enum: values }: JsonSchema): boolean {
 }
 
 function holdsSecrets(schema: JsonSchema, top: JsonSchema): boolean {
-  return alternatives(schema, top).some(part =>
-    part.writeOnly === true || childSchemas(part).some(([, child]) => holdsSecrets(child, top)))
+  return alternatives(schema, top).some(part => part.writeOnly === true || childSchemas(part).some(([, child]) => holdsSecrets(child, top)))
 }
 
 function itemsOf(schemas: readonly JsonSchema[], top: JsonSchema): JsonSchema[] {
@@ -161,10 +151,7 @@ function entryOf(schemas: readonly JsonSchema[], name: string, top: JsonSchema):
 }
 
 function matches(text: string, pattern: RegExp): Range[] {
-  const rangeOf = ({ 0: found, index: start }: RegExpExecArray): Range => (
-    { start, end: start + found.length }
-  )
-  return Array.from(text.matchAll(pattern), rangeOf)
+  return Array.from(text.matchAll(pattern), ({ 0: found, index: start }) => ({ start, end: start + found.length }))
 }
 
 function mergeRanges(ranges: readonly Range[]): Range[] {

@@ -1,15 +1,12 @@
 import { LineCounter } from 'yaml'
 import { splitReferences } from './references.ts'
 
-/** A range of the text, in UTF-16 units from 0; `end` is exclusive. */
-export interface Range {
-  readonly start: number
-  readonly end: number
-}
+/** UTF-16 units from 0; `end` is exclusive. */
+export interface Range { readonly start: number, readonly end: number }
 
 const EXCERPT_WIDTH = 100
 
-/** The ranges that overlap another one. @param ranges sorted and disjoint */
+/** @param ranges sorted and disjoint */
 export function overlapping(ranges: readonly Range[], { start, end }: Range): Range[] {
   let low = 0
   for (let high = ranges.length; low < high;) {
@@ -36,19 +33,13 @@ export class SourceText {
     return this.#lines.lineStarts.length
   }
 
-  /**
-   * @param offset in UTF-16 units from 0
-   * @returns line and column, both from 1
-   */
+  /** Line and column from 1 of an offset in UTF-16 units from 0. */
   position(offset: number): { line: number, column: number } {
     const { line, col: column } = this.#lines.linePos(offset)
     return { line, column }
   }
 
-  /**
-   * @param line from 1
-   * @returns its range without the line break
-   */
+  /** Without the line break. @param line from 1 */
   lineRange(line: number): Range {
     const start = this.#lines.lineStarts[line - 1]!
     const next = this.#lines.lineStarts[line]
@@ -61,11 +52,7 @@ export class SourceText {
     return this.text.slice(start, end)
   }
 
-  /**
-   * The line of an offset with a caret below it. Literals inside the secret ranges are shown as `***`, references to
-   * the environment unchanged.
-   * @param secrets sorted and disjoint
-   */
+  /** The line of an offset with a caret below it. Literals in the secret ranges (sorted and disjoint) are shown as `***`. */
   excerpt(offset: number, secrets: readonly Range[]): string {
     const { line } = this.position(offset)
     const { start, end } = this.lineRange(line)
@@ -90,7 +77,7 @@ export class SourceText {
   }
 }
 
-/** A secret in pieces, each with its replacement: names of variables and quotes are shown. */
+/** The pieces of a secret, each with its replacement: names of variables and quotes are shown. */
 export function maskSecret(text: string): { raw: string, mask: string }[] {
   const quote = /^(["']).*\1$/s.exec(text)?.[1] ?? ''
   const edge = quote === '' ? [] : [{ raw: quote, mask: quote }]
@@ -114,10 +101,7 @@ function formatExcerpt(line: number, text: string, caret: number): string {
 // eslint-disable-next-line no-control-regex
 const MISLEADING = /[\u0000-\u0008\u000a-\u001f\u007f-\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u2064\u3000\ufeff]/g
 
-/**
- * @param text one line to be shown
- * @returns the line with U+FFFD for each misleading character
- */
+/** Replaces each misleading character of a line by U+FFFD. */
 export function printable(text: string): string {
   return text.replaceAll(MISLEADING, '\ufffd')
 }

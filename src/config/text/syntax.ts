@@ -1,12 +1,10 @@
-import { isCollection, isNode, isScalar, visit } from 'yaml'
-import type { Document, ErrorCode, YAMLError } from 'yaml'
+import { isCollection, isNode, isScalar, visit, type Document, type ErrorCode, type YAMLError } from 'yaml'
 import type { SourceText } from './source-text.ts'
 
-/** A fault at an offset of the text. */
 export interface Fault {
   readonly offset: number
   readonly message: string
-  /** An environment variable that is not set: the file itself is valid. */
+  /** An environment variable is not set: the file itself is valid. */
   readonly isUnset?: boolean
 }
 
@@ -15,7 +13,7 @@ const TAB_MESSAGE = 'a tab cannot indent YAML; use spaces'
 const NO_ENTRY = 'not of the form "name: value"; check the space after the colon or dash, ' +
   'quotes round a value with ": ", and the indentation of this line and the next'
 
-/** Replacements for the library's messages that show text of the file, or do not say what to change. */
+/** Replaces the library's messages that quote the file, or do not say what to change. */
 const MESSAGES: Partial<Record<ErrorCode, string>> = {
   TAB_AS_INDENT: TAB_MESSAGE,
   BAD_INDENT: 'wrong indentation; line this up with its neighbours',
@@ -35,17 +33,10 @@ const MESSAGES: Partial<Record<ErrorCode, string>> = {
 
 /** Empty lines, comment lines and the indentation that follows them. */
 const BLANK = /(?:[^\S\n]*(?:#.*)?\n)*[^\S\n]*/y
-
 /** The library's message for a bracket that is not closed, or is closed only by a line at the wrong column. */
 const UNCLOSED_BRACKET = /^Flow (map|sequence)/
 
-/**
- * The faults found by the YAML parser, one per line: further errors of a line mostly follow from the first.
- *
- * @param source the parsed text
- * @param document the parser's result
- * @returns faults in the parser's order; empty for valid YAML
- */
+/** One fault per line, in the parser's order: further errors of a line mostly follow from the first. */
 export function syntaxFaults(source: SourceText, document: Document): Fault[] {
   const isUnclosed = document.errors.some(({ message }) => UNCLOSED_BRACKET.test(message))
   const byLine = new Map<number, Fault>()
@@ -79,7 +70,7 @@ function describe(source: SourceText, document: Document, { code, message, pos: 
   return { offset, message: MESSAGES[code] ?? `not valid YAML: ${message}` }
 }
 
-/** The offset of the last quote or bracket that opens at or before another offset. */
+/** The last quote or bracket that opens at or before an offset. */
 function openingBefore(document: Document, before: number): number {
   let found = before
   visit(document, (_, node) => {

@@ -6,22 +6,18 @@ import { validityWarning } from '../../config/sections/pem.ts'
 import { placeOf } from '../../config/problem.ts'
 import type { Gateway, PassedShares } from '../../pipeline/parts/gateway.ts'
 import { Webhook } from './webhook.ts'
-import { BudgetCheck } from './budget-check.ts'
+import { BudgetCheck, type BudgetSpend, type Send } from './budget-check.ts'
 import { CircuitReports } from './circuit-reports.ts'
-import type { BudgetSpend, Send } from './budget-check.ts'
 
-/** ms between two checks of budgets, the ledger and certificates. */
+/** ms between two checks of budgets, the ledger, stores and certificates. */
 const CHECK_INTERVAL_MS = 5_000
 /** Certificates are reported from this many ms before their end. */
 const CERTIFICATE_MS = 14 * 24 * 60 * 60_000
 
 /**
- * Reports circuits, reloads, budgets, the ledger and certificates to the webhook.
- *
- * @param current the active gateway
- * @param budgetSpend what each key and group has spent, in picodollars, by `idOf`; null = not known yet
+ * Reports circuits, reloads, budgets, the ledger, stores and certificates to the webhook.
  * @param passedShares keeps the shares of budgets that were passed
- * @returns a function that stops it
+ * @returns a function that stops the reports
  */
 export function watchAlerts(
   current: () => Gateway, budgetSpend: BudgetSpend = () => current().accounts.limiter.budgetSpend(),
@@ -34,8 +30,7 @@ export function watchAlerts(
     gateway: cluster?.instance ?? hostname(),
     clock, log,
   })
-  const send: Send = (event, id = randomUUID(), at = clock.wall()) =>
-    webhook.send({ id, at: new Date(at).toISOString(), ...event })
+  const send: Send = (event, id = randomUUID(), at = clock.wall()) => webhook.send({ id, at: new Date(at).toISOString(), ...event })
   const circuitReports = new CircuitReports(clock, send)
   circuits.subscribe(change => { if (current().config.alerts?.webhook) circuitReports.add(change) })
   reloads.log.subscribe(({ applied, problems }) => {
@@ -97,9 +92,8 @@ class StoreCheck {
   }
 }
 
-/** Reports certificates that end soon, each one once. */
+/** Reports each certificate that ends soon, once. */
 class CertificateCheck {
-  /** Fingerprints of the reported certificates. */
   readonly #reported = new Set<string>()
 
   check({ sharedState: { shown: { chain } }, clock }: Gateway, send: Send): void {

@@ -6,21 +6,17 @@ import type { Gateway, PassedShare, PassedShares } from '../../pipeline/parts/ga
 import type { AlertEvent } from './pending-events.ts'
 import { periodOf } from '../../limits/budget-account.ts'
 import { effectiveLimits } from '../../limits/effective-limits.ts'
-import { idOf } from '../../limits/types.ts'
-import type { LimitedKey } from '../../limits/types.ts'
+import { idOf, type LimitedKey } from '../../limits/types.ts'
 
-/** The spend of each key and group in 1e-12 USD, by `idOf`; null = not known yet. */
+/** The spend of each key and group in picodollars (1e-12 USD), by `idOf`; null = not known yet. */
 export type BudgetSpend = () => ReadonlyMap<string, bigint> | null
 
-/**
- * @param id absent = a random one
- * @param at ms since 1970; absent = now
- */
+/** @param id absent = a random one @param at ms since 1970; absent = now */
 export type Send = (event: Omit<AlertEvent, 'id' | 'at'>, id?: string, at?: number) => void
 
 /** Reports keys and groups that pass a share of their budget. */
 export class BudgetCheck {
-  /** null = nothing was checked yet. */
+  /** null = nothing was checked yet */
   #passed: ReadonlyMap<string, PassedShare> | null
   readonly #budgetSpend: BudgetSpend
   readonly #savePassed: PassedShares['save']

@@ -4,13 +4,10 @@ import type { SharedState } from '../../pipeline/parts/gateway.ts'
 const CHECK_INTERVAL = 24 * 60 * 60_000
 
 /**
- * Warns once a day in the log when the server certificate expires soon or has expired. The warning at the time
- * it is loaded is one of the configuration.
- * @returns stops the watch
+ * Warns in the log, once a day, when the server certificate expires soon or has expired. When a
+ * certificate is loaded, the check of the configuration warns instead. @returns stops the watch
  */
-export function watchCertificateValidity(
-  { clock, log, shown }: Pick<SharedState, 'clock' | 'log' | 'shown'>,
-): () => void {
+export function watchCertificateValidity({ clock, log, shown }: Pick<SharedState, 'clock' | 'log' | 'shown'>): () => void {
   let timer = clock.setTimeout(check, CHECK_INTERVAL)
   function check(): void {
     for (const [index, certificate] of shown.chain.entries()) {

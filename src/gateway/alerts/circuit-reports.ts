@@ -5,15 +5,9 @@ import type { Send } from './budget-check.ts'
 /** Circuits of an upstream that open for the same reason within this many ms are one event. */
 const WINDOW_MS = 5_000
 
-interface Group {
-  readonly changes: CircuitChange[]
-  readonly timer: Timer
-}
+interface Group { readonly changes: CircuitChange[], readonly timer: Timer }
 
-/**
- * Reports circuits that open and close. An upstream that is down opens a circuit for each of its models, which makes
- * one event.
- */
+/** Reports circuits that open and close: an upstream that is down opens a circuit for each of its models, as one event. */
 export class CircuitReports {
   readonly #clock: Clock
   readonly #send: Send

@@ -6,7 +6,7 @@ import { FILE_MODE } from '../../base/files/private-file.ts'
 
 /** An event that is reported to the operator. */
 export interface AlertEvent {
-  /** Unique id of the event; each delivery of the event has this id. */
+  /** Each delivery of the event has this id. */
   readonly id: string
   readonly type:
     | 'circuit.opened' | 'circuit.closed' | 'budget.reached' | 'ledger.failed' | 'ledger.recovered' | 'reload.rejected'
@@ -14,13 +14,13 @@ export interface AlertEvent {
   /** ISO 8601 */
   readonly at: string
   readonly severity: 'error' | 'warning' | 'info'
-  /** The name of the upstream or key; null = the event is about neither. */
+  /** The upstream or key; null = the event is about neither. */
   readonly subject: string | null
   readonly message: string
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** Maximum events that wait to be sent; beyond it, the oldest are dropped. */
+/** Above this number, the oldest events are dropped. */
 const MAX_EVENTS = 1_000
 
 /** Events that wait to be sent, in order. A file keeps them over a restart. */
@@ -28,7 +28,6 @@ export class PendingEvents {
   readonly #file: string | null
   readonly #log: Logger
   readonly #events: AlertEvent[]
-  /** A save is running. */
   #isSaving = false
   /** The file does not contain the latest change yet. */
   #isStale = false
@@ -47,12 +46,11 @@ export class PendingEvents {
     return this.#events[0]
   }
 
-  /** Number of dropped events. */
   get dropped(): number {
     return this.#dropped
   }
 
-  /** @param keepsFirst the first event is being sent, and is not dropped */
+  /** @param keepsFirst the first event is being sent, so it is not dropped */
   add(event: AlertEvent, keepsFirst: boolean): void {
     this.#events.push(event)
     if (this.#events.length > MAX_EVENTS) {
@@ -67,7 +65,7 @@ export class PendingEvents {
     this.#changed()
   }
 
-  /** Stops. Waiting events are in the file when this returns. */
+  /** Waiting events are in the file when this returns. */
   close(): void {
     this.#isClosed = true
     if (this.#file === null || !this.#isSaving) return
@@ -93,7 +91,7 @@ export class PendingEvents {
       this.#isStale = false
       try {
         await writeFile(part, this.#text, { mode: FILE_MODE })
-        // `close` has written newer events, which a rename must not replace by older ones.
+        // `close` has written newer events: a rename must not replace these by older ones.
         if (this.#isClosed) return
         renameSync(part, file)
         this.#hasFailed = false

@@ -3,32 +3,27 @@ import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 import { messageOf } from '../../base/message-of.ts'
 import type { WebhookConfig } from '../../config/types.ts'
-import { PendingEvents } from './pending-events.ts'
-import type { AlertEvent } from './pending-events.ts'
+import { PendingEvents, type AlertEvent } from './pending-events.ts'
 
 export interface WebhookOptions {
-  /** The webhook of the active configuration; null = none. */
+  /** Of the active configuration; null = none. */
   readonly config: () => WebhookConfig | null
-  /** File that keeps waiting events over a restart; null = a restart loses them. */
+  /** Keeps waiting events over a restart; null = a restart loses them. */
   readonly file: string | null
-  /** The name of the gateway. */
   readonly gateway: string
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** ms for a response. */
-const TIMEOUT_MS = 10_000
+const RESPONSE_TIMEOUT_MS = 10_000
 const FIRST_RETRY_MS = 1_000
 const MAX_RETRY_MS = 5 * 60_000
-/** Deliveries of one event: the last is about 19 minutes after the first, later if responses time out. */
+/** Of one event: the last is about 19 minutes after the first, later if responses time out. */
 const MAX_ATTEMPTS = 12
 
 /**
- * Sends events to the webhook, one at a time, and retries failed deliveries. A delivery that a restart interrupts is
- * sent again.
- *
- * Deliveries are signed as in https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+ * Sends events one at a time and retries failed deliveries, also one that a restart interrupts. Signed as in
+ * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
 export class Webhook {
   readonly #options: WebhookOptions
@@ -77,7 +72,7 @@ export class Webhook {
     }
   }
 
-  /** @returns null = delivered */
+  /** null = delivered */
   async #post({ url, headers, secret }: WebhookConfig, event: AlertEvent): Promise<{ readonly why: string, readonly retryable: boolean } | null> {
     const { gateway, clock } = this.#options
     const body = JSON.stringify({ ...event, gateway })
@@ -89,7 +84,7 @@ export class Webhook {
         headers: { ...headers, 'content-type': 'application/json', 'webhook-id': event.id, 'webhook-timestamp': timestamp, ...signature },
         body,
         redirect: 'manual',
-        signal: AbortSignal.any([this.#abort.signal, AbortSignal.timeout(TIMEOUT_MS)]),
+        signal: AbortSignal.any([this.#abort.signal, AbortSignal.timeout(RESPONSE_TIMEOUT_MS)]),
       })
       await response.body?.cancel()
       const { status, ok } = response

@@ -5,18 +5,12 @@ import { certificateBlocks } from '../../config/sections/pem.ts'
 import type { ServerConfig } from '../../config/types.ts'
 import type { Certificate } from './listener.ts'
 
-/** A certificate with its parsed chain. */
 export interface ParsedCertificate extends Certificate {
-  /** The certificate, then the intermediate certificates, in the order of `cert`. */
+  /** The certificate, then the intermediate ones, in the order of `cert`. */
   readonly chain: readonly X509Certificate[]
 }
 
-/**
- * Reads the certificate's files and checks that OpenSSL accepts them.
- *
- * @returns null without TLS
- * @throws a system error, or OpenSSL's
- */
+/** Reads the files and checks that OpenSSL accepts them. null = no TLS. @throws a system error, or OpenSSL's */
 export function readCertificate(tls: ServerConfig['tls']): ParsedCertificate | null {
   if (tls === null) return null
   const [cert, key] = [readFileSync(tls.cert, 'utf8'), readFileSync(tls.key, 'utf8')]

@@ -8,23 +8,20 @@ import { hasBody } from '../../proxy/client/read-body.ts'
 import { pendingResponse } from './pending-response.ts'
 import { hasExtraSpaces, hasHttp1Version } from './request-line.ts'
 
-/** Maximum number of pipelined requests that wait on one connection. */
+/** Pipelined requests that may wait on one connection. */
 const MAX_PIPELINED = 100
 
-/** Handlers for HTTP/1.1 connections. */
 export interface Http1Handlers {
   onRequest(req: ClientRequest, res: ClientResponse, awaitsContinue: boolean): void
   /** A WebSocket handshake, or a CONNECT. */
   onUpgrade(req: http.IncomingMessage, socket: Duplex, head: Buffer): void
   /**
-   * Bytes that are not an HTTP request, at most once for a connection: the handler writes the response to the socket.
-   *
-   * @param own node's response object for the malformed request, if node has made one; nothing was written to it
+   * Bytes that are not an HTTP request, at most once for a connection. The handler writes the response to the socket.
+   * @param own node's unused response object for the malformed request, if node has made one
    */
   onMalformed(error: NodeJS.ErrnoException, socket: Duplex, own?: http.ServerResponse): void
 }
 
-/** Connections of an HTTP/1.1 server. */
 export interface Http1State {
   /** Each response is the last one of its connection. */
   isDraining: boolean
@@ -34,11 +31,7 @@ export interface Http1State {
   readonly upgraded: WeakSet<net.Socket>
 }
 
-/**
- * Creates a server that does not listen itself: the listener hands it connections.
- *
- * @param timeouts milliseconds for a request head, and between requests
- */
+/** Creates a server that does not listen: the listener hands it connections. @param timeouts ms for a head, between requests */
 export function createHttp1Server(
   handlers: Http1Handlers,
   { headersTimeout, keepAlive }: { headersTimeout: number; keepAlive: number }, state: Http1State,
@@ -65,10 +58,7 @@ export function createHttp1Server(
   const accept = (req: http.IncomingMessage, res: http.ServerResponse, awaitsContinue: boolean) => {
     const error = isWellFormed(req) ? null : Object.assign(new Error('malformed request line'), { code: 'REQUEST_LINE' })
     afterPreviousResponses(req, res, waiting, () => {
-      if (error) {
-        handlers.onMalformed(error, req.socket, res)
-        return
-      }
+      if (error) return handlers.onMalformed(error, req.socket, res)
       if (state.isDraining) res.shouldKeepAlive = false
       handlers.onRequest(req, res, awaitsContinue)
     })
@@ -77,8 +67,7 @@ export function createHttp1Server(
   server.on('checkContinue', (req, res) => accept(req, res, true))
   server.on('checkExpectation', (req, res) => accept(req, res, false))
   const upgrade = (req: http.IncomingMessage, socket: Duplex, head: Buffer) => {
-    // Pipelined behind an unfinished request, or followed by a body (node then passes no real socket):
-    // no real client does that.
+    // Pipelined behind an unfinished request, or followed by a body (node passes no real socket then): no real client does that.
     state.upgraded.add(req.socket)
     if (pendingResponse(req.socket) || socket !== req.socket) req.socket.destroy()
     else handlers.onUpgrade(req, socket, head)
@@ -94,11 +83,8 @@ export function createHttp1Server(
 }
 
 /**
- * Drains connections: a response that has not started becomes the last one of its
- * connection, and idle connections close after `timeout` ms. They do not close at once,
- * because a request may already be on its way.
- *
- * @returns the timer that closes idle connections
+ * Drains connections: a response that has not started becomes the last one of its connection. An idle connection closes after
+ * `timeout` ms, not at once: a request may already be on its way. @returns the timer that closes idle connections
  */
 export function drainConnections({ sockets, upgraded }: Http1State, timeout: number): NodeJS.Timeout {
   const idle = new Map<net.Socket, number>()
@@ -114,25 +100,16 @@ export function drainConnections({ sockets, upgraded }: Http1State, timeout: num
 }
 
 /**
- * Starts a request when its response can be sent. A pipelined request waits until the
- * previous response is complete; it holds only its head in memory. Too many of them are
- * an attack, and the connection is destroyed.
- *
- * @param waiting number of waiting requests per connection
+ * Starts a request when its response can be sent. A pipelined request waits for the previous response, with only its head in
+ * memory. Too many waiting requests (`waiting`, by connection) are an attack: the connection is destroyed.
  */
 function afterPreviousResponses(
   { socket }: http.IncomingMessage, res: http.ServerResponse,
   waiting: WeakMap<net.Socket, number>, begin: () => void,
 ): void {
-  if (res.socket) {
-    begin()
-    return
-  }
+  if (res.socket) return begin()
   const count = (waiting.get(socket) ?? 0) + 1
-  if (count > MAX_PIPELINED) {
-    socket.destroy()
-    return
-  }
+  if (count > MAX_PIPELINED) return void socket.destroy()
   waiting.set(socket, count)
   res.once('socket', () => {
     waiting.set(socket, (waiting.get(socket) ?? 1) - 1)
@@ -140,10 +117,7 @@ function afterPreviousResponses(
   })
 }
 
-/**
- * Only WebSockets are upgraded. Other upgrades, and those of HTTP/1.0 clients, are ignored
- * (RFC 9110 section 7.8).
- */
+/** Other upgrades, and those of HTTP/1.0 clients, are ignored (RFC 9110 section 7.8). */
 function isWebSocket(req: http.IncomingMessage): boolean {
   const { method, httpVersion, headers: { upgrade } } = req
   const isOffered = upgrade?.toLowerCase() === 'websocket' && httpVersion === '1.1'

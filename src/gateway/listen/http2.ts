@@ -5,22 +5,20 @@ import type { Http1Handlers } from './http1.ts'
 import { peerOf } from './new-exchange.ts'
 import type { ResetLimit } from './reset-limit.ts'
 
-/** Maximum number of concurrent requests on one connection. */
 const MAX_STREAMS = 1_000
-/** Streams of one connection that the client may reset at once, and in each second after that: node ends the connection. */
+/** Streams of one connection that a client may reset at once, and per second after that: above this, node ends the connection. */
 const RESET_BURST = 1_000
 const RESETS_PER_SECOND = 33
-/** Bytes that node counts for one stream: one write of the relay, and the stream itself. */
+/** Node's count for one stream: one write of the relay, and the stream itself. */
 const STREAM_BYTES = 80 * 1024
 
-/** Creates a server that does not listen itself: the listener hands it connections. */
+/** Creates a server that does not listen: the listener hands it connections. */
 export function createHttp2Server(handlers: Pick<Http1Handlers, 'onRequest'>): http2.Http2Server {
   const server = http2.createServer({
     settings: { maxConcurrentStreams: MAX_STREAMS, maxHeaderListSize: MAX_HEADER_BYTES },
     streamResetBurst: RESET_BURST,
     streamResetRate: RESETS_PER_SECOND,
-    // Each stream may have part of a response waiting for a slow client while the session accepts the next
-    // request. Node's default would allow about 150 streams.
+    // Each stream may have a response waiting for a slow client. Node's default would allow about 150 such streams.
     maxSessionMemory: Math.ceil((MAX_STREAMS * STREAM_BYTES) / 2 ** 20),
     // The size limits the headers, as over HTTP/1.1. Node's default would be 128 headers.
     maxHeaderListPairs: MAX_HEADER_BYTES / 32,
@@ -29,8 +27,7 @@ export function createHttp2Server(handlers: Pick<Http1Handlers, 'onRequest'>): h
   })
   server.on('request', (req, res) => handlers.onRequest(req, res, false))
   server.on('checkContinue', (req, res) => handlers.onRequest(req, res, true))
-  // Without a listener, node responds itself, without the gateway's headers. It recognizes only the
-  // lower-case expectation.
+  // Without a listener, node responds without the gateway's headers. Node recognizes only the lower-case expectation.
   server.on('checkExpectation', (req, res) => {
     handlers.onRequest(req, res, req.headers.expect?.toLowerCase() === '100-continue')
   })
@@ -40,12 +37,9 @@ export function createHttp2Server(handlers: Pick<Http1Handlers, 'onRequest'>): h
 }
 
 /**
- * Drains a session: it sends GOAWAY when the next request arrives. That request is
- * served and named as the last one, so the client sends later ones elsewhere (RFC 9113
- * section 6.8). A first GOAWAY that refuses nothing, as that section suggests, is not
- * possible: nghttp2 accepts no stream after a GOAWAY that node can send.
- *
- * @param timeout ms after which an idle session closes
+ * Drains a session: at the next request it sends GOAWAY, which names that request as the last one, so the client sends later
+ * ones elsewhere (RFC 9113 section 6.8). The section suggests a first GOAWAY that refuses nothing, which is not possible:
+ * nghttp2 accepts no stream after a GOAWAY that node can send. @param timeout ms after which an idle session closes
  */
 export function drainSession(session: http2.ServerHttp2Session, timeout: number): void {
   const timer = setTimeout(() => session.close(), timeout)
@@ -54,9 +48,8 @@ export function drainSession(session: http2.ServerHttp2Session, timeout: number)
 }
 
 /**
- * Closes a session whose first request takes longer than `headersTimeout` ms, or whose next one takes longer than
- * `keepAlive` ms while none is open. Node does this only for HTTP/1.1. Other frames do not count: a head sent byte by
- * byte arrives in frames too.
+ * Closes a session without open requests: `headersTimeout` ms after its start, `keepAlive` ms after its last request. Node does
+ * this only for HTTP/1.1. Other frames do not count, because a head sent byte by byte arrives in frames too.
  */
 export function closeWhenIdle(session: http2.ServerHttp2Session, headersTimeout: number, keepAlive: number): void {
   const close = () => session.close()

@@ -2,77 +2,64 @@ import type * as http2 from 'node:http2'
 import * as net from 'node:net'
 import type { Duplex } from 'node:stream'
 import * as tls from 'node:tls'
-import { descriptorBounds, descriptorOf } from '../../base/descriptors.ts'
-import type { DescriptorBounds } from '../../base/descriptors.ts'
+import { descriptorBounds, descriptorOf, type DescriptorBounds } from '../../base/descriptors.ts'
 import { HEADERS_TIMEOUT } from '../../base/server-limits.ts'
 import { Slots } from '../../base/slots.ts'
 import { localUrl } from '../../config/listen-address.ts'
 import type { Address } from '../../config/types.ts'
-import { createHttp1Server, drainConnections } from './http1.ts'
-import type { Http1Handlers, Http1State } from './http1.ts'
+import { createHttp1Server, drainConnections, type Http1Handlers, type Http1State } from './http1.ts'
 import { createHttp2Server, closeWhenIdle, drainSession, limitResets } from './http2.ts'
 import { peerOf } from './new-exchange.ts'
 import type { ResetLimit } from './reset-limit.ts'
 import { detectHttp2 } from './sniff.ts'
 
-/** A certificate with its chain, and its private key; PEM. */
-export interface Certificate {
-  readonly cert: string | Buffer
-  readonly key: string | Buffer
-}
+/** With its chain; PEM. */
+export interface Certificate { readonly cert: string | Buffer, readonly key: string | Buffer }
 
 export interface ListenerOptions extends Http1Handlers {
   readonly listen: Address
   /** Other processes may listen on the same address (SO_REUSEPORT); default false. */
   readonly reusePort?: boolean
-  /** null = plain TCP. */
+  /** null = plain TCP */
   readonly tls: Certificate | null
-  /** Maximum number of open connections. */
   readonly maxConnections: () => number
   /** Shared by all listeners of the process. */
   readonly resetLimit: ResetLimit
-  /** Milliseconds for a request head, and for a TLS handshake; default 30 s. */
+  /** ms for a request head, and for a TLS handshake; default 30 s. */
   readonly headersTimeout?: number
-  /** Milliseconds that an idle connection stays open. */
+  /** ms that an idle connection stays open. */
   readonly keepAlive: number
-  /** Milliseconds that an idle connection stays open while draining; default 10 s. */
+  /** ms that an idle connection stays open while draining; default 10 s. */
   readonly drainIdle?: number
   /** A TLS handshake failed; the connection is closed. */
   onHandshakeFailure(error: NodeJS.ErrnoException, socket: net.Socket): void
-  /** There is no room for another connection, or no descriptor: the handler writes the response to the socket. */
+  /** No room for another connection, or no descriptor: the handler writes the response to the socket. */
   onNoRoom(socket: Duplex, missing: 'connection' | 'descriptor'): void
 }
 
 export interface Listener {
-  /** The listener's URL with the actual port, such as `http://127.0.0.1:8080`. */
+  /** With the actual port, such as `http://127.0.0.1:8080`. */
   readonly url: string
-  /** Uses another certificate from the next handshake on; does nothing without TLS. */
+  /** For handshakes from now on; does nothing without TLS. */
   setCertificate(certificate: Certificate): void
   /**
-   * Accepts no new connections and serves the open ones to their end: each HTTP/1.1
-   * response announces that it is the last of its connection, and HTTP/2 sessions get
-   * GOAWAY. Idle connections close after `drainIdle`. Resolves when all have ended.
+   * Accepts no new connections and serves the open ones to their end: an HTTP/1.1 response announces that it is the last of its
+   * connection, an HTTP/2 session gets GOAWAY, an idle connection closes after `drainIdle`. Resolves when all have ended.
    */
   drain(): Promise<void>
-  /**
-   * Refuses new connections, closes idle ones at once, and the others when their data
-   * is sent, or after `timeout` ms. Resolves when all have ended.
-   */
+  /** Refuses new connections, closes idle ones at once, others when their data is sent or after `timeout` ms. Resolves at the end. */
   close(timeout: number): Promise<void>
 }
 
-/** Milliseconds; many clients close idle connections sooner, and the others must handle a close at any time. */
+/** ms; many clients close idle connections sooner, and the others must handle a close at any time. */
 const DRAIN_IDLE = 10_000
 /** Bytes that may wait in a connection for the client to read, in addition to the system's own buffer. */
 const WRITE_AHEAD_BYTES = 16 * 1024
-/** Milliseconds in which a rejected client can read the response. */
-const REJECTION_TIMEOUT = 1_000
+const REJECTION_TIMEOUT_MS = 1_000
 
 /**
- * HTTP/1.1 and HTTP/2 on one port: by ALPN with TLS, by the first bytes without
- * (HTTP/2 with prior knowledge, RFC 9113 section 3.3).
- *
- * @throws the system's error when the address cannot be listened on
+ * HTTP/1.1 and HTTP/2 on one port: by ALPN with TLS, by the first bytes without (HTTP/2 with prior knowledge, RFC 9113
+ * section 3.3). @throws the system's error when the address cannot be listened on
  */
 export async function listen(options: ListenerOptions): Promise<Listener> {
   const { headersTimeout = HEADERS_TIMEOUT, keepAlive, drainIdle = DRAIN_IDLE } = options
@@ -81,8 +68,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   const h2 = createHttp2Server(options)
   const sockets = new Slots<net.Socket>()
   const descriptors = descriptorBounds()
-  const isFull = (socket: net.Socket) =>
-    sockets.size > options.maxConnections() || descriptorOf(socket) >= descriptors.clients
+  const isFull = (socket: net.Socket) => sockets.size > options.maxConnections() || descriptorOf(socket) >= descriptors.clients
   const isBlocked = (socket: net.Socket) => options.resetLimit.blocks(peerOf(socket))
   const handOff = (socket: net.Socket, isHttp2: boolean) => {
     if (!isHttp2) {
@@ -93,13 +79,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   }
   const front = options.tls
     ? tls.createServer(
-        {
-          cert: options.tls.cert,
-          key: options.tls.key,
-          ALPNProtocols: ['h2', 'http/1.1'],
-          handshakeTimeout: headersTimeout,
-          noDelay: true,
-        },
+        { cert: options.tls.cert, key: options.tls.key, ALPNProtocols: ['h2', 'http/1.1'], handshakeTimeout: headersTimeout, noDelay: true },
         socket => handOff(socket.on('error', ignore), socket.alpnProtocol === 'h2'),
       )
     : net.createServer({ allowHalfOpen: true, noDelay: true, highWaterMark: WRITE_AHEAD_BYTES }, socket => {
@@ -168,7 +148,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   }
 }
 
-/** @throws when the server has no URL; the server is closed then */
+/** Closes the server if it has no URL. @throws like `localUrl` */
 function urlOf(front: net.Server, isSecure: boolean): string {
   try {
     return localUrl(front.address(), isSecure)
@@ -179,19 +159,15 @@ function urlOf(front: net.Server, isSecure: boolean): string {
 }
 
 /**
- * Sends one response, whatever the request, and closes without cutting it off: what the client sends is read for a
- * while. If the last descriptors are in use it closes at once, because the system would otherwise cut off the next
- * clients without a response.
+ * Sends one response, whatever the request, and closes without cutting the response off: the client's data is read for a while.
+ * With the last descriptors it closes at once: otherwise the system would cut off the next clients without a response.
  */
 function rejectConnection(socket: net.Socket, options: ListenerOptions, descriptors: DescriptorBounds): void {
   const descriptor = descriptorOf(socket)
   options.onNoRoom(socket, descriptor < descriptors.clients ? 'connection' : 'descriptor')
-  if (descriptor >= descriptors.upstreams) {
-    socket.destroy()
-    return
-  }
+  if (descriptor >= descriptors.upstreams) return void socket.destroy()
   socket.resume().once('end', () => socket.destroy())
-  const timer = setTimeout(() => socket.destroy(), REJECTION_TIMEOUT)
+  const timer = setTimeout(() => socket.destroy(), REJECTION_TIMEOUT_MS)
   socket.once('close', () => clearTimeout(timer))
 }
 

@@ -1,5 +1,4 @@
-import { STATUS_CODES } from 'node:http'
-import type { ServerResponse } from 'node:http'
+import { STATUS_CODES, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { GatewayError } from '../../base/errors.ts'
@@ -10,30 +9,19 @@ import { peerOf } from './new-exchange.ts'
 import { pendingResponse } from './pending-response.ts'
 
 /**
- * Responds to bytes that are not an HTTP request. The protocol is unknown, so the
- * error has the shape of the chat protocol, and the connection ends.
- *
- * @param error node's error; its code names the cause
+ * Responds to bytes that are not an HTTP request, with an error in the shape of the chat protocol, and ends the connection.
  * @param own the response of the malformed request, if node has made one
  */
-export function respondToMalformed(
-  gateway: Gateway, error: NodeJS.ErrnoException, socket: Duplex, own?: ServerResponse,
-): void {
+export function respondToMalformed(gateway: Gateway, error: NodeJS.ErrnoException, socket: Duplex, own?: ServerResponse): void {
   // The client disconnected in the middle of a request.
-  if (!socket.writable || error.code === 'ECONNRESET' || error.code === 'HPE_INVALID_EOF_STATE') {
-    socket.destroy()
-    return
-  }
+  if (!socket.writable || error.code === 'ECONNRESET' || error.code === 'HPE_INVALID_EOF_STATE') return void socket.destroy()
   const refusal = malformedRequestError(error)
   const pending = pendingResponse(socket)
-  if (pending && pending !== own) {
-    // If an exchange is reading the body, it responds with the error. Otherwise the bytes follow a complete request.
-    const isReading = !pending.headersSent && !pending.req.complete && pending.req.listenerCount('error') > 0
-    if (isReading) pending.req.emit('error', refusal)
-    else afterPendingResponses(socket, () => endWithRefusal(gateway, refusal, socket, error.code))
-    return
-  }
-  endWithRefusal(gateway, refusal, socket, error.code)
+  if (!pending || pending === own) return endWithRefusal(gateway, refusal, socket, error.code)
+  // If an exchange is reading the body, it responds with the error. Otherwise the bytes follow a complete request.
+  const isReading = !pending.headersSent && !pending.req.complete && pending.req.listenerCount('error') > 0
+  if (isReading) pending.req.emit('error', refusal)
+  else afterPendingResponses(socket, () => endWithRefusal(gateway, refusal, socket, error.code))
 }
 
 function endWithRefusal(gateway: Gateway, refusal: GatewayError, socket: Duplex, cause?: string): void {
@@ -42,21 +30,19 @@ function endWithRefusal(gateway: Gateway, refusal: GatewayError, socket: Duplex,
   socket.once('finish', () => socket.destroy())
 }
 
-/** Calls `then` after the responses of a connection, unless the connection ends with them. */
+/** Waits for the responses of a connection; `then` is not called if the connection ends with them. */
 function afterPendingResponses(socket: Duplex, then: () => void): void {
   const pending = pendingResponse(socket)
   if (pending) pending.once('finish', () => afterPendingResponses(socket, then))
   else if (socket.writable) then()
 }
 
-/** Sends an error on a connection without a request, in the shape of the chat protocol, and ends it. */
+/** Ends a connection without a request by an error in the shape of the chat protocol. */
 export function sendRawResponse(gateway: Gateway, refusal: GatewayError, socket: Duplex, cause?: string): void {
   const requestId = gateway.newId()
   const body = DEFAULT_FORMAT.errorBody(refusal, requestId)
   const headers = [
-    'content-type', 'application/json',
-    'content-length', String(Buffer.byteLength(body)),
-    'connection', 'close',
+    'content-type', 'application/json', 'content-length', String(Buffer.byteLength(body)), 'connection', 'close',
     ...Object.entries(refusal.headers).flat(),
     ...gatewayHeaders({ version: gateway.version, requestId, limits: [] }),
     'via', appendVia('', '1.1'),
@@ -69,11 +55,7 @@ export function sendRawResponse(gateway: Gateway, refusal: GatewayError, socket:
   socket.end(`${head}\r\n${body}`)
 }
 
-/**
- * Logs a failed TLS handshake. The client gets no response and sees only a connection error.
- *
- * @param error node's error; its code names the cause
- */
+/** The client gets no response and sees only a connection error. */
 export function logHandshakeFailure(gateway: Gateway, error: NodeJS.ErrnoException, socket: Socket): void {
   // Health probes of load balancers connect and disconnect.
   if (error.code === 'ECONNRESET') return
@@ -83,11 +65,8 @@ export function logHandshakeFailure(gateway: Gateway, error: NodeJS.ErrnoExcepti
 
 function malformedRequestError(error: NodeJS.ErrnoException): GatewayError {
   switch (error.code) {
-    case 'HPE_HEADER_OVERFLOW':
-      return new GatewayError('headers_too_large', 'the request headers are too large')
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new GatewayError('headers_timeout', 'the request headers did not arrive in time')
-    default:
-      return new GatewayError('bad_framing', 'the request is not well-formed HTTP')
+    case 'HPE_HEADER_OVERFLOW': return new GatewayError('headers_too_large', 'the request headers are too large')
+    case 'ERR_HTTP_REQUEST_TIMEOUT': return new GatewayError('headers_timeout', 'the request headers did not arrive in time')
+    default: return new GatewayError('bad_framing', 'the request is not well-formed HTTP')
   }
 }

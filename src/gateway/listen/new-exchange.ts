@@ -6,22 +6,17 @@ import type { Gateway } from '../../pipeline/parts/gateway.ts'
 import type { Client } from '../../pipeline/parts/mount.ts'
 import type { ClientRequest, ClientResponse } from '../../proxy/client/client.ts'
 
-/** A valid request id from a trusted proxy. */
 const REQUEST_ID = /^[\w.:-]{8,128}$/
 
 /**
- * An IPv6 address in brackets, with or without a port, or an IPv4 address with a port: the forms that Azure's
- * Application Gateway writes. Source: learn.microsoft.com/azure/application-gateway/how-application-gateway-works.
+ * An IPv6 address in brackets, with or without a port, or an IPv4 address with a port, as Azure's Application Gateway writes:
+ * learn.microsoft.com/azure/application-gateway/how-application-gateway-works.
  */
 const ADDRESS_WITH_PORT = /^(?:\[([^\]]+)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/
-
 /** An IPv4 address that is written as an IPv6 one (RFC 4291 section 2.5.5.2). */
 const IPV4_MAPPED = /^::ffff:([\d.]+)$/i
 
-/**
- * Creates the exchange of a request. A trusted proxy may set the request id, unless another
- * request used the same id in the same millisecond.
- */
+/** A trusted proxy may set the request id, unless another request used the same id in the same millisecond. */
 export function newExchange(
   gateway: Gateway, req: ClientRequest, res: ClientResponse, awaitsContinue: boolean, isManagement = false,
   preAuthenticated: Identity | null = null,
@@ -30,19 +25,12 @@ export function newExchange(
   const given = trustedPeer === null ? undefined : req.headers['x-gateway-request-id']
   const startedAt = gateway.clock.monotonic()
   const startedWall = gateway.clock.wall()
-  const isTaken = typeof given === 'string' && REQUEST_ID.test(given)
-    && gateway.sharedState.givenIds.isFirst(given, startedWall)
+  const isTaken = typeof given === 'string' && REQUEST_ID.test(given) && gateway.sharedState.givenIds.isFirst(given, startedWall)
   return new Exchange({
     id: isTaken ? given : gateway.newId(),
-    req,
-    res,
-    startedAt,
-    startedWall,
+    req, res, startedAt, startedWall,
     clientAddress: address,
-    trustedPeer,
-    awaitsContinue,
-    isManagement,
-    preAuthenticated,
+    trustedPeer, awaitsContinue, isManagement, preAuthenticated,
     trace: gateway.sharedState.telemetry?.tracer?.start(req.headers) ?? null,
     memory: new ExchangeMemory(gateway.sharedState.bodyMemory, gateway.config.server.bodyMemory),
   })
@@ -53,7 +41,7 @@ export function peerOf(socket: { readonly remoteAddress?: string | undefined }):
   return withoutIpv4Mapping(withoutZone(socket.remoteAddress ?? ''))
 }
 
-/** The client's address: the peer, or the address that a trusted proxy forwards. */
+/** The address of the peer, or the one that a trusted proxy forwards. */
 export function clientOf(gateway: Gateway, req: ClientRequest): Client {
   const peer = peerAddress(req)
   const trusted = peer !== '' && gateway.trusts(peer)
@@ -61,7 +49,7 @@ export function clientOf(gateway: Gateway, req: ClientRequest): Client {
   return { address: withoutIpv4Mapping(address), trustedPeer: trusted ? withoutIpv4Mapping(peer) : null }
 }
 
-/** The peer address without the zone of a link-local address, which has a meaning only on this machine. */
+/** Without the zone of a link-local address, which has a meaning only on this machine. */
 function peerAddress(req: ClientRequest): string {
   if (!('stream' in req)) return withoutZone(req.socket.remoteAddress ?? '')
   // Node throws when the session is already destroyed.
@@ -74,7 +62,7 @@ function withoutZone(address: string): string {
   return zone === -1 ? address : address.slice(0, zone)
 }
 
-/** Turns `::ffff:1.2.3.4`, as a dual-stack listener reports IPv4 clients, into `1.2.3.4`. */
+/** A dual-stack listener reports IPv4 clients as `::ffff:1.2.3.4`. */
 function withoutIpv4Mapping(address: string): string {
   if (!address.startsWith('::')) return address
   const ipv4 = IPV4_MAPPED.exec(address)?.[1]
@@ -82,8 +70,8 @@ function withoutIpv4Mapping(address: string): string {
 }
 
 /**
- * The last address in X-Forwarded-For that is not a trusted proxy. Entries before one that
- * is not an address are ignored: any client may have written them.
+ * The last address in X-Forwarded-For that is not a trusted proxy. Stops at an entry that is not an address: any client may have
+ * written the entries before.
  */
 function forwardedFor(gateway: Gateway, req: ClientRequest, peer: string): string {
   const header = req.headers['x-forwarded-for']
@@ -98,7 +86,7 @@ function forwardedFor(gateway: Gateway, req: ClientRequest, peer: string): strin
   return client
 }
 
-/** The address of an entry, without its port; null = not an address. */
+/** Without the port; null = not an address. */
 function forwardedAddress(entry: string): string | null {
   const [, inBrackets, beforePort] = ADDRESS_WITH_PORT.exec(entry) ?? []
   const address = withoutZone(inBrackets ?? beforePort ?? entry)

@@ -4,17 +4,13 @@ import type { Logger } from 'pino'
 const SETTING = '/proc/sys/net/ipv4/tcp_migrate_req'
 
 /**
- * Warns if Linux resets waiting connections when a listener of a shared port closes, instead of handing them to
- * another listener.
- *
+ * Warns if Linux resets waiting connections when a listener of a shared port closes, instead of handing them to another.
  * Source: Linux, Documentation/networking/ip-sysctl.rst, tcp_migrate_req (5.14).
  */
 export function warnOfResets(log: Logger): void {
   if (readSetting() !== '0') return
-  log.warn(
-    'server.reuse_port: connections that arrive while another gateway takes over may be reset; '
-    + 'sysctl net.ipv4.tcp_migrate_req=1 prevents that',
-  )
+  const message = 'server.reuse_port: connections that arrive while another gateway takes over may be reset'
+  log.warn(`${message}; sysctl net.ipv4.tcp_migrate_req=1 prevents that`)
 }
 
 function readSetting(): string | null {

@@ -1,9 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 
 /** Node has no public name for its parser. */
-interface ParserSocket {
-  readonly parser?: { getCurrentBuffer?(): Buffer } | null
-}
+interface ParserSocket { readonly parser?: { getCurrentBuffer?(): Buffer } | null }
 
 /** Node's parser also accepts the versions 0.9 and 2.0. */
 export function hasHttp1Version({ httpVersion }: IncomingMessage): boolean {
@@ -11,9 +9,8 @@ export function hasHttp1Version({ httpVersion }: IncomingMessage): boolean {
 }
 
 /**
- * Is there more than one space between the parts of a request line? RFC 9112 section 3 allows one; node's parser
- * accepts any number and does not report it. This reads the bytes that are being parsed, which begin with the
- * request. Copying them costs up to 6 µs.
+ * RFC 9112 section 3 allows one space between the parts; node's parser accepts any number and does not report it. This reads
+ * the bytes that are being parsed, which begin with the request. Copying them costs up to 6 µs.
  */
 export function hasExtraSpaces({ method = '', url = '', socket }: IncomingMessage): boolean {
   const bytes = (socket as ParserSocket).parser?.getCurrentBuffer?.()

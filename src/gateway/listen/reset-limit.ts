@@ -4,18 +4,17 @@ import { Bucket } from '../../limits/bucket.ts'
 
 /** Streams that the clients of one address may reset per minute: all at once, or 50 a second. */
 const PER_MINUTE = 3_000
-/** Milliseconds in which an address above the limit gets no new connections. */
-const BLOCK_TIME = 60_000
-/** Maximum remembered addresses; beyond it, the one added first is dropped. */
+const BLOCK_TIME_MS = 60_000
+/** Above this number, the address that was added first is dropped. */
 const MAX_ADDRESSES = 10_000
 
 export interface ResetLimitOptions {
   readonly clock: Clock
-  /** Resets per minute and address; default: 3,000. */
+  /** Resets per minute and address; default 3,000. */
   readonly perMinute?: number
   /** A proxy in front of the gateway forwards for many clients: it is never blocked. */
   isExempt(address: string): boolean
-  /** An address gets no new connections for this many seconds. */
+  /** The address gets no new connections for this many seconds. */
   onBlocked(address: string, seconds: number): void
 }
 
@@ -26,13 +25,13 @@ interface AddressState {
 }
 
 /**
- * Limits how many HTTP/2 streams the clients of one address reset, over all its connections: resetting a stream right
- * after opening it costs the client nothing, but costs the gateway a request (CVE-2023-44487, "rapid reset").
+ * Limits how many HTTP/2 streams the clients of one address reset, over all its connections: resetting a stream after opening
+ * it costs a client nothing, and the gateway a request (CVE-2023-44487, "rapid reset").
  */
 export class ResetLimit {
   readonly #options: ResetLimitOptions
   readonly #perMinute: number
-  /** States of addresses, by network. */
+  /** By network. */
   readonly #states = new Map<string, AddressState>()
 
   constructor(options: ResetLimitOptions) {
@@ -40,11 +39,7 @@ export class ResetLimit {
     this.#perMinute = options.perMinute ?? PER_MINUTE
   }
 
-  /**
-   * Counts a stream that a client reset.
-   *
-   * @returns false = above the limit: the connection must end
-   */
+  /** Counts a reset stream. @returns false = above the limit: the connection must end */
   allows(address: string): boolean {
     const { clock, isExempt, onBlocked } = this.#options
     if (address === '' || isExempt(address)) return true
@@ -54,8 +49,8 @@ export class ResetLimit {
       state.abandoned.add(1, now)
       return true
     }
-    if (state.blockedUntil <= now) onBlocked(address, BLOCK_TIME / 1_000)
-    state.blockedUntil = now + BLOCK_TIME
+    if (state.blockedUntil <= now) onBlocked(address, BLOCK_TIME_MS / 1_000)
+    state.blockedUntil = now + BLOCK_TIME_MS
     return false
   }
 

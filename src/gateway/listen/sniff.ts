@@ -2,10 +2,8 @@ import type * as net from 'node:net'
 
 const HTTP2_PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
 
-/** Detects HTTP/2 by the first bytes of a plain connection, its preface. Source: RFC 9113 section 3.4. */
-export function detectHttp2(
-  socket: net.Socket, timeout: number, onDetected: (socket: net.Socket, isHttp2: boolean) => void,
-): void {
+/** Detects HTTP/2 by its preface, the first bytes of a plain connection (RFC 9113 section 3.4). */
+export function detectHttp2(socket: net.Socket, timeout: number, onDetected: (socket: net.Socket, isHttp2: boolean) => void): void {
   let seen: Buffer = Buffer.alloc(0)
   const timer = setTimeout(() => socket.destroy(), timeout)
   socket.once('close', () => clearTimeout(timer))

@@ -5,7 +5,7 @@ import type { ServerClock } from './server-clock.ts'
 
 const SIGNATURE_HEADERS = ['authorization', 'x-amz-date', 'x-amz-security-token'] as const
 
-/** Signs each request (AWS Signature Version 4): its method, path, body and the headers that AWS requires. */
+/** Signs the method, path, body and required headers of each request (AWS Signature Version 4). */
 export class AwsAuthorization implements Authorization {
   readonly #signer: SignatureV4
   readonly #clock: ServerClock
@@ -33,7 +33,7 @@ export class AwsAuthorization implements Authorization {
   }
 }
 
-/** The headers that AWS requires to be signed. Other headers are not signed, because proxies may change them. */
+/** The headers that AWS requires to be signed; proxies may change others. */
 function signedHeaders(headers: HeaderList, host: string): Record<string, string> {
   const signed: Record<string, string> = { host }
   for (let i = 0; i < headers.length; i += 2) {
@@ -44,8 +44,8 @@ function signedHeaders(headers: HeaderList, host: string): Record<string, string
 }
 
 /**
- * Makes the hash class for a signer; the one of AWS's library is written in JavaScript. The signer derives its key
- * with each request. Hashes with a text as the secret stay the same for a day, so each is computed once.
+ * Makes a signer's hash class; that of AWS's library is written in JavaScript. The signer derives its key with each request:
+ * hashes with a text as the secret stay the same for a day, so each is computed once.
  */
 export function createSha256() {
   let derived: { readonly secret: string, readonly data: string, readonly digest: Uint8Array } | null = null

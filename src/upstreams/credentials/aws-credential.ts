@@ -4,12 +4,11 @@ import type { AwsAuth } from '../../config/auth-types.ts'
 import { AwsAuthorization, createSha256 } from './aws-authorization.ts'
 import type { Authorization, HeaderList } from './credential.ts'
 import type { FaultReporter } from './fault-reporter.ts'
-import { RefreshingCredential } from './refreshing-credential.ts'
-import type { FetchedCredential } from './refreshing-credential.ts'
+import { RefreshingCredential, type FetchedCredential } from './refreshing-credential.ts'
 import { ServerClock } from './server-clock.ts'
 
 const SERVICE = 'bedrock'
-/** Milliseconds after which credentials without an expiry are read again: their files may have changed. */
+/** ms after which credentials without an expiry are read again: their files may have changed. */
 const DEFAULT_LIFETIME = 60 * 60_000
 /** Names of errors that may be reported. */
 const ERROR_NAME = /^[A-Za-z]{1,60}$/
@@ -33,27 +32,23 @@ async function fetchAwsCredentials(auth: AwsAuth, clock: ServerClock): Promise<F
   const [found, { SignatureV4: Signer }] = await Promise.all([awsIdentity(auth), import('@smithy/signature-v4')])
   const { expiration } = found
   const signer = new Signer({ service: SERVICE, region: auth.region, credentials: found, sha256: createSha256(), applyChecksum: false })
-  return {
-    authorization: new AwsAuthorization(signer, clock),
-    lifetimeMs: expiration === undefined ? DEFAULT_LIFETIME : expiration.getTime() - clock.now,
-  }
+  const lifetimeMs = expiration === undefined ? DEFAULT_LIFETIME : expiration.getTime() - clock.now
+  return { authorization: new AwsAuthorization(signer, clock), lifetimeMs }
 }
 
 interface AwsIdentity {
   readonly accessKeyId: string
   readonly secretAccessKey: string
   readonly sessionToken?: string
-  /** When the credentials expire; absent = never. */
+  /** absent = never */
   readonly expiration?: Date
 }
 
 /** @throws GatewayError credential_unavailable */
 async function awsIdentity({ profile, roleArn, region }: AwsAuth): Promise<AwsIdentity> {
   const { fromNodeProviderChain, fromTemporaryCredentials } = await import('@aws-sdk/credential-providers')
-  // Make a new provider chain for each read: a chain caches the credentials that it found.
-  const chain = fromNodeProviderChain({
-    ignoreCache: true, clientConfig: { region }, logger: SILENT, ...profile !== null && { profile },
-  })
+  // A chain caches the credentials that it found: make a new one for each read.
+  const chain = fromNodeProviderChain({ ignoreCache: true, clientConfig: { region }, logger: SILENT, ...profile !== null && { profile } })
   try {
     if (roleArn === null) return await chain()
     const params = { RoleArn: roleArn, RoleSessionName: 'model-gateway' }
@@ -63,7 +58,7 @@ async function awsIdentity({ profile, roleArn, region }: AwsAuth): Promise<AwsId
   }
 }
 
-/** A logger that drops all lines: by default the library writes warnings to the console. */
+/** Drops the warnings that the library writes to the console by default. */
 const SILENT = { debug: noop, info: noop, warn: noop, error: noop }
 
 function noop(): void {}

@@ -8,7 +8,6 @@ import type { FetchedCredential } from './refreshing-credential.ts'
 /** The scope of Azure OpenAI and the other services of a resource. */
 const SCOPE = 'https://cognitiveservices.azure.com/.default'
 const PUBLIC_AUTHORITY = 'https://login.microsoftonline.com'
-/** Entra ID's error codes. */
 const ERROR_CODE = /\bAADSTS\d{3,8}\b/
 
 /** Makes the function that fetches a token of Microsoft Entra ID. */
@@ -21,7 +20,7 @@ export function azureTokens(auth: AzureAuth): (signal: AbortSignal) => Promise<F
   return identityTokens(auth)
 }
 
-/** Tokens of a managed identity, a workload identity, or another source in the environment. */
+/** Of a managed identity, a workload identity, or another source in the environment. */
 function identityTokens({ tenant, clientId, authority }: AzureAuth): (signal: AbortSignal) => Promise<FetchedCredential> {
   let identity: Promise<DefaultAzureCredential> | null = null
   return async signal => {
@@ -32,10 +31,7 @@ function identityTokens({ tenant, clientId, authority }: AzureAuth): (signal: Ab
     }))
     try {
       const { token, expiresOnTimestamp } = await (await identity).getToken(SCOPE, { abortSignal: signal })
-      return {
-        authorization: headerAuthorization('authorization', 'Bearer ', token),
-        lifetimeMs: expiresOnTimestamp - Date.now(),
-      }
+      return { authorization: headerAuthorization('authorization', 'Bearer ', token), lifetimeMs: expiresOnTimestamp - Date.now() }
     } catch (error) {
       const { name, message } = error as Error
       const code = ERROR_CODE.exec(message)?.[0] ?? name

@@ -1,12 +1,10 @@
 import { credentialUnavailable } from '../../base/errors.ts'
 
-/** Maximum bytes of a token response. */
 const MAX_RESPONSE_BYTES = 64 * 1024
 
 /**
- * Fetches at most `MAX_RESPONSE_BYTES`. Uses the runtime's fetch, not the bundled one: libraries check its class.
- *
- * @throws GatewayError credential_unavailable
+ * Uses the runtime's fetch, not the bundled one: libraries check the class of its response.
+ * @throws GatewayError credential_unavailable if the response is longer than `MAX_RESPONSE_BYTES`
  */
 export async function boundedFetch(url: string | URL, init: object): Promise<Response> {
   const response = await globalThis.fetch(url, init)

@@ -2,18 +2,16 @@ import { spawn } from 'node:child_process'
 import { credentialUnavailable } from '../../base/errors.ts'
 import { secretText } from '../../base/secrets/secret-text.ts'
 
-/** Maximum bytes that a command may print. */
 const MAX_OUTPUT_BYTES = 64 * 1024
 
 /**
- * Reads the secret that a command prints. Its standard error may contain secrets too, and is not read.
- *
+ * Reads the secret that a command prints on standard output; standard error may contain secrets too, and is not read.
  * @param signal ends the command and everything it started
  * @throws GatewayError credential_unavailable
  */
 export async function runCommand([program = '', ...args]: readonly string[], signal: AbortSignal): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
-  // In its own process group, so that it can be ended with its children.
+  // In its own process group, so that it ends together with its children.
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'], detached: true })
   const chunks: Buffer[] = []
   let size = 0

@@ -1,14 +1,12 @@
 import { credentialUnavailable } from '../../base/errors.ts'
-import { CONSTANT } from './credential-state.ts'
-import type { CredentialState } from './credential-state.ts'
+import { CONSTANT, type CredentialState } from './credential-state.ts'
 
 /** Flat names and values. */
 export type HeaderList = readonly string[]
 
-/** The request of an attempt before its credential is added. */
+/** A request before its credential is added. */
 export interface UnauthorizedRequest {
   readonly method: string
-  /** Path and query. */
   readonly path: string
   readonly headers: HeaderList
   readonly body: Buffer | null
@@ -16,10 +14,7 @@ export interface UnauthorizedRequest {
 
 /** The credential as one attempt sends it. */
 export interface Authorization {
-  /**
-   * @param upstream the upstream's url
-   * @returns a promise only if the request is signed
-   */
+  /** Returns a promise only if the request is signed. */
   headersFor(request: UnauthorizedRequest, upstream: URL): HeaderList | Promise<HeaderList>
   /** Fills in the part of the path that only the source of the credential knows; absent = the path does not change. */
   pathFor?(path: string): string
@@ -28,24 +23,18 @@ export interface Authorization {
 /** The operator's credential for an upstream. */
 export interface Credential {
   /**
-   * Returns the authorization for the next attempt of a request.
-   *
+   * The authorization for the next attempt of a request; a promise only if the credential has to be fetched.
    * @param refused authorizations of earlier attempts of the request, which the upstream refused
-   * @returns at once while the credential is valid; a promise only if it has to be fetched
    * @throws GatewayError credential_unavailable
    */
   authorize(refused: readonly Authorization[]): Authorization | Promise<Authorization>
-  /** HTTP statuses with which an upstream refuses this credential and another one may succeed. */
+  /** Statuses with which an upstream refuses this credential although another one may succeed. */
   readonly refusalStatuses: ReadonlySet<number>
-  /**
-   * The upstream refused the last authorization of `refused`.
-   *
-   * @returns true if another authorization may succeed
-   */
+  /** The upstream refused the last authorization of `refused`. @returns true = another authorization may succeed */
   recordRefusal(refused: readonly Authorization[], refusal: CredentialRefusal): boolean
   /** The upstream responded to a request with this authorization; absent = not needed. */
   responded?(authorization: Authorization, status: number, headers: HeaderList): void
-  /** The state of each credential of a pool, or of the only one. */
+  /** Of each credential of a pool, or of the only one. */
   states(): readonly CredentialState[]
   close(): void
 }
@@ -53,23 +42,16 @@ export interface Credential {
 /** How an upstream refused a credential. */
 export interface CredentialRefusal {
   readonly status: number
-  /** The wait that the upstream asks for, ms; null = none. */
+  /** ms that the upstream asks to wait; null = none. */
   readonly retryAfterMs: number | null
 }
 
-/** Statuses of an upstream that does not accept the credential. */
 export const UNAUTHORIZED: ReadonlySet<number> = new Set([401, 403])
 const NONE: ReadonlySet<number> = new Set()
-
-/** RFC 9110 section 5.5, without white space. */
+/** RFC 9110 section 5.5, without white space at the ends. */
 const HEADER_VALUE = /^[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?$/
 
-/**
- * A secret in a header.
- *
- * @param prefix text before the secret
- * @throws GatewayError credential_unavailable if a header cannot carry the secret
- */
+/** A secret in a header, behind `prefix`. @throws GatewayError credential_unavailable if a header cannot carry the secret */
 export function headerAuthorization(header: string, prefix: string, secret: string): Authorization {
   checkHeaderSecret(secret)
   const headers = [header, prefix + secret]
@@ -82,7 +64,6 @@ export function checkHeaderSecret(secret: string): void {
   if (!HEADER_VALUE.test(secret)) throw credentialUnavailable('the secret has a character that is not allowed in a header')
 }
 
-/** A credential that does not change. */
 export function staticCredential(header: string, value: string): Credential {
   const headers = [header, value]
   const authorization: Authorization = { headersFor: () => headers }

@@ -13,14 +13,12 @@ export class FaultReporter {
     this.#upstream = upstream
   }
 
-  /** @returns the error for the requests that need the credential. Its reason contains nothing that the source sent */
+  /** @returns the error for requests that need the credential; its reason contains nothing that the source sent */
   failed(thrown: unknown): GatewayError {
     // An error of a library may contain the secret in its message.
     const error = thrown instanceof GatewayError ? thrown : credentialUnavailable('the source of the credential failed')
     const reason = causeOf(error) ?? error.message
-    if (reason !== this.#reason) {
-      this.#log.error({ upstream: this.#upstream, reason }, 'credentials: %s', reason)
-    }
+    if (reason !== this.#reason) this.#log.error({ upstream: this.#upstream, reason }, 'credentials: %s', reason)
     this.#reason = reason
     return error
   }

@@ -1,23 +1,16 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import type { Clock } from '../../base/clock.ts'
-import { credentialUnavailable } from '../../base/errors.ts'
-import type { GatewayError } from '../../base/errors.ts'
+import { credentialUnavailable, type GatewayError } from '../../base/errors.ts'
 import { FileWatch } from '../../base/files/file-watch.ts'
 import { secretText } from '../../base/secrets/secret-text.ts'
 import type { FileAuth } from '../../config/auth-types.ts'
-import { UNAUTHORIZED, headerAuthorization } from './credential.ts'
-import { CONSTANT } from './credential-state.ts'
-import type { CredentialState } from './credential-state.ts'
-import type { Authorization, Credential } from './credential.ts'
+import { UNAUTHORIZED, headerAuthorization, type Authorization, type Credential } from './credential.ts'
+import { CONSTANT, type CredentialState } from './credential-state.ts'
 import type { FaultReporter } from './fault-reporter.ts'
 
-/** Maximum bytes of a file; no secret is longer. */
 const MAX_FILE_BYTES = 64 * 1024
 
-/**
- * A credential in a file, which is read again when it changes. If a new version cannot be read, the old one stays in
- * use.
- */
+/** A credential in a file, which is read again when it changes. If a new version cannot be read, the old one stays in use. */
 export class FileCredential implements Credential {
   readonly refusalStatuses = UNAUTHORIZED
   readonly #auth: FileAuth
@@ -25,7 +18,7 @@ export class FileCredential implements Credential {
   readonly #reporter: FaultReporter
   readonly #watch: FileWatch
   #secret: string | null = null
-  /** null = the file could not be read yet. */
+  /** null = the file could not be read yet */
   #authorization: Authorization | null = null
   #fault: GatewayError | null = null
   /** When the secret was read, ms since 1970; null = not yet. */

@@ -6,20 +6,18 @@ import { isSecureUrl } from '../../base/secure-url.ts'
 import type { GoogleAuth } from '../../config/auth-types.ts'
 import { CREDENTIAL_PROJECT } from '../../providers/shared/provider.ts'
 import { boundedFetch } from './bounded-fetch.ts'
-import { checkHeaderSecret } from './credential.ts'
-import type { Authorization } from './credential.ts'
+import { checkHeaderSecret, type Authorization } from './credential.ts'
 import type { FetchedCredential } from './refreshing-credential.ts'
 import { ServerClock } from './server-clock.ts'
 
 type Library = typeof import('google-auth-library')
-/** The file of a service account, or of another kind of credentials. */
+/** Of a service account, or another kind of credentials. */
 type CredentialsFile = JWTInput & { readonly token_uri?: unknown }
 
 interface GoogleToken {
   readonly token: string
-  /** Lifetime of the token, ms. */
   readonly lifetimeMs: number
-  /** The project of the credentials; null = they name none. */
+  /** null = the credentials name none */
   readonly project: string | null
   /** The project whose quota is used; null = the credentials' own. */
   readonly quotaProject: string | null
@@ -28,19 +26,14 @@ interface GoogleToken {
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
 /** The library sends assertions of service accounts here, whatever their file says. */
 const TOKEN_URL = 'https://oauth2.googleapis.com/token'
-/** Lifetime of an assertion in seconds; Google's maximum. */
-const ASSERTION_LIFETIME = 3_600
-/** Milliseconds that a token of unknown lifetime is used. */
-const DEFAULT_LIFETIME = 10 * 60_000
+const MAX_ASSERTION_LIFETIME_S = 3_600
+const DEFAULT_LIFETIME_MS = 10 * 60_000
 /** Google's error codes, in OAuth 2.0 and in its APIs. */
 const ERROR_CODE = /^(?:[a-z_]{1,40}|[A-Z_]{1,40})$/
 /** Error codes of the system and of name resolution. */
 const NETWORK_ERROR = /^(?:E[A-Z]{2,20}|EAI_[A-Z]+|UND_ERR_[A-Z_]+)$/
 
-/**
- * Makes the function that fetches an access token of Google Cloud. It reads the file for each token, so that it sees
- * a replaced file.
- */
+/** Reads the file for each token, so that a replaced file is used. */
 export function googleTokens(
   { credentials: file, project: defaultProject }: GoogleAuth, clock: Clock,
 ): (signal: AbortSignal) => Promise<FetchedCredential> {
@@ -64,7 +57,6 @@ async function fileToken(library: Library, json: CredentialsFile, clock: ServerC
   }
 }
 
-/** @throws GatewayError credential_unavailable */
 async function requestToken(
   { GoogleAuth: Auth, JWT, gaxios }: Library, json: CredentialsFile, clock: ServerClock, signal: AbortSignal,
 ): Promise<GoogleToken> {
@@ -81,16 +73,12 @@ async function requestToken(
     if (client instanceof JWT) {
       observes = true
       const issuedAt = Math.floor(clock.now / 1_000)
-      client.additionalClaims = { iat: issuedAt, exp: issuedAt + ASSERTION_LIFETIME }
+      client.additionalClaims = { iat: issuedAt, exp: issuedAt + MAX_ASSERTION_LIFETIME_S }
     }
     const { token } = await client.getAccessToken()
     if (!token) throw credentialUnavailable('the token server sent no valid token')
-    return {
-      token,
-      lifetimeMs: (client.credentials.expiry_date ?? Date.now() + DEFAULT_LIFETIME) - Date.now(),
-      project: client.projectId ?? null,
-      quotaProject: client.quotaProjectId ?? null,
-    }
+    const lifetimeMs = (client.credentials.expiry_date ?? Date.now() + DEFAULT_LIFETIME_MS) - Date.now()
+    return { token, lifetimeMs, project: client.projectId ?? null, quotaProject: client.quotaProjectId ?? null }
   } catch (error) {
     throw unavailable(gaxios, 'token server', error)
   }
@@ -118,12 +106,8 @@ async function metadataToken({ gcpMetadata, gaxios }: Library): Promise<GoogleTo
     const { access_token: token, expires_in: seconds } = found[tokenKey] as { access_token?: unknown, expires_in?: unknown }
     const project: unknown = found[projectKey]
     if (typeof token !== 'string') throw credentialUnavailable('the metadata server sent no valid token')
-    return {
-      token,
-      lifetimeMs: typeof seconds === 'number' ? seconds * 1_000 : DEFAULT_LIFETIME,
-      project: typeof project === 'string' ? project : null,
-      quotaProject: null,
-    }
+    const lifetimeMs = typeof seconds === 'number' ? seconds * 1_000 : DEFAULT_LIFETIME_MS
+    return { token, lifetimeMs, project: typeof project === 'string' ? project : null, quotaProject: null }
   } catch (error) {
     throw unavailable(gaxios, 'metadata server', error)
   }

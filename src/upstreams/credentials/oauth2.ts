@@ -4,16 +4,11 @@ import { boundedFetch } from './bounded-fetch.ts'
 import { headerAuthorization } from './credential.ts'
 import type { FetchedCredential } from './refreshing-credential.ts'
 
-/** Milliseconds that a token is used if the server reports no lifetime. */
-const DEFAULT_LIFETIME = 10 * 60_000
-/** RFC 6749 section 5.2. A server's error code may contain anything; only codes of this form are reported. */
+const DEFAULT_LIFETIME_MS = 10 * 60_000
+/** A server's error code may contain anything: only codes of this form are reported (RFC 6749 section 5.2). */
 const ERROR_CODE = /^[a-z_]{1,40}$/
 
-/**
- * Fetches an access token by the client credentials grant, RFC 6749 section 4.4.
- *
- * @throws GatewayError credential_unavailable
- */
+/** The client credentials grant, RFC 6749 section 4.4. @throws GatewayError credential_unavailable */
 export async function fetchOAuth2Token(
   { tokenUrl, clientId, clientSecret, scope }: Omit<OAuth2Auth, 'kind' | 'headers'>, signal: AbortSignal,
 ): Promise<FetchedCredential> {
@@ -33,10 +28,8 @@ export async function fetchOAuth2Token(
     )
     status = response.status
     const { access_token: token, expires_in: seconds } = await oauth.processClientCredentialsResponse(server, client, response)
-    return {
-      authorization: headerAuthorization('authorization', 'Bearer ', token),
-      lifetimeMs: seconds === undefined ? DEFAULT_LIFETIME : seconds * 1_000,
-    }
+    const lifetimeMs = seconds === undefined ? DEFAULT_LIFETIME_MS : seconds * 1_000
+    return { authorization: headerAuthorization('authorization', 'Bearer ', token), lifetimeMs }
   } catch (error) {
     if (error instanceof GatewayError) throw error
     if (error instanceof oauth.ResponseBodyError) {

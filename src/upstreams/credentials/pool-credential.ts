@@ -1,22 +1,17 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 import { GatewayError, credentialUnavailable, upstreamRateLimited } from '../../base/errors.ts'
-import { CONSTANT } from './credential-state.ts'
-import type { CredentialState, RestReason } from './credential-state.ts'
+import { CONSTANT, type CredentialState, type RestReason } from './credential-state.ts'
 import type { Authorization, Credential, HeaderList, CredentialRefusal, UnauthorizedRequest } from './credential.ts'
 import { RateLimitWindow } from './rate-limit-window.ts'
 
-/** Milliseconds that a credential at its rate limit is paused if the upstream names no time. */
-const DEFAULT_REST = 5_000
-/** The longest pause that an upstream can ask for. */
-const MAX_REST = 10 * 60_000
-/** Milliseconds that a refused credential is paused; doubled each time. */
-const FIRST_REFUSED_REST = 30_000
-const MAX_REFUSED_REST = 10 * 60_000
-/** Milliseconds that a credential is paused if its source fails. */
-const UNAVAILABLE_REST = 5_000
+const DEFAULT_REST_MS = 5_000
+const MAX_REST_MS = 10 * 60_000
+const FIRST_REFUSED_REST_MS = 30_000
+const MAX_REFUSED_REST_MS = 10 * 60_000
+const UNAVAILABLE_REST_MS = 5_000
 
-export interface PoolOptions {
+export interface CredentialOptions {
   readonly clock: Clock
   readonly log: Logger
   /** The upstream's name, for the log. */
@@ -24,27 +19,23 @@ export interface PoolOptions {
 }
 
 /**
- * Several credentials of one upstream, which requests use in turn. A credential that is refused or at its rate limit
- * is paused alone, and the request continues with the next one. One that is nearly at its rate limit is used only if
- * there is no other.
+ * Several credentials of one upstream, which requests use in turn. A credential that is refused or at its rate limit is paused
+ * alone, and the request continues with the next one. A credential near its rate limit is used only if there is no other.
  */
 export class PoolCredential implements Credential {
   readonly refusalStatuses = new Set([401, 402, 403, 429])
   readonly #members: readonly Member[]
-  readonly #options: PoolOptions
-  /** Index of the member whose turn it is. */
+  readonly #options: CredentialOptions
   #next = 0
 
-  constructor(members: readonly Credential[], options: PoolOptions) {
+  constructor(members: readonly Credential[], options: CredentialOptions) {
     this.#members = members.map((credential, index) => new Member(credential, index))
     this.#options = options
   }
 
   authorize(refused: readonly Authorization[]): Authorization | Promise<Authorization> {
     const renewable = refused.at(-1)
-    if (renewable instanceof PoolAuthorization && renewable.isRenewed) {
-      return this.#authorizeWith(renewable.member, refused)
-    }
+    if (renewable instanceof PoolAuthorization && renewable.isRenewed) return this.#authorizeWith(renewable.member, refused)
     const member = this.#choose(refused)
     if (member === null) throw this.#noneLeft()
     return this.#authorizeWith(member, refused)
@@ -91,29 +82,22 @@ export class PoolCredential implements Credential {
     try {
       const inner = member.credential.authorize(innerOf(refused, member))
       if (!(inner instanceof Promise)) return new PoolAuthorization(member, inner)
-      return inner.then(
-        fetched => new PoolAuthorization(member, fetched),
-        (error: unknown) => this.#withoutMember(member, refused, error),
-      )
+      return inner.then(fetched => new PoolAuthorization(member, fetched), (error: unknown) => this.#withoutMember(member, refused, error))
     } catch (error) {
       return this.#withoutMember(member, refused, error)
     }
   }
 
-  /** Continues with another member, because the source of this one fails. */
+  /** The source of this member fails: continues with another one. */
   #withoutMember(member: Member, refused: readonly Authorization[], error: unknown): Authorization | Promise<Authorization> {
-    member.restsUntil = this.#options.clock.monotonic() + UNAVAILABLE_REST
+    member.restsUntil = this.#options.clock.monotonic() + UNAVAILABLE_REST_MS
     member.restReason = 'unavailable'
     const other = this.#choose(refused)
     if (other === null) throw error
     return this.#authorizeWith(other, refused)
   }
 
-  /**
-   * The next member in turn that is neither paused nor refused for this request.
-   *
-   * @param isTaken the turn passes to the next member
-   */
+  /** The next member in turn that is neither paused nor refused for this request. @param isTaken the turn passes on */
   #choose(refused: readonly Authorization[], isTaken = true): Member | null {
     const now = this.#options.clock.monotonic()
     const inTurn = [...this.#members.slice(this.#next), ...this.#members.slice(0, this.#next)]
@@ -127,8 +111,8 @@ export class PoolCredential implements Credential {
     const { clock, log, upstream } = this.#options
     member.restReason = status === 429 ? 'rate_limited' : 'refused'
     const ms = status === 429
-      ? Math.min(retryAfterMs ?? DEFAULT_REST, MAX_REST)
-      : Math.min(FIRST_REFUSED_REST * 2 ** member.refusals, MAX_REFUSED_REST)
+      ? Math.min(retryAfterMs ?? DEFAULT_REST_MS, MAX_REST_MS)
+      : Math.min(FIRST_REFUSED_REST_MS * 2 ** member.refusals, MAX_REFUSED_REST_MS)
     if (member.restReason === 'refused') member.refusals++
     const now = clock.monotonic()
     const wasAwake = member.restsUntil <= now
@@ -150,11 +134,11 @@ class Member {
   readonly credential: Credential
   readonly index: number
   readonly window = new RateLimitWindow()
-  /** End of the pause on the monotonic clock, ms. */
+  /** On the monotonic clock, ms. */
   restsUntil = 0
   /** Reason of the current or latest pause. */
   restReason: RestReason = 'rate_limited'
-  /** Refusals since the last success. */
+  /** Since the last success. */
   refusals = 0
 
   constructor(credential: Credential, index: number) {

@@ -5,35 +5,23 @@ import type { HeaderList } from './credential.ts'
 const NAME = /^[a-z]+-ratelimit-(?:(limit|remaining|reset)-(requests|tokens)|(requests|tokens)-(limit|remaining|reset))$/
 /** A credential with at most this share of its limit left is nearly exhausted. */
 const LOW_SHARE = 0.05
-/** Milliseconds until a limit is free again if the upstream reports no time. */
-const DEFAULT_RESET = 60_000
-/** Maximum ms for which a reported count is used. */
-const MAX_RESET = 10 * 60_000
+const DEFAULT_RESET_MS = 60_000
+const MAX_RESET_MS = 10 * 60_000
 const UNITS: ReadonlyMap<string, number> = new Map(Object.entries({ ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }))
 
-/** An upstream's report about one limit. */
-interface Reported {
-  limit: number | null
-  remaining: number | null
-  resetMs: number | null
-}
+interface Reported { limit: number | null, remaining: number | null, resetMs: number | null }
 
 /** `until`: ms on the monotonic clock until which the report is used. */
 type Window = RemainingRateLimit & { readonly until: number }
 
-/** The rate limits of one credential, as an upstream reports them. */
+/** The rate limits of one credential, as an upstream reports them. `now` is in ms on the monotonic clock. */
 export class RateLimitWindow {
   #requests: Window | null = null
   #tokens: Window | null = null
   /** When the upstream reported last, ms since 1970. */
   #at = 0
 
-  /**
-   * Reads the headers of a response.
-   *
-   * @param now on the monotonic clock, ms
-   * @param wall ms since 1970
-   */
+  /** Reads the headers of a response. @param wall ms since 1970 */
   update(headers: HeaderList, now: number, wall: number): void {
     const reported: Partial<Record<string, Reported>> = {}
     for (let i = 0; i < headers.length; i += 2) {
@@ -53,12 +41,11 @@ export class RateLimitWindow {
     this.#at = wall
   }
 
-  /** @param now on the monotonic clock, ms */
   isLow(now: number): boolean {
     return isLow(this.#requests, now) || isLow(this.#tokens, now)
   }
 
-  /** null = the upstream reported nothing. */
+  /** null = the upstream reported nothing */
   get limits(): RateLimits | null {
     if (this.#requests === null && this.#tokens === null) return null
     return { at: this.#at, requests: remainingOf(this.#requests), tokens: remainingOf(this.#tokens) }
@@ -72,7 +59,7 @@ function remainingOf(window: Window | null): RemainingRateLimit | null {
 function windowOf(reported: Reported | undefined, now: number): Window | null {
   const { limit = null, remaining = null, resetMs = null } = reported ?? {}
   if (limit === null || remaining === null || limit === 0) return null
-  return { limit, remaining, until: now + Math.min(resetMs ?? DEFAULT_RESET, MAX_RESET) }
+  return { limit, remaining, until: now + Math.min(resetMs ?? DEFAULT_RESET_MS, MAX_RESET_MS) }
 }
 
 function isLow(window: Window | null, now: number): boolean {
@@ -83,7 +70,7 @@ function countOf(text: string): number | null {
   return /^\d{1,15}$/.test(text) ? Number(text) : null
 }
 
-/** Parses `6m0s`, seconds, or an RFC 3339 time. @returns milliseconds from now; null = another format */
+/** Converts `6m0s`, seconds, or an RFC 3339 time to ms from now; null = another format. */
 function resetOf(text: string, wall: number): number | null {
   if (/^\d{4}-\d\d-\d\dT/.test(text)) {
     const at = Date.parse(text)

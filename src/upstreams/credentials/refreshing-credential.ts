@@ -1,16 +1,13 @@
 import type { Clock, Timer } from '../../base/clock.ts'
-import { credentialUnavailable } from '../../base/errors.ts'
-import type { GatewayError } from '../../base/errors.ts'
-import { CONSTANT } from './credential-state.ts'
-import type { CredentialState } from './credential-state.ts'
-import { UNAUTHORIZED } from './credential.ts'
-import type { Authorization, Credential } from './credential.ts'
+import { credentialUnavailable, type GatewayError } from '../../base/errors.ts'
+import { CONSTANT, type CredentialState } from './credential-state.ts'
+import { UNAUTHORIZED, type Authorization, type Credential } from './credential.ts'
 import type { FaultReporter } from './fault-reporter.ts'
 
-/** What a source returned. */
+/** The result of a source. */
 export interface FetchedCredential {
   readonly authorization: Authorization
-  /** Milliseconds after which the credential has to be replaced. */
+  /** ms after which the credential has to be replaced. */
   readonly lifetimeMs: number
 }
 
@@ -18,9 +15,7 @@ export interface RefreshOptions {
   readonly clock: Clock
   readonly reporter: FaultReporter
   /**
-   * Gets a credential from its source.
-   *
-   * @param signal aborted at the deadline
+   * Gets a credential from its source. @param signal aborted at the deadline
    * @throws anything; the reason of a GatewayError credential_unavailable is reported
    */
   fetch(signal: AbortSignal): Promise<FetchedCredential>
@@ -28,46 +23,40 @@ export interface RefreshOptions {
   readonly expires: boolean
 }
 
-/** Timeout of a source in ms. */
-const FETCH_TIMEOUT = 10_000
+const FETCH_TIMEOUT_MS = 10_000
 /** The credential is refreshed when this share of its lifetime is left, but at most this many ms before its end. */
 const REFRESH_SHARE = 0.2
 const MAX_REFRESH_WINDOW = 5 * 60_000
-/**
- * The credential is not used for this share of its lifetime before its end, at most this many ms: requests take time
- * to arrive.
- */
+/** The credential is not used in this last share of its lifetime, at most this many ms: requests take time to arrive. */
 const EXPIRY_SHARE = 0.05
 const MAX_EXPIRY_MARGIN = 30_000
-/** Milliseconds between two attempts at a failing source; doubled each time. */
-const FIRST_RETRY_DELAY = 1_000
-const MAX_RETRY_DELAY = 30_000
-/** The latest possible date, ms since 1970: a server may report that a token never ends. */
+const FIRST_RETRY_DELAY_MS = 1_000
+const MAX_RETRY_DELAY_MS = 30_000
+/** ms since 1970 of the latest possible date: a server may report that a token never ends. */
 const MAX_TIME = 8.64e15
 /**
- * Milliseconds between two fetches caused by refusals: the upstream may refuse each new credential too. The first one
- * comes soon, because a token can be revoked twice. The interval doubles with each fetch that follows another within
- * twice the maximum.
+ * ms between two fetches caused by refusals: the upstream may refuse each new credential too. The first one comes soon, because
+ * a token can be revoked twice. The interval doubles with each fetch that follows another within twice the maximum.
  */
 const FIRST_FORCED_INTERVAL = 1_000
 const MAX_FORCED_INTERVAL = 10_000
 
 /**
- * A credential that one fetch refreshes before its end, for all waiting requests. If the upstream has no
- * requests, nothing is refreshed: the next request fetches the credential.
+ * One fetch refreshes the credential before its end, for all waiting requests. Without requests nothing is refreshed: the next
+ * request fetches the credential.
  */
 export class RefreshingCredential implements Credential {
   readonly refusalStatuses = UNAUTHORIZED
   readonly #options: RefreshOptions
   #authorization: Authorization | null = null
-  /** When the credential was fetched and when it ends, ms since 1970. */
+  /** ms since 1970. */
   #fetchedAt: number | null = null
   #expiresAt: number | null = null
   /** The authorization is used until then; ms on the monotonic clock. */
   #usableUntil = 0
   /** A request has used the credential since it was fetched. */
   #isUsed = false
-  /** The running fetch; null = none. */
+  /** null = no fetch is running */
   #fetching: Promise<Authorization> | null = null
   #controller: AbortController | null = null
   #timer: Timer | null = null
@@ -120,10 +109,7 @@ export class RefreshingCredential implements Credential {
 
   #fetch(): Promise<Authorization> {
     this.#timer?.cancel()
-    this.#fetching ??= this.#run().finally(() => {
-      this.#fetching = null
-    })
-    return this.#fetching
+    return this.#fetching ??= this.#run().finally(() => { this.#fetching = null })
   }
 
   async #run(): Promise<Authorization> {
@@ -145,7 +131,7 @@ export class RefreshingCredential implements Credential {
       return authorization
     } catch (error) {
       this.#fault = reporter.failed(error)
-      const delay = Math.min(FIRST_RETRY_DELAY * 2 ** this.#failures, MAX_RETRY_DELAY)
+      const delay = Math.min(FIRST_RETRY_DELAY_MS * 2 ** this.#failures, MAX_RETRY_DELAY_MS)
       this.#failures++
       this.#retryAt = clock.monotonic() + delay
       if (this.#retryAt < this.#usableUntil) this.#refreshIn(delay)
@@ -153,14 +139,14 @@ export class RefreshingCredential implements Credential {
     }
   }
 
-  /** Fetches a credential; fails at the deadline, even if the source ignores the signal. */
+  /** Fails at the deadline, even if the source ignores the signal. */
   async #fetchInTime(): Promise<FetchedCredential> {
     const controller = new AbortController()
     this.#controller = controller
     const { promise, reject } = Promise.withResolvers<never>()
-    const timer = this.#options.clock.setTimeout(() => controller.abort(), FETCH_TIMEOUT)
+    const timer = this.#options.clock.setTimeout(() => controller.abort(), FETCH_TIMEOUT_MS)
     controller.signal.addEventListener('abort', () => {
-      reject(credentialUnavailable(`the source of the credential did not respond within ${FETCH_TIMEOUT / 1000} s`))
+      reject(credentialUnavailable(`the source of the credential did not respond within ${FETCH_TIMEOUT_MS / 1000} s`))
     })
     try {
       return await Promise.race([this.#options.fetch(controller.signal), promise])
@@ -175,6 +161,6 @@ export class RefreshingCredential implements Credential {
     this.#timer = this.#options.clock.setTimeout(() => {
       // The failure is reported, and affects no request yet.
       if (this.#isUsed || this.#failures > 0) this.#fetch().catch(() => {})
-    }, Math.max(ms, FIRST_RETRY_DELAY))
+    }, Math.max(ms, FIRST_RETRY_DELAY_MS))
   }
 }

@@ -1,27 +1,17 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Authorization } from './credential.ts'
 
-/** Milliseconds in which a refused authorization is not sent again for the same use. */
-const REMEMBERED_FOR = 30_000
-/** Maximum remembered refusals of one authorization: clients choose the names of models. */
+const REMEMBERED_FOR_MS = 30_000
+/** Per authorization: clients choose the names of models. */
 const MAX_REMEMBERED = 1_000
 
-/**
- * What an authorization is used for: the endpoint, the model, and the client's key if the client may have caused the
- * refusal.
- */
+/** The use of an authorization: endpoint, model, and the client's key if the client may have caused the refusal. */
 export type RefusedFor = readonly (string | null)[]
 
-/**
- * Authorizations that an upstream refused recently. After a change of the file or configuration the authorization is
- * a new object, with no refusals.
- */
+/** Recent refusals of an upstream. After a change of file or configuration the authorization is a new object, without refusals. */
 export class Refusals {
   readonly #clock: Pick<Clock, 'monotonic'>
-  /**
-   * The refused uses of each authorization, and until when each is remembered, ms on the monotonic clock; oldest
-   * first.
-   */
+  /** Until when the refusal of each use is remembered, ms on the monotonic clock; oldest first. */
   readonly #refused = new WeakMap<Authorization, Map<string, number>>()
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
@@ -42,7 +32,7 @@ export class Refusals {
     subjects.delete(name)
     const [oldest] = subjects.keys()
     if (subjects.size >= MAX_REMEMBERED && oldest !== undefined) subjects.delete(oldest)
-    subjects.set(name, this.#clock.monotonic() + REMEMBERED_FOR)
+    subjects.set(name, this.#clock.monotonic() + REMEMBERED_FOR_MS)
     return true
   }
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { HeaderList } from './credential.ts'
 
-/** Milliseconds by which the clocks may differ; AWS refuses a signature after five minutes. */
+/** ms by which the clocks may differ; AWS refuses a signature after five minutes. */
 const MAX_SKEW = 60_000
 
 /** The time on the clock of an upstream or a token server, which a signature must use. */
@@ -13,17 +13,16 @@ export class ServerClock {
     this.#clock = clock
   }
 
-  /** Milliseconds by which the upstream's clock is ahead of this machine's, as far as known. */
+  /** ms by which the server's clock is ahead of this machine's, as far as known. */
   get offset(): number {
     return this.#offset
   }
 
-  /** Milliseconds since 1970. */
+  /** ms since 1970 */
   get now(): number {
     return this.#clock.wall() + this.#offset
   }
 
-  /** Reads the Date header of a response. */
   observe(headers: HeaderList): void {
     const at = headers.findIndex((name, i) => i % 2 === 0 && name.length === 4 && name.toLowerCase() === 'date')
     if (at === -1) return

@@ -2,7 +2,7 @@ import t from 'tap'
 import { systemClock } from '../../../src/base/clock.ts'
 import { compileGlob } from '../../../src/config/glob.ts'
 import { createLimiter } from '../../../src/limits/limiter.ts'
-import type { Admission } from '../../../src/limits/types.ts'
+import type { Admission, Limiter } from '../../../src/limits/types.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 import { startUpstream } from '../../support/upstream.ts'
 
@@ -20,7 +20,7 @@ upstreams: { up: { url: "${upstream.url}" } }
 routes: [{ to: up }]
 `, {}, {
     openLimiter: defaults => {
-      const limiter = createLimiter({ defaults, compileGlob, clock: systemClock })
+      const limiter: Limiter = createLimiter({ defaults, compileGlob, clock: systemClock })
       return {
         ...limiter,
         admit: ask => {
