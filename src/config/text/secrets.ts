@@ -105,7 +105,7 @@ function misplacedSchemas(name: string, text: string | null, keys: ReadonlyMap<s
   return CREDENTIAL_NAME.test(name) || (text !== null && looksRandom(text)) ? [] : keys.get(name) ?? []
 }
 
-/** Does it look like the name of a key, and not like a secret in the place of one? */
+/** Does it look like the name of a key, and not like a secret instead of one? */
 export function isPlainName(name: string): boolean {
   return /^([a-z][a-z_-]{0,24}|<<)$/i.test(name)
 }
