@@ -6,7 +6,7 @@ import { errorIn } from '../neutral/error-body.ts'
 import type { ClientFormat } from '../endpoint/protocol.ts'
 import { rateLimitHeaders } from '../endpoint/rate-limit-headers.ts'
 
-/** The error format; stream events are named as in the binary event stream. */
+/** Stream events have the names of the binary event stream. */
 export const CONVERSE_FORMAT: ClientFormat = {
   protocol: 'converse',
   errorBody: error => JSON.stringify(errorObject(error)),
@@ -30,13 +30,12 @@ function errorObject({ code, message }: GatewayError) {
   return { type: 'error', error: { type: code, message } }
 }
 
-/** HTTP status for errors in a stream, which have none. */
+/** HTTP statuses for errors in a stream. */
 const STATUSES: ReadonlyMap<string, number> = new Map(Object.entries({
-  invalid_request_error: 400, permission_error: 403, not_found_error: 404, timeout_error: 408, rate_limit_error: 429,
-  overloaded_error: 503,
+  invalid_request_error: 400, permission_error: 403, not_found_error: 404, timeout_error: 408, rate_limit_error: 429, overloaded_error: 503,
 }))
 
-/** Reads an error as the upstream's provider writes it: `{type: "error", error: {type, message}}`. */
+/** Reads `{type: "error", error: {type, message}}`. @param status null = an error in a stream */
 export function readConverseError(status: number | null, body: unknown): NeutralError {
   const error = errorIn(body) ?? {}
   const type = asText(error['type']) || null

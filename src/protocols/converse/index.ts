@@ -5,9 +5,5 @@ import { CONVERSE_TRANSLATION } from './translation.ts'
 
 /** Amazon Bedrock's own API for all its models: only upstreams speak it. */
 export const CONVERSE: Protocol = {
-  name: 'converse',
-  format: CONVERSE_FORMAT,
-  paths: [],
-  classify: classifyConverse,
-  translation: CONVERSE_TRANSLATION,
+  name: 'converse', format: CONVERSE_FORMAT, paths: [], classify: classifyConverse, translation: CONVERSE_TRANSLATION,
 }

@@ -3,7 +3,7 @@ import { withoutNulls, type JsonObject } from '../neutral/json.ts'
 import type { NeutralRequest } from '../neutral/request.ts'
 import type { WriteContext } from '../neutral/translation.ts'
 
-/** Writes the vendor's own fields for settings without a field in Converse; null = the vendor has no such field either. */
+/** Writes vendor fields for settings that Converse has no field for; null = the vendor has none either. */
 interface Maker {
   readonly topK: ((topK: number) => JsonObject) | null
   readonly reasoning: ((request: NeutralRequest, context: WriteContext) => JsonObject | null) | null
@@ -14,13 +14,10 @@ interface Maker {
 const OTHER: Maker = { topK: null, reasoning: null, cache: null }
 /** For custom inference profiles, whose names do not show the model. */
 const UNKNOWN: Maker = { ...OTHER, cache: { amongTools: true, ttl: true, behindDocuments: true } }
-/** `meta.llama3-1-70b-instruct-v1:0`, `us.meta.llama3-1-70b-instruct-v1:0` */
+/** Matches `meta.llama3-1-70b-instruct-v1:0` and `us.meta.llama3-1-70b-instruct-v1:0`. */
 const NAMES_MAKER = /^(?:[a-z-]+\.)?[a-z0-9]+\.[a-z]/
 
-/**
- * Vendors, by a part of the model's id. Source: Amazon Bedrock user guide, "Inference request parameters" and "Prompt
- * caching".
- */
+/** By a part of the model's id. Source: Amazon Bedrock user guide, "Inference request parameters" and "Prompt caching". */
 const MAKERS: readonly (readonly [RegExp, Maker])[] = [
   [/anthropic\.claude/, { topK: topK => ({ top_k: topK }), reasoning: claudeReasoning, cache: { amongTools: true, ttl: true, behindDocuments: false } }],
   [/amazon\.nova/, { topK: topK => ({ inferenceConfig: { topK } }), reasoning: null, cache: { amongTools: false, ttl: false, behindDocuments: true } }],

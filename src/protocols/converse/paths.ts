@@ -5,16 +5,9 @@ import { ConverseMeter } from './meter.ts'
 import { CONVERSE_USAGE } from './usage.ts'
 
 const CONVERSE = defineEndpoint({
-  name: 'converse',
-  format: CONVERSE_FORMAT,
-  modelIn: 'path',
-  modelRequired: true,
-  metering: 'text',
-  prompt: { members: ['system', 'messages'] },
-  responseMembers: ['output'],
-  outputBounds: ['inferenceConfig.maxTokens'],
-  boundsThinking: true,
-  respondsWithJson: true,
+  name: 'converse', format: CONVERSE_FORMAT, modelIn: 'path', modelRequired: true, metering: 'text',
+  prompt: { members: ['system', 'messages'] }, responseMembers: ['output'], respondsWithJson: true,
+  outputBounds: ['inferenceConfig.maxTokens'], boundsThinking: true,
   usage: CONVERSE_USAGE,
   createMeter: limits => new ConverseMeter(limits),
 })
@@ -28,7 +21,6 @@ export function classifyConverse(path: string): Classified | null {
   return found && withPathModel(CONVERSE, path, PREFIX.length, found[0].length)
 }
 
-/** The path of a request. */
 export function conversePath(model: string, isStream: boolean): string {
   return `${PREFIX}${encodeURIComponent(model)}/converse${isStream ? '-stream' : ''}`
 }

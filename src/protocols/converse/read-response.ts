@@ -7,14 +7,8 @@ import { readConverseError } from './errors.ts'
 import { CONVERSE_USAGE } from './usage.ts'
 
 const STOP_REASONS: ReadonlyMap<string, StopReason> = new Map(Object.entries({
-  end_turn: 'end',
-  tool_use: 'tool_calls',
-  max_tokens: 'max_tokens',
-  model_context_window_exceeded: 'context_window',
-  stop_sequence: 'stop_sequence',
-  guardrail_intervened: 'content_filter',
-  content_filtered: 'content_filter',
-  refusal: 'refusal',
+  end_turn: 'end', tool_use: 'tool_calls', max_tokens: 'max_tokens', model_context_window_exceeded: 'context_window',
+  stop_sequence: 'stop_sequence', guardrail_intervened: 'content_filter', content_filtered: 'content_filter', refusal: 'refusal',
 }))
 
 /** Reads responses of Converse and ConverseStream. */
@@ -68,8 +62,7 @@ export class ConverseResponseReader implements ResponseReader {
     const message = asObject(asObject(value['output'])?.['message'])
     if (message === null) return
     out.push(startEvent(null, null, null))
-    const content = asList(message['content'])
-    for (const [number, block] of content.entries()) {
+    for (const [number, block] of asList(message['content']).entries()) {
       this.#delta(number, asObject(block) ?? {}, out)
       this.#parts.end(number, out)
     }
@@ -77,10 +70,7 @@ export class ConverseResponseReader implements ResponseReader {
     pushEnd(value, out)
   }
 
-  /**
-   * A delta of a stream, or a whole block, whose members have the same names. Some blocks of a stream have no start
-   * event.
-   */
+  /** Also reads whole blocks, whose members have the same names. Some blocks of a stream have no start event. */
   #delta(number: number, delta: JsonObject, out: EventOutput): void {
     if (!this.#parts.isOpen(number)) this.#parts.start(number, this.#partOf(delta), out)
     const reasoning = asObject(delta['reasoningContent'])
@@ -111,7 +101,7 @@ export class ConverseResponseReader implements ResponseReader {
   }
 }
 
-/** @param value the last event, or the whole response, which contains the usage */
+/** @param value the last event, or a whole response */
 function pushEnd(value: JsonObject, out: EventOutput): void {
   const usage = readTokens(CONVERSE_USAGE, value['usage'])
   if (usage !== null) out.push({ type: 'usage', usage })

@@ -7,7 +7,6 @@ export const CONVERSE_USAGE: UsageReader = { read: readConverse }
 
 /**
  * `inputTokens` excludes tokens read from and written to the cache. `cacheDetails` lists the writes by lifetime.
- *
  * Source: Amazon Bedrock API Reference, "TokenUsage".
  */
 function readConverse(usage: JsonObject, f: Figures): Usage {

@@ -53,17 +53,15 @@ export class ContentWriter {
         return [this.#document(part)]
       case 'audio':
         return report.refuse(part.path, 'the target does not accept audio')
-      case 'thinking': {
-        const signature = valueFor(part.opaque, provider)
-        if (signature !== null) return [{ reasoningContent: { reasoningText: { text: part.text, signature } } }]
-        report.drop(`${part.path}.thinking`)
-        return []
-      }
+      case 'thinking':
       case 'redacted_thinking': {
-        const redactedContent = valueFor(part.opaque, provider)
-        if (redactedContent !== null) return [{ reasoningContent: { redactedContent } }]
-        report.drop(`${part.path}.redacted_thinking`)
-        return []
+        const value = valueFor(part.opaque, provider)
+        if (value === null) {
+          report.drop(`${part.path}.${part.type}`)
+          return []
+        }
+        if (part.type === 'redacted_thinking') return [{ reasoningContent: { redactedContent: value } }]
+        return [{ reasoningContent: { reasoningText: { text: part.text, signature: value } } }]
       }
       case 'tool_call':
         return [{ toolUse: { toolUseId: fittingToolId(part.id, TOOL_IDS), name: part.name, input: writeArguments(part, report) } }]
@@ -110,17 +108,14 @@ export class ContentWriter {
   }
 }
 
-const DOCUMENT_TEXT = 'The document:'
-
 /** A message with a document must contain text (Amazon Bedrock API Reference, "DocumentBlock"). */
 function withDocumentText(turn: JsonObject): JsonObject {
   const content = asList(turn['content']).map(block => asObject(block) ?? {})
   if (!content.some(block => 'document' in block) || content.some(block => 'text' in block)) return turn
   const at = content.findIndex(block => 'document' in block)
-  return { ...turn, content: content.toSpliced(at, 0, { text: DOCUMENT_TEXT }) }
+  return { ...turn, content: content.toSpliced(at, 0, { text: 'The document:' }) }
 }
 
-/** Tells the provider to cache the prompt up to here. */
 export function cachePoint({ ttl }: CacheMark, model: string): JsonObject {
   return { cachePoint: { type: 'default', ...ttl !== null && makerOf(model).cache?.ttl === true && { ttl } } }
 }

@@ -9,41 +9,18 @@ import { makerOf, modelFields, thinks } from './model-fields.ts'
 import { conversePath } from './paths.ts'
 import { ContentWriter, cachePoint } from './write-content.ts'
 
-/** What a Converse upstream supports of each field of a request. */
 export const CONVERSE_SUPPORT: SupportTable = {
-  model: 'mapped',
-  stream: 'mapped',
-  messages: 'partly',
-  tools: 'mapped',
-  toolChoice: 'partly',
-  parallelToolCalls: 'dropped',
-  outputFormat: 'partly',
-  maxOutputTokens: 'mapped',
-  stopSequences: 'mapped',
-  temperature: 'mapped',
-  topP: 'mapped',
-  topK: 'partly',
-  presencePenalty: 'dropped',
-  frequencyPenalty: 'dropped',
-  seed: 'dropped',
-  reasoning: 'partly',
-  serviceTier: 'partly',
-  verbosity: 'dropped',
-  user: 'dropped',
-  metadata: 'partly',
-  includeUsage: 'mapped',
-  cacheKey: 'dropped',
+  model: 'mapped', stream: 'mapped', messages: 'partly', tools: 'mapped', toolChoice: 'partly', parallelToolCalls: 'dropped',
+  outputFormat: 'partly', maxOutputTokens: 'mapped', stopSequences: 'mapped', temperature: 'mapped', topP: 'mapped', topK: 'partly',
+  presencePenalty: 'dropped', frequencyPenalty: 'dropped', seed: 'dropped', reasoning: 'partly', serviceTier: 'partly',
+  verbosity: 'dropped', user: 'dropped', metadata: 'partly', includeUsage: 'mapped', cacheKey: 'dropped',
 }
 
-/** Allowed names and values of `requestMetadata`, and the maximum number. */
+/** Allowed names and values of `requestMetadata`. */
 const METADATA = /^[a-zA-Z0-9\s:_@$#=/+,.-]{0,256}$/
 const MAX_METADATA = 16
 
-/**
- * Writes the body of a request to Converse or ConverseStream.
- *
- * Source: Amazon Bedrock API Reference, "Converse".
- */
+/** For Converse and ConverseStream. Source: Amazon Bedrock API Reference, "Converse". */
 export function writeConverseRequest(request: NeutralRequest, context: WriteContext): WrittenRequest {
   const { model, report } = context
   const fields = modelFields(request, context)
@@ -53,18 +30,12 @@ export function writeConverseRequest(request: NeutralRequest, context: WriteCont
   const { instructions, messages } = conversationOf(request.messages)
   const { outputFormat: format, metadata } = request
   if (format?.type === 'json') report.dropField('outputFormat')
-  const system = [
-    ...instructions.flatMap(part => writer.content(part)),
-    ...format?.type === 'json' ? [{ text: JSON_ONLY }] : [],
-  ]
+  const system = [...instructions.flatMap(part => writer.content(part)), ...format?.type === 'json' ? [{ text: JSON_ONLY }] : []]
   const body = withoutNulls({
     system: system.length === 0 ? null : system,
     messages: writer.messages(messages),
     inferenceConfig: unlessEmpty({
-      maxTokens: request.maxOutputTokens,
-      temperature,
-      topP,
-      stopSequences: stopSequences.length === 0 ? null : stopSequences,
+      maxTokens: request.maxOutputTokens, temperature, topP, stopSequences: stopSequences.length === 0 ? null : stopSequences,
     }),
     toolConfig: writeTools(request, context),
     additionalModelRequestFields: unlessEmpty(fields),
@@ -80,7 +51,7 @@ function unlessEmpty(members: JsonObject): JsonObject | null {
   return Object.keys(given).length === 0 ? null : given
 }
 
-/** If only some tools are allowed, the others are left out. */
+/** Tools that the model may not call are left out. */
 function writeTools({ tools, toolChoice, messages }: NeutralRequest, context: WriteContext): JsonObject | null {
   const choice = toolChoice?.type === 'tools' ? toolChoice : null
   const allowed = choice === null ? tools : namedTools(tools, choice.names)
@@ -88,7 +59,7 @@ function writeTools({ tools, toolChoice, messages }: NeutralRequest, context: Wr
   const specs = allowed.flatMap(tool => writeTool(tool, context))
   switch (toolChoice?.type) {
     case 'none': {
-      // A conversation with calls requires tools.
+      // Converse requires tools if the conversation has calls.
       if (!messages.some(({ parts }) => parts.some(({ type }) => type === 'tool_call'))) return null
       context.report.dropField('toolChoice')
       return { tools: specs }
@@ -105,7 +76,7 @@ function writeTools({ tools, toolChoice, messages }: NeutralRequest, context: Wr
   }
 }
 
-/** A conversation with calls requires tools, even if the request no longer has any. */
+/** Converse requires tools if the conversation has calls, even if the request no longer has any tools. */
 function calledTools(messages: readonly Message[]): JsonObject | null {
   const names = new Set(messages.flatMap(({ parts }) => parts.flatMap(part => part.type === 'tool_call' || part.type === 'tool_result' ? [part.name] : [])))
   names.delete('')

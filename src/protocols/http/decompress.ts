@@ -1,13 +1,8 @@
 import { CODINGS } from '../../base/content-codings.ts'
 
-/** Maximum bytes of a decompressed body. */
 const MAX_DECOMPRESSED_BYTES = 8 * 1024 * 1024
 
-/**
- * Decompresses a small body synchronously; null = unknown coding, or too large.
- *
- * @param coding lower-case; null = not compressed
- */
+/** Synchronous, for small bodies. @param coding lower-case; null = not compressed @returns null = unknown coding, or too large */
 export function decompressed(body: Buffer, coding: string | null): Buffer | 'broken' | null {
   if (coding === null) return body
   try {
@@ -17,7 +12,7 @@ export function decompressed(body: Buffer, coding: string | null): Buffer | 'bro
   }
 }
 
-/** The body of an upstream's error, for reading; unchanged if it cannot be decompressed. */
+/** If the body cannot be decompressed, returns the raw body. */
 export function decompressedOrRaw(body: Buffer, coding: string | null): Buffer {
   const plain = decompressed(body, coding)
   return plain === null || plain === 'broken' ? body : plain

@@ -2,7 +2,7 @@
 export interface HeaderValue {
   /** The part before the first semicolon, lower-case. */
   readonly value: string
-  /** By lower-case name. A quoted parameter is given as it is between the quotes. */
+  /** By lower-case name. A quoted value is kept as it is between the quotes. */
   readonly params: ReadonlyMap<string, string>
 }
 
@@ -10,9 +10,10 @@ const VALUE = /^[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z/-]+)[ \t]*/
 const PARAM = /;[ \t]*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:"((?:[^"\\]|\\[^])*)"|([^\s";]+)))?[ \t]*/y
 
 /**
- * Parses a header value with parameters (RFC 9110, section 5.6.6), with the tolerance that clients need: an unquoted
- * value may contain any character except white space, quote and semicolon, and a parameter may be empty. Returns null
- * if the form is wrong, or a parameter is repeated.
+ * Parses a header value with parameters (RFC 9110, section 5.6.6). For the sake of clients, an unquoted value may contain any
+ * character except white space, quote and semicolon, and a parameter may be empty.
+ *
+ * @returns null = wrong form, or a repeated parameter
  */
 export function parseHeaderParams(header: string): HeaderValue | null {
   const value = VALUE.exec(header)

@@ -9,21 +9,12 @@ import { IMAGE_USAGE, REALTIME_USAGE, SPEECH_USAGE, TRANSCRIPT_USAGE } from './u
 const format = OPENAI_FORMAT
 
 const IMAGES = {
-  format,
-  metering: 'images',
-  prompt: { members: ['prompt'] },
-  respondsWithJson: true,
-  usage: IMAGE_USAGE,
+  format, metering: 'images', prompt: { members: ['prompt'] }, respondsWithJson: true, usage: IMAGE_USAGE, hasLargeEvents: true,
   createMeter: limits => new TypedMeter(IMAGE_USAGE, IMAGE_EVENTS, limits),
-  hasLargeEvents: true,
 } as const satisfies EndpointOptions
 
 const TRANSCRIPTS = {
-  format,
-  body: 'form',
-  modelRequired: true,
-  metering: 'transcript',
-  usage: TRANSCRIPT_USAGE,
+  format, body: 'form', modelRequired: true, metering: 'transcript', usage: TRANSCRIPT_USAGE,
   createMeter: limits => new TranscriptMeter(TRANSCRIPT_USAGE, limits),
 } as const satisfies EndpointOptions
 
@@ -33,22 +24,12 @@ export const MEDIA_PATHS: readonly KnownPath[] = [
   ['/v1/audio/transcriptions', defineEndpoint({ ...TRANSCRIPTS, name: 'audio.transcriptions' })],
   ['/v1/audio/translations', defineEndpoint({ ...TRANSCRIPTS, name: 'audio.translations' })],
   ['/v1/audio/speech', defineEndpoint({
-    name: 'audio.speech',
-    format,
-    modelRequired: true,
-    metering: 'speech',
-    prompt: { members: ['input', 'instructions'] },
-    usage: SPEECH_USAGE,
+    name: 'audio.speech', format, modelRequired: true, metering: 'speech', prompt: { members: ['input', 'instructions'] }, usage: SPEECH_USAGE,
     createMeter: limits => new TypedMeter(SPEECH_USAGE, SPEECH_EVENTS, limits),
   })],
   ['/v1/realtime', defineEndpoint({
-    name: 'realtime',
-    format,
-    methods: READ,
-    body: 'none',
-    modelIn: 'query',
+    name: 'realtime', format, methods: READ, body: 'none', modelIn: 'query', metering: 'unmetered',
     session: { required: true, laneKey: Buffer.from('response_id'), createConversation: () => new RealtimeConversation() },
-    metering: 'unmetered',
     outputBounds: ['response.max_output_tokens', 'response.max_response_output_tokens', 'session.max_output_tokens', 'session.max_response_output_tokens'],
     usage: REALTIME_USAGE,
     createMeter: limits => new TypedMeter(REALTIME_USAGE, REALTIME_EVENTS, limits),

@@ -6,34 +6,31 @@ import { tokensOfBytes } from '../usage/tokens-of-bytes.ts'
 import { InputTranscripts } from './input-transcripts.ts'
 import { countIn, eventIn, objectIn, objectOf, settingsIn } from './realtime-event.ts'
 
-/** Source: OpenAI's guide "Managing costs": 1 token for 100 ms of the user's speech. */
+/** Of the user's speech. Source: OpenAI's guide "Managing costs". */
 const MS_PER_TOKEN = 100
-/** Bytes of a message that is parsed; a longer item is an image. */
+/** Larger messages are not parsed; a larger item is an image. */
 const MAX_PARSED_BYTES = 256 * 1024
 
 const ITEMS = new Set(['conversation.item.created', 'conversation.item.added'])
 
 /**
- * Estimates the input of the next response of a realtime session, in case it breaks before it reports its usage: what
- * the previous response read and generated, which the upstream has cached, and what came since. The upstream reports
- * all of it, except for audio that the client commits itself, and for the instructions, tools and input of a single
- * `response.create`.
- *
+ * Estimates the input of the next response of a realtime session, in case it breaks before it reports usage: the input and output
+ * of the previous response, which the upstream has cached, and all later items. Not estimated, because the upstream does not report
+ * them: audio that the client commits itself, and the instructions, tools and input of a single `response.create`.
  * Source: OpenAI's API reference, "Realtime", server events.
  */
 export class RealtimeConversation implements Conversation {
   readonly #transcripts = new InputTranscripts()
-  /** Tokens of instructions and tools; used until a response reports its input. */
+  /** For instructions and tools; used until a response reports its input. */
   #settingsTokens = 0
   #cachedTokens = 0
   #textTokens = 0
   #audioTokens = 0
-  /** Position in the session's audio, in ms, at which the client began to speak; null = silent. */
+  /** Position in the session's audio at which the client began to speak; null = silent. */
   #speechStartMs: number | null = null
   /** An item may be reported twice, under two event names. */
   #lastItemId: unknown = null
 
-  /** null = the upstream has reported nothing. */
   get inputEstimate(): InputEstimate | null {
     const inputTokens = (this.#cachedTokens || this.#settingsTokens) + this.#textTokens + this.#audioTokens
     if (inputTokens === 0) return null
@@ -56,13 +53,12 @@ export class RealtimeConversation implements Conversation {
     return transcript
   }
 
-  /** Applies new settings of the session. */
   applySettings({ instructions, tools }: JsonObject): void {
     const listed = Array.isArray(tools) && tools.length > 0 ? JSON.stringify(tools) : null
     this.#settingsTokens = tokensOf(instructions) + tokensOf(listed)
   }
 
-  /** Takes the next message of the upstream, other than settings. */
+  /** For messages of the upstream other than settings. */
   onEvent(type: string, message: Buffer): void {
     if (message.length > MAX_PARSED_BYTES) {
       if (ITEMS.has(type)) this.#textTokens += MEDIA_TOKENS
@@ -83,7 +79,7 @@ export class RealtimeConversation implements Conversation {
 
   #addItem(item: JsonObject): void {
     const { id = null, role, type, content, output } = item
-    // The model's output is in the usage of its response.
+    // The usage of a response includes its output.
     if (role === 'assistant' || type === 'function_call' || (id !== null && id === this.#lastItemId)) return
     this.#lastItemId = id
     this.#textTokens += tokensOf(output)

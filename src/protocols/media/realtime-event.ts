@@ -3,21 +3,19 @@ import type { JsonObject } from '../neutral/json.ts'
 import { parseJsonRange } from '../json/cursor.ts'
 import { Figures } from '../usage/usage-figures.ts'
 
-const SETTINGS = new Set([
-  'session.created', 'session.updated', 'transcription_session.created', 'transcription_session.updated',
-])
+const SETTINGS = new Set(['session.created', 'session.updated', 'transcription_session.created', 'transcription_session.updated'])
 
-/** The session's settings in a message of that type; null = none. */
+/** The session's settings; null = none. */
 export function settingsIn(type: string, message: Buffer): JsonObject | null {
   return SETTINGS.has(type) ? objectIn(eventIn(message), 'session') : null
 }
 
-/** The event in a message; {} = not an event. */
+/** {} = not an object. */
 export function eventIn(message: Buffer): JsonObject {
   return objectOf(parseJsonRange(message, 0, message.length))
 }
 
-/** A member that is an object; {} = not an object. */
+/** {} = not an object. */
 export function objectIn(parent: JsonObject, name: string): JsonObject {
   return objectOf(parent[name])
 }
@@ -26,7 +24,7 @@ export function objectOf(value: unknown): JsonObject {
   return isObject(value) ? value : {}
 }
 
-/** A member that is a count; null = not a count. */
+/** null = not a count. */
 export function countIn(parent: JsonObject, name: string): number | null {
   return new Figures().count(parent[name])
 }

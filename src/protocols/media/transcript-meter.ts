@@ -2,17 +2,14 @@ import { ChunkMeter } from '../chat/meter.ts'
 import type { StreamEvent } from '../events/stream-event.ts'
 
 const TEXTS = [Buffer.from('delta'), Buffer.from('text')]
-/** OpenAI's and Mistral's types for new text, and for the end. */
+/** Types of events from OpenAI and Mistral. */
 const DELTA_TYPES = [Buffer.from('transcript.text.delta'), Buffer.from('transcription.text.delta')]
 const END_TYPES = [Buffer.from('transcript.text.done'), Buffer.from('transcription.done')]
 const ERROR_TYPES = [Buffer.from('error')]
 
-/**
- * Streams of transcripts: typed events of which the last has the usage, as from OpenAI and Mistral, or chunks like a
- * chat's, as from vLLM.
- */
+/** For typed events, the last with the usage (OpenAI, Mistral), and for chunks like those of chat (vLLM). */
 export class TranscriptMeter extends ChunkMeter {
-  /** Each event is parsed: the type of an event has a meaning here, unlike that of a chat chunk. */
+  /** Every event is parsed, because events differ by type, unlike chunks of chat. */
   protected override readonly remembersEvents = false
 
   protected override read(event: StreamEvent): void {

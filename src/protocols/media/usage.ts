@@ -15,7 +15,7 @@ export const IMAGE_USAGE: UsageReader = { read: readImages, readBody: readImageB
 export const TRANSCRIPT_USAGE: UsageReader = { read: readTranscription, readBody: readTranscriptBody }
 export const SPEECH_USAGE: UsageReader = { read: readSpeech }
 
-/** Responses of a realtime session: cached tokens are also included in their modality. */
+/** Audio and image tokens include the cached tokens of that modality. */
 function readRealtime(usage: JsonObject, f: Figures): Usage {
   const input = f.object(usage.input_token_details)
   const cached = f.object(input.cached_tokens_details)
@@ -30,7 +30,7 @@ function readRealtime(usage: JsonObject, f: Figures): Usage {
   }
 }
 
-/** All output counts as images, except for what the details list as text. */
+/** Without a count of image tokens, all output counts as images, except for text in the details. */
 function readImages(usage: JsonObject, f: Figures): Usage {
   const input = f.object(usage.input_tokens_details)
   const output = f.object(usage.output_tokens_details)
@@ -65,7 +65,7 @@ function countElements(cursor: JsonCursor): number | undefined {
   return cursor.broken ? undefined : count
 }
 
-/** {type:"tokens",...} or {type:"duration",seconds}; vLLM's chunks have the usage of chat. */
+/** `{type: "tokens", ...}` or `{type: "duration", seconds}`; vLLM's chunks have the usage of chat. */
 function readTranscription(usage: JsonObject, f: Figures): Usage {
   if (usage.type === 'duration') return { ...blankUsage(), seconds: f.seconds(usage.seconds) }
   if (usage.prompt_audio_seconds !== undefined) return readMistralTranscript(usage, f)
@@ -79,11 +79,7 @@ function readTranscription(usage: JsonObject, f: Figures): Usage {
   }
 }
 
-/**
- * Mistral's transcripts: prompt_tokens counts only the text next to the audio; audio tokens are only in the total.
- *
- * Source: Mistral's API reference, "UsageInfo".
- */
+/** `prompt_tokens` excludes audio, which only the total includes. Source: Mistral's API reference, "UsageInfo". */
 function readMistralTranscript(usage: JsonObject, f: Figures): Usage {
   const outputTokens = f.required(usage.completion_tokens)
   const inputTokens = remainder(f.required(usage.total_tokens), outputTokens)
@@ -96,7 +92,7 @@ function readMistralTranscript(usage: JsonObject, f: Figures): Usage {
   }
 }
 
-/** The verbose_json of models without usage has the duration in seconds. */
+/** Models without usage have the duration in seconds in their `verbose_json`. */
 function readTranscriptBody(cursor: JsonCursor): ReportedUsage | null {
   const [usage, duration] = members(cursor, [USAGE, parsedValue], [DURATION, parsedValue])
   const reading = readUsage(TRANSCRIPT_USAGE, usage)
@@ -107,13 +103,8 @@ function readTranscriptBody(cursor: JsonCursor): ReportedUsage | null {
   return { usage: { ...blankUsage(), seconds: figures.seconds(seconds) }, suspect: figures.suspect }
 }
 
-/** Only speech that is streamed as events reports tokens; its output is audio. */
+/** Only speech that is streamed as events reports tokens. */
 function readSpeech(usage: JsonObject, f: Figures): Usage {
   const outputTokens = f.required(usage.output_tokens)
-  return {
-    ...blankUsage(),
-    inputTokens: f.required(usage.input_tokens),
-    outputTokens,
-    outputAudioTokens: outputTokens,
-  }
+  return { ...blankUsage(), inputTokens: f.required(usage.input_tokens), outputTokens, outputAudioTokens: outputTokens }
 }

@@ -21,39 +21,35 @@ export interface Accepts {
   readonly efforts?: readonly string[]
   /** `first` = instructions only at the beginning; `anywhere` = also inside the conversation. */
   readonly system?: 'first' | 'anywhere'
-  /** The field for the token bound at chat servers. */
+  /** The name of the token bound at chat servers. */
   readonly maxTokens?: 'max_tokens' | 'max_completion_tokens'
-  /** Fields that the target refuses. */
   readonly without?: readonly OptionalField[]
-  /** The field of the seed at chat servers. */
+  /** The name of the seed at chat servers. */
   readonly seed?: 'seed' | 'random_seed'
-  /** Characters of the ids of calls, which are letters and digits. */
+  /** Exact length of the ids of calls, which may contain only letters and digits. */
   readonly toolIdLength?: number
   /** false = after a tool result, the target requires an assistant message before a user message. */
   readonly userBehindResult?: boolean
   /** true = thinking with a signature may end a turn: Gemini can send a signature as a part of its own. */
   readonly thinkingLast?: boolean
-  /** Beta features of Anthropic's protocol that the target has. */
+  /** Supported beta features of Anthropic's protocol. */
   readonly betas?: readonly string[]
+  /** Maximum characters, and regular expressions for any character and for the first; absent `start` = `pattern`. */
   readonly toolName?: { readonly length: number, readonly pattern: string, readonly start?: string }
 }
 
-/** Members of a request, by their names at chat servers: a request keeps its meaning without them. */
+/** Members that a request does not need to keep its meaning, by their names at chat servers. */
 const OPTIONAL = {
   seed: 'seed', service_tier: 'serviceTier', verbosity: 'verbosity', user: 'user', prompt_cache_key: 'cacheKey', metadata: 'metadata',
   parallel_tool_calls: 'parallelToolCalls',
 } as const
 
-/** Also fields outside `OPTIONAL`: `name` of messages, `json_schema` (an instruction replaces it), and `stream_options` (usage). */
+/** Also `name` of messages, `json_schema` (replaced by an instruction), and `stream_options` (asks for usage). */
 export type OptionalField = keyof typeof OPTIONAL | 'name' | 'json_schema' | 'stream_options'
 
-/** Members of a request that are single numbers. */
 const NUMBERS = ['temperature', 'topP', 'topK', 'presencePenalty', 'frequencyPenalty'] as const
 
-/**
- * Fits a request to the model: a value that the model refuses is dropped and reported, or replaced by the nearest
- * accepted value if the meaning stays.
- */
+/** A value that the model refuses is dropped and reported, or replaced by the nearest accepted value if the meaning stays. */
 export function fitRequest(request: NeutralRequest, accepts: Accepts, report: TranslationReport): NeutralRequest {
   const reasoning = fitReasoning(request.reasoning, accepts.efforts, report)
   const numbers: Partial<Record<typeof NUMBERS[number], number | null>> = {}
@@ -78,14 +74,8 @@ export function fitRequest(request: NeutralRequest, accepts: Accepts, report: Tr
   }
   const refusesStop = accepts.stop === false && request.stopSequences.length > 0
   if (refusesStop) report.dropField('stopSequences')
-  return {
-    ...request,
-    ...numbers,
-    ...left,
-    reasoning,
-    ...refusesStop && { stopSequences: [] },
-    ...fitConversation(request, accepts, report),
-  }
+  const conversation = fitConversation(request, accepts, report)
+  return { ...request, ...numbers, ...left, reasoning, ...refusesStop && { stopSequences: [] }, ...conversation }
 }
 
 function fitConversation(
@@ -109,7 +99,7 @@ function fitConversation(
 /** 1 is the default of models that reason, so clients that always send it lose nothing. */
 const SAMPLING_DEFAULT: NumberRule = { only: [1] }
 
-/** @returns null = the model has no value near it */
+/** @returns null = the model accepts no value near the given one */
 function fitNumber(value: number, rule: NumberRule | undefined): number | null {
   if (rule === undefined) return value
   if (rule === false) return null

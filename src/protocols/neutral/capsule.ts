@@ -6,61 +6,49 @@ import type { OpaqueValue } from './opaque.ts'
 import type { TranslationReport } from './report.ts'
 import { fittingToolId, type ToolIdRule } from './tool-ids.ts'
 
-/** Thinking that a client gets in a field that its protocol has for something else. */
+/** Thinking inside a capsule. */
 export interface CarriedThinking {
   /** null = not readable. */
   readonly text: string | null
   readonly opaque: OpaqueValue | null
 }
 
-/**
- * Values that travel through a client inside an opaque field of its own protocol, or inside the id of a tool call if
- * there is no such field. The client sends it back, and the reader knows which provider made the values.
- */
+/** Values that a client stores and sends back: inside an opaque field of its protocol, or else inside the id of a tool call. */
 export interface Capsule {
   /** The upstream's id of the tool call; null = the capsule is not an id. */
   readonly id: string | null
   readonly opaque: OpaqueValue | null
-  /** The thinking before the part, which the client's protocol has no field for. */
+  /** The thinking before the part, if the client's protocol has no field for it. */
   readonly thinking: readonly CarriedThinking[]
 }
 
-/** The place of a capsule; it is valid only there. */
+/** A capsule is valid only in the place that it was made for. */
 export type CapsulePlace = 'tool_id' | 'opaque_value'
 
-/** What a request needs to open its capsules. */
 export interface CapsuleAccess {
   readonly keys: CapsuleKeys
-  /**
-   * Reserves memory for the content of a capsule, before it is decompressed.
-   *
-   * @throws GatewayError if the capsules of the request contain too much
-   */
+  /** Reserves memory before content is decompressed. @throws GatewayError if the capsules of the request contain too much */
   reserve(bytes: number): void
 }
 
 /*
- * A capsule is this text: MARK, the id of the key, the MAC, the payload. All parts are whole groups of base64url
- * without padding: Google's SDKs require base64 for a thought signature, and the characters fit the pattern of
- * Anthropic's tool ids.
+ * The text of a capsule: MARK, the id of the key, the MAC, the payload, each in whole groups of base64url without padding.
+ * Google's SDKs require base64 for a thought signature, and Anthropic's pattern of tool ids allows these characters.
  */
 const MARK = 'Gateway1'
 const KEY_END = MARK.length + 8
 const MAC_BYTES = 24
 const MAC_END = KEY_END + MAC_BYTES / 3 * 4
-/**
- * The head of the payload: the length of the id and the length of the content. The id follows, then the content,
- * which is deflated if it is long.
- */
+/** The head of the payload: the lengths of the id and of the content, which follow it. Long content is deflated. */
 const HEAD_BYTES = 8
-/** Bytes from which content is deflated: starting to deflate is the slowest step, and a response can have thousands of capsules. */
+/** Bytes. Shorter content is not deflated: starting to deflate is slow, and a response can have thousands of capsules. */
 const DEFLATED_FROM = 512
-/** Maximum characters of a capsule: a client sends it with each turn. */
+/** Maximum characters of a capsule, which a client sends with each turn. */
 const MAX_LENGTH = 128 * 1024
-/** Maximum ratio of decompressed to compressed bytes: a client can send a capsule back many times. */
+/** Maximum ratio of decompressed to compressed bytes, because a client can repeat a capsule many times. */
 const MAX_RATIO = 4
 
-/** A rule that no id fits, so that `fittingToolId` always derives a new id. */
+/** No id fits this rule, so `fittingToolId` always derives a new id. */
 const MADE_ID: ToolIdRule = { pattern: /^$/, maxLength: 64, prefix: 'call_' }
 
 /** May the body contain a capsule? Checked before it is parsed. */
@@ -68,7 +56,7 @@ export function mayHoldCapsule(body: Buffer): boolean {
   return body.includes(MARK)
 }
 
-/** Must the gateway read the text as a capsule? Another party may have made it. */
+/** Does the text look like a capsule? Anybody can make such a text. */
 export function isMarked(text: string): boolean {
   return text.startsWith(MARK)
 }
@@ -89,23 +77,18 @@ export function seal(keys: CapsuleKeys, place: CapsulePlace, { id, opaque, think
   return capsule.length > MAX_LENGTH ? null : capsule
 }
 
-/**
- * Opens the capsules of one request. It reads a capsule only after its MAC shows that a gateway has made it.
- */
+/** Opens the capsules of one request. Content is read only after its MAC is verified. */
 export class CapsuleReader {
   readonly #access: CapsuleAccess
   readonly #report: Pick<TranslationReport, 'drop'>
 
-  /** @param report gets the fields whose capsules no gateway has made, or whose key is no longer in use */
+  /** @param report gets the fields of capsules with a wrong MAC or an unknown key */
   constructor(access: CapsuleAccess, report: Pick<TranslationReport, 'drop'>) {
     this.#access = access
     this.#report = report
   }
 
-  /**
-   * @param field of the text: `messages[].tool_calls[].id`
-   * @returns null = not a capsule; an empty capsule if no gateway has made it
-   */
+  /** @param field the path of the text: `messages[].tool_calls[].id` @returns null = not a capsule; an empty capsule if its MAC is wrong */
   open(place: CapsulePlace, text: string, field: string): Capsule | null {
     if (!isMarked(text)) return null
     const payload = this.#payload(place, text, field)
@@ -123,16 +106,12 @@ export class CapsuleReader {
     }
   }
 
-  /**
-   * The id of a tool call; opens only the id, not the content.
-   *
-   * @returns the text itself if it is not a capsule; a derived id, always the same, if no gateway has made it
-   */
+  /** Reads only the id. @returns the text itself if it is not a capsule; an id derived from the text if the MAC is wrong */
   toolId(text: string, field: string): string {
     return isMarked(text) ? this.#payload('tool_id', text, field)?.id ?? madeId(text) : text
   }
 
-  /** @returns null = no gateway has made it */
+  /** @returns null = the MAC is wrong or the key is unknown */
   #payload(place: CapsulePlace, text: string, field: string): Payload | null {
     const key = text.length > MAX_LENGTH ? null : this.#access.keys.find(text.slice(MARK.length, KEY_END))
     const encoded = text.slice(MAC_END)
@@ -150,13 +129,13 @@ export class CapsuleReader {
 
 interface Payload {
   readonly id: string | null
-  /** Deflated if it is long, and followed by padding. */
+  /** May be deflated; padding follows. */
   readonly packedContent: Buffer
-  /** Bytes. */
+  /** Bytes of the decompressed content. */
   readonly contentLength: number
 }
 
-/** Keeps the call and its result paired. */
+/** Gives a call and its result the same id. */
 function madeId(text: string): string {
   return fittingToolId(text, MADE_ID)
 }

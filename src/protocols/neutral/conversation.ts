@@ -3,33 +3,23 @@ import type { JsonObject } from './json.ts'
 import type { TranslationReport } from './report.ts'
 import type { Message, Part } from './request.ts'
 
-/** The instructions at the beginning of a conversation, and the messages after them. */
-export interface Conversation {
-  readonly instructions: readonly Part[]
-  readonly messages: readonly Message[]
-}
-
-/** Splits off the system and developer messages at the beginning of a conversation. */
+/** `leading` are the system and developer messages at the beginning. */
 export function splitInstructions(messages: readonly Message[]): { readonly leading: readonly Message[], readonly rest: readonly Message[] } {
   const first = messages.findIndex(message => !isInstruction(message))
   const end = first === -1 ? messages.length : first
   return { leading: messages.slice(0, end), rest: messages.slice(end) }
 }
 
-/**
- * The instructions of a conversation, for protocols with a field for them. These also require a message: if there are
- * only instructions, the last one becomes a user message.
- */
-export function conversationOf(all: readonly Message[]): Conversation {
+/** For protocols with a field for instructions. They require a message, so if all are instructions, the last becomes a user message. */
+export function conversationOf(all: readonly Message[]): { readonly instructions: readonly Part[], readonly messages: readonly Message[] } {
   const { leading, rest } = splitInstructions(all)
   if (rest.length > 0) return { instructions: leading.flatMap(({ parts }) => parts), messages: rest }
   return { instructions: all.slice(0, -1).flatMap(({ parts }) => parts), messages: all.slice(-1).map(message => ({ ...message, role: 'user' })) }
 }
 
 /**
- * For protocols that have only user and assistant messages: an instruction inside the conversation becomes user text
- * between `<system>` marks, in its place, and consecutive messages of one role are joined, with tool results first.
- * Blank text, which such protocols refuse, is left out.
+ * For protocols with only user and assistant messages: marks later instructions as user text between `<system>` tags, joins
+ * consecutive messages of one role with tool results first, and leaves out blank text, which such protocols refuse.
  */
 export function alternatingTurns(messages: readonly Message[]): Message[] {
   const turns: { role: 'user' | 'assistant', parts: Part[] }[] = []
@@ -46,10 +36,7 @@ export function alternatingTurns(messages: readonly Message[]): Message[] {
   return turns.map(({ role, parts }) => ({ role, name: null, parts: role === 'user' ? resultsFirst(parts) : parts }))
 }
 
-/**
- * For targets that accept instructions only at the beginning: an instruction inside the conversation becomes user
- * text between `<system>` marks, in its place, joined with adjacent user messages.
- */
+/** For targets that accept instructions only at the beginning: later ones become user text, joined with adjacent user messages. */
 export function foldInstructions(messages: readonly Message[]): readonly Message[] {
   const { leading, rest } = splitInstructions(messages)
   if (rest.length === 0) return messages.map((message, at) => (at === messages.length - 1 ? { ...message, role: 'user' } : message))
@@ -68,8 +55,8 @@ export function foldInstructions(messages: readonly Message[]): readonly Message
 }
 
 /**
- * Removes thinking that no other content of its turn follows: a client that broke off a response has such thinking. Targets refuse
- * it: "The final block in an assistant message cannot be `thinking`" (Anthropic). The last message stays: it may begin a response.
+ * Removes thinking at the end of a turn, which remains after an interrupted response. Targets refuse it: "The final block in an
+ * assistant message cannot be `thinking`" (Anthropic). The last message is unchanged, because it may begin a response.
  */
 export function withoutIdleThinking(messages: readonly Message[], report: TranslationReport, keepsSigned: boolean): readonly Message[] {
   const isThinking = (part: Part | undefined): boolean =>
@@ -78,7 +65,7 @@ export function withoutIdleThinking(messages: readonly Message[], report: Transl
     message.role === 'assistant' && isThinking(message.parts.at(-1)) && at < messages.length - 1 && messages[at + 1]?.role !== 'assistant'
   if (!messages.some(isIdle)) return messages
   const kept: Draft[] = []
-  /** The last turn was left out: a user message before it and one after it are joined. */
+  /** A whole turn was left out, so the user messages around it are joined. */
   let joins = false
   for (const [at, message] of messages.entries()) {
     const last = kept.at(-1)
@@ -108,23 +95,22 @@ function draftOf({ role, name, parts }: Message): Draft {
   return { role, name, parts: [...parts] }
 }
 
-/** Joins a message to the one before it. */
 function join(draft: Draft, { name, parts }: Message): void {
   for (const part of parts) draft.parts.push(part)
   draft.name ??= name
 }
 
-/** Makes an instruction that asks for JSON that fits a schema, for protocols without a field for the schema. */
+/** For protocols without a field for a schema. */
 export function schemaInstruction(schema: JsonObject): Message {
   const text = `Respond with one JSON object and nothing else. It fits this JSON Schema: ${JSON.stringify(schema)}`
-  return { role: 'system', name: null, parts: [{ type: 'text', path: 'outputFormat', cache: null, text, opaque: null }] }
+  return { role: 'system', name: null, parts: [textPart(text, 'outputFormat')] }
 }
 
-/** The user message that is put before a conversation that begins with the model: the protocols require the user first. */
+/** Inserted before a conversation that begins with the assistant, because the protocols require the user first. */
 const BEGINNING = '(The conversation begins here.)'
 
-function textPart(text: string): Part {
-  return { type: 'text', path: '', cache: null, text, opaque: null }
+function textPart(text: string, path = ''): Part {
+  return { type: 'text', path, cache: null, text, opaque: null }
 }
 
 function isInstruction({ role }: Message): boolean {

@@ -1,15 +1,14 @@
 import type { JsonObject } from './json.ts'
 import type { TranslationReport } from './report.ts'
 
-/** A request for embeddings, independent of the protocol. */
 export interface EmbeddingsRequest {
   readonly inputs: readonly string[]
-  /** Of each vector; null = the model's default. */
+  /** null = the model's default. */
   readonly dimensions: number | null
-  /** The form of the response that the client asks for, in terms of its own protocol. */
   readonly format: EmbeddingsFormat
 }
 
+/** The form of the response that the client asks for. */
 export interface EmbeddingsFormat {
   /** Vectors are base64 of float32, little-endian. */
   readonly isBase64: boolean
@@ -26,9 +25,9 @@ export interface EmbeddingsResponse {
 
 /** A protocol's part in the translation of embeddings. */
 export interface EmbeddingsTranslation {
-  /** The names of the endpoints whose requests are translated. */
+  /** Names of the translated endpoints. */
   readonly endpoints: readonly string[]
-  /** Every field of a request, as a path in the client's body: `mapped`, or `dropped` if no other protocol has it. */
+  /** All fields of a request by path; `dropped` = no other protocol has the field. */
   readonly fields: Readonly<Record<string, 'mapped' | 'dropped'>>
   /** @throws GatewayError not_translatable */
   readRequest(body: JsonObject, report: TranslationReport): EmbeddingsRequest

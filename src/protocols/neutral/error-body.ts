@@ -7,15 +7,15 @@ const MAX_DEPTH = 5
 const MAX_TEXT = 4096
 
 /**
- * The object of an error body that contains its message and code:
+ * Finds the message and the code of an error in the body of a response:
  *
- *   - `{error: {...}}` of OpenAI, Anthropic and Google, `{error: "text"}` of Ollama, `{detail: ...}` of FastAPI
- *   - the same as the first element of a list: Gemini's endpoint for OpenAI's clients
+ * - `{error: {...}}` of OpenAI, Anthropic and Google, `{error: "text"}` of Ollama, `{detail: ...}` of FastAPI
+ * - such an object as the first element of a list: Gemini's endpoint for OpenAI's clients
  * - the error of the first choice: OpenRouter, if the response has begun
  * - `base_resp` of MiniMax, which every response contains
  * - the members of an error at the top level, and plain text
  *
- * @param value of the body as parsed JSON, or as text if it is not JSON
+ * @param value parsed JSON, or the text of a body that is not JSON
  * @returns null = no error information. `message` is text or null
  */
 export function errorIn(value: unknown): Record<string, unknown> | null {
@@ -28,18 +28,14 @@ export function errorIn(value: unknown): Record<string, unknown> | null {
   return { ...error, message: messageOf(error, 0) }
 }
 
-/** Is it an HTML page, as proxies send for errors? */
+/** Proxies send HTML pages for errors. Blank text counts as one. */
 function isPage(text: string): boolean {
   return /^\s*(<|$)/.test(text)
 }
 
-/** Members that contain the text of an error. */
 const WORDS = ['message', 'msg', 'detail', 'error', 'errors', 'error_description'] as const
 
-/**
- * The text of an error: of Mistral's `message: {detail: [...]}`, of FastAPI's list of `{loc, msg}`, and of another
- * provider's error, which OpenRouter has in `metadata.raw`.
- */
+/** Also reads Mistral's `message: {detail: [...]}`, FastAPI's list of `{loc, msg}`, and OpenRouter's `metadata.raw` of a provider. */
 function messageOf(value: unknown, depth: number): string | null {
   if (depth > MAX_DEPTH) return null
   if (typeof value === 'string') return value === '' ? null : value

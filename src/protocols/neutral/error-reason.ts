@@ -3,26 +3,18 @@ import { isObject } from '../../base/is-object.ts'
 /** Why an upstream refuses a request that another model or account may accept. */
 export type RefusalReason = 'context_length' | 'content_filter' | 'model_access' | 'region'
 
-/** Codes and types with this meaning, in the three protocols and their imitations. */
+/** Codes and types of vendors. */
 const CODES: ReadonlyMap<string, RefusalReason> = new Map(Object.entries({
-  context_length_exceeded: 'context_length',
-  exceed_context_size_error: 'context_length',
-  model_context_window_exceeded: 'context_length',
-  tokens_limit_reached: 'context_length',
-  content_filter: 'content_filter',
-  content_filtered: 'content_filter',
-  content_policy_violation: 'content_filter',
-  responsibleaipolicyviolation: 'content_filter',
-  moderation_blocked: 'content_filter',
-  data_inspection_failed: 'content_filter',
+  context_length_exceeded: 'context_length', exceed_context_size_error: 'context_length',
+  model_context_window_exceeded: 'context_length', tokens_limit_reached: 'context_length',
+  content_filter: 'content_filter', content_filtered: 'content_filter', content_policy_violation: 'content_filter',
+  responsibleaipolicyviolation: 'content_filter', moderation_blocked: 'content_filter', data_inspection_failed: 'content_filter',
 }))
 
 /**
- * Messages of vendors without a code for it: "prompt is too long: 210000 tokens > 200000 maximum" (messages), "The
- * input token count (1200000) exceeds the maximum number of tokens allowed (1048576)." (generate), "This model's
- * maximum context length is 8192 tokens" (chat servers other than the vendor's own send no code). The third and
- * fourth patterns are for xAI, Moonshot, Qwen, text-generation-inference and Vertex AI; the last for xAI and
- * DeepSeek.
+ * For vendors that send no code: "prompt is too long: 210000 tokens > 200000 maximum" (messages), "The input token count (1200000)
+ * exceeds the maximum number of tokens allowed (1048576)." (generate), "This model's maximum context length is 8192 tokens" (chat).
+ * The third and fourth patterns are for xAI, Moonshot, Qwen, text-generation-inference and Vertex AI; the last for xAI and DeepSeek.
  */
 const MESSAGE_PATTERNS: readonly (readonly [RegExp, RefusalReason])[] = [
   [/(prompt|input) is too long|context (window|length|limit|size)/i, 'context_length'],
@@ -34,15 +26,10 @@ const MESSAGE_PATTERNS: readonly (readonly [RegExp, RefusalReason])[] = [
   [/violates usage guidelines|^content exists risk/i, 'content_filter'],
 ]
 
-/** The account was flagged, not the prompt. A name may come between: "Your account (a@b.c) was flagged". */
+/** The account was flagged, not the prompt: "Your account (a@b.c) was flagged". */
 const ABOUT_THE_ACCOUNT = /\b(account|organi[sz]ation|project|key)( \S+)? (was|has been|is)( \w+)? flagged/i
 
-/**
- * Finds the reason for which an error refuses the request.
- *
- * @param error from `errorIn`
- * @returns null = not a refusal, or another reason
- */
+/** @param error from `errorIn` @returns null = no refusal, or another reason */
 export function reasonIn(error: Record<string, unknown>): RefusalReason | null {
   const inner = [error['innererror'], error['inner_error']].find(isObject)
   for (const word of [error['code'], error['type'], error['status'], inner?.['code']]) {
@@ -50,7 +37,6 @@ export function reasonIn(error: Record<string, unknown>): RefusalReason | null {
     if (reason !== undefined) return reason
   }
   const { message } = error
-  if (typeof message !== 'string') return null
-  if (ABOUT_THE_ACCOUNT.test(message)) return null
+  if (typeof message !== 'string' || ABOUT_THE_ACCOUNT.test(message)) return null
   return MESSAGE_PATTERNS.find(([pattern]) => pattern.test(message))?.[1] ?? null
 }

@@ -1,10 +1,10 @@
 import type { ErrorKind } from './response.ts'
 
-/** The code of an error for a request that is too long for the model: OpenAI's code, which its clients know. */
+/** OpenAI's code for a request that is too long for the model. */
 export const CONTEXT_LENGTH = 'context_length_exceeded'
 
 /**
- * HTTP statuses of errors that come without one, in a stream or with the status of a success, by their code or type.
+ * HTTP statuses by code or type, for errors inside a stream or a response with a 2xx status.
  * Sources: OpenAI's guide to error codes and its ResponseError; Codex knows `server_is_overloaded` and `slow_down`.
  */
 const STATUSES: ReadonlyMap<string, number> = new Map(Object.entries({
@@ -14,12 +14,7 @@ const STATUSES: ReadonlyMap<string, number> = new Map(Object.entries({
   server_is_overloaded: 503, slow_down: 503, overloaded_error: 503, vector_store_timeout: 504,
 }))
 
-/**
- * The status of an error that has none.
- *
- * @param names its code and type; a code may be the status itself
- * @returns null = unknown
- */
+/** The status of an error that has none. @param names code and type; a code may be a status @returns null = unknown */
 export function statusOf(...names: readonly unknown[]): number | null {
   for (const name of names) {
     const given = Number(name)
@@ -32,31 +27,15 @@ export function statusOf(...names: readonly unknown[]): number | null {
   return null
 }
 
-/** The kind of an upstream's error, by its status and its own name. */
+const KINDS: ReadonlyMap<number, ErrorKind> = new Map([
+  [401, 'authentication'], [402, 'billing'], [403, 'permission'], [404, 'not_found'], [408, 'timeout'], [413, 'too_large'],
+  [429, 'rate_limit'], [503, 'overloaded'], [504, 'timeout'], [529, 'overloaded'],
+])
+
+/** @param status HTTP status @param name the code or the type of the upstream's error */
 export function errorKindOf(status: number, name: string | null): ErrorKind {
   if (name !== null && /overloaded|slow_down/.test(name)) return 'overloaded'
   if (name !== null && /rate_limit/.test(name)) return 'rate_limit'
   if (name !== null && /insufficient_quota|usage_not_included|billing/.test(name)) return 'billing'
-  switch (status) {
-    case 401:
-      return 'authentication'
-    case 402:
-      return 'billing'
-    case 403:
-      return 'permission'
-    case 404:
-      return 'not_found'
-    case 408:
-    case 504:
-      return 'timeout'
-    case 413:
-      return 'too_large'
-    case 429:
-      return 'rate_limit'
-    case 503:
-    case 529:
-      return 'overloaded'
-    default:
-      return status >= 500 ? 'server' : 'invalid_request'
-  }
+  return KINDS.get(status) ?? (status >= 500 ? 'server' : 'invalid_request')
 }

@@ -5,19 +5,8 @@ import type { FieldRule, FieldTable, SupportTable } from './translation.ts'
 
 const NAMES: ReadonlySet<string> = new Set(NEUTRAL_FIELDS)
 
-/**
- * What happens to a field. `partly`: some values are dropped. `ignored`: it concerns only the connection between
- * client and gateway.
- */
-export type FieldOutcome = 'mapped' | 'partly' | 'dropped' | 'refused' | 'ignored'
-
-/** The neutral field of a rule; null = none. */
-function neutralFieldOf(rule: FieldRule): NeutralField | null {
-  return typeof rule === 'string' && NAMES.has(rule) ? rule as NeutralField : null
-}
-
-/** What happens to a field at an upstream. Values listed in `unless` have no effect. */
-export function outcomeOf(rule: FieldRule, support: SupportTable): FieldOutcome {
+/** What happens to a field at an upstream, except for the values listed in `unless`. `partly`: some values are dropped. */
+export function outcomeOf(rule: FieldRule, support: SupportTable): 'mapped' | 'partly' | 'dropped' | 'refused' | 'ignored' {
   if (typeof rule !== 'string') return rule.to
   return rule === 'dropped' || rule === 'ignored' ? rule : support[rule]
 }
@@ -26,15 +15,13 @@ export function outcomeOf(rule: FieldRule, support: SupportTable): FieldOutcome 
 export function startReport(fields: FieldTable): TranslationReport {
   const paths = new Map<NeutralField, string>()
   for (const [path, rule] of Object.entries(fields)) {
-    const field = neutralFieldOf(rule)
-    if (field !== null && !paths.has(field)) paths.set(field, path)
+    if (typeof rule === 'string' && NAMES.has(rule) && !paths.has(rule as NeutralField)) paths.set(rule as NeutralField, path)
   }
   return new TranslationReport(paths, namesOf(fields).parents)
 }
 
 /**
- * Reports the fields of the body that the target does not get. A path in the table such as `generationConfig.topK`
- * makes the check enter that object.
+ * Reports the fields of the body that the target does not get, including those of nested objects with paths in the table.
  *
  * @throws GatewayError not_translatable
  */
@@ -43,13 +30,12 @@ export function reportFields(body: JsonObject, fields: FieldTable, support: Supp
 }
 
 interface FieldNames {
-  /** The paths of the objects whose members are fields, including the body. */
+  /** Paths of the objects whose members are fields; the body has the path ''. */
   readonly parents: ReadonlySet<string>
-  /** The last parts of all paths. Other names have no path to look up, and a body can have very many of them. */
+  /** The last parts of all paths: members with other names, of which a body can have very many, need no look-up of their path. */
   readonly names: ReadonlySet<string>
 }
 
-/** The names of each table, computed once. */
 const FIELD_NAMES = new WeakMap<FieldTable, FieldNames>()
 
 function namesOf(fields: FieldTable): FieldNames {

@@ -1,7 +1,6 @@
 import { isObject } from '../../base/is-object.ts'
 import { MAX_JSON_DEPTH, measureJson } from '../../base/json-size.ts'
 
-/** Values of parsed JSON, read defensively: a client or an upstream may send anything. */
 export type JsonObject = { readonly [name: string]: unknown }
 
 /** null = not an object. */
@@ -29,25 +28,24 @@ export function asBoolean(value: unknown): boolean | null {
   return typeof value === 'boolean' ? value : null
 }
 
-/** The object without null and undefined members: what the client did not say is not sent. */
+/** Removes null and undefined members, which stand for fields that the client did not send. */
 export function withoutNulls(value: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null && member !== undefined))
 }
 
-/** Parses JSON of an object. null = not an object. */
+/** null = not the JSON of an object. */
 export function parseObject(text: string): JsonObject | null {
   try {
     return asObject(JSON.parse(text))
   } catch {
-    // It is not JSON.
-    return null
+    return null // Not JSON.
   }
 }
 
 /**
- * Parses arguments that a model generated, for protocols that accept only an object: they may be invalid.
+ * Parses arguments that a model generated, which may be invalid, for protocols that accept only an object.
  *
- * @param tooDeep result for arguments that are too deep to write; default: the text
+ * @param tooDeep called for arguments that are too deep to write
  */
 export function argumentsObject(text: string, tooDeep = (): JsonObject => ({ arguments: text })): JsonObject {
   if (measureJson(text).depth > MAX_JSON_DEPTH) return tooDeep()
@@ -55,7 +53,6 @@ export function argumentsObject(text: string, tooDeep = (): JsonObject => ({ arg
     const value = JSON.parse(text.trim() === '' ? '{}' : text) as unknown
     return asObject(value) ?? { value }
   } catch {
-    // It is truncated, or not JSON.
-    return { arguments: text }
+    return { arguments: text } // Truncated, or not JSON.
   }
 }

@@ -5,7 +5,7 @@ const REGISTERED: ReadonlyMap<string, string> = new Map(Object.entries({
   'text/x-markdown': 'text/markdown', 'application/csv': 'text/csv', 'text/x-csv': 'text/csv',
 }))
 
-/** A media type in the form that vendors compare: registered, lower-case, without parameters. */
+/** The media type as registered, lower-case, without parameters. */
 export function registeredType(written: string): string {
   const plain = (written.split(';', 1)[0] as string).trim().toLowerCase()
   return REGISTERED.get(plain) ?? plain

@@ -1,17 +1,12 @@
 import { PartsWriter } from './parts-writer.ts'
 import type { EventOutput, ResponsePart } from './response.ts'
 
-interface OpenPart {
-  readonly index: number
-  signature: string
-}
-
-/** The parts of a response whose blocks the upstream numbers. The signature of a block is reported when it ends. */
+/** For protocols that number the blocks of a response. The signature of a block is reported at the end of the block. */
 export class NumberedParts {
   readonly #provider: string
   readonly #writer = new PartsWriter()
   /** By the upstream's number; null = not for the client. */
-  readonly #open = new Map<number, OpenPart | null>()
+  readonly #open = new Map<number, { readonly index: number, signature: string } | null>()
 
   constructor(provider: string) {
     this.#provider = provider
@@ -21,14 +16,14 @@ export class NumberedParts {
     return this.#open.has(number)
   }
 
-  /** @param part null = not for the client: its content is dropped */
+  /** @param part null = the content of the block is dropped */
   start(number: number, part: ResponsePart | null, out: EventOutput): void {
-    // A server that numbers all blocks alike leaves out their ends.
+    // Some servers send no end events and give all blocks the same number.
     this.end(number, out)
     this.#open.set(number, part && { index: this.#writer.start(part, out), signature: '' })
   }
 
-  /** @param signature one piece of it, because some servers send several; null = none */
+  /** @param signature a piece: some servers send a signature in several; null = none */
   add(number: number, text: string, signature: string | null, out: EventOutput): void {
     const open = this.#open.get(number)
     if (!open) return

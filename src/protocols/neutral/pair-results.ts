@@ -1,7 +1,7 @@
 import type { Message, Part, ToolResultPart } from './request.ts'
 
 /**
- * Moves tool results directly after their calls, for protocols that require this. Clients may put other items, even
+ * Moves tool results directly after their calls, for protocols that require this order. Clients may put other items, even
  * further calls, between a call and its result, and may reorder results. A result without a call stays in its place.
  */
 export function pairResults(messages: readonly Message[]): readonly Message[] {
@@ -9,7 +9,7 @@ export function pairResults(messages: readonly Message[]): readonly Message[] {
   if (results.size === 0) return messages
   const taken = new Set<Part>([...results.values()].flat())
   const paired: Message[] = []
-  /** The results of the last calls; user content in the same message as results is added to them. */
+  /** The message with the results of the last calls; user content from messages with results is added to it. */
   let behind: { readonly at: number, readonly parts: Part[] } | null = null
   for (const message of messages) {
     const own = results.get(message)

@@ -1,21 +1,14 @@
 import type { PartEndEvent, ResponseEvent } from './response.ts'
 
-/** Maximum characters held of parts that have to wait. */
+/** Maximum characters of waiting parts. */
 const MAX_HELD = 16 * 1024 * 1024
 
-interface WaitingPart {
-  readonly events: ResponseEvent[]
-}
-
-/**
- * Puts parts that are open at the same time one after the other: the first passes as it arrives, and the others wait
- * until it has ended.
- */
+/** Puts parts that are open at the same time in sequence: the first passes at once, and the others wait until it ends. */
 export class PartSequencer {
-  /** The part that passes as it arrives; null = none. */
+  /** The index of the part that passes at once; null = none. */
   #current: number | null = null
-  /** The waiting parts, and the order of their start, from `next` on. */
-  readonly #waiting = new Map<number, WaitingPart>()
+  readonly #waiting = new Map<number, ResponseEvent[]>()
+  /** Indexes of the waiting parts in the order of their start; `#next` is the position of the first. */
   #order: number[] = []
   #next = 0
   #held = 0
@@ -25,7 +18,7 @@ export class PartSequencer {
     switch (event.type) {
       case 'part_start':
         if (this.#current !== null) {
-          this.#waiting.set(event.index, { events: [event] })
+          this.#waiting.set(event.index, [event])
           this.#order.push(event.index)
           return []
         }
@@ -47,17 +40,17 @@ export class PartSequencer {
   #hold(index: number, event: ResponseEvent, characters: number): void {
     this.#held += characters
     if (this.#held > MAX_HELD) throw new Error('too much of a response is out of order')
-    this.#waiting.get(index)?.events.push(event)
+    this.#waiting.get(index)?.push(event)
   }
 
-  /** The current part has ended: passes the waiting parts, up to one that is still open. */
+  /** Ends the current part. @returns the events that can be written, up to the next part that is still open */
   #end(event: PartEndEvent): readonly ResponseEvent[] {
     const ready: ResponseEvent[] = [event]
     this.#current = null
-    // Iterating over the map would skip all deleted entries each time.
+    // An iterator of the map would skip all deleted entries each time.
     while (this.#next < this.#order.length) {
       const index = this.#order[this.#next++] as number
-      const { events } = this.#waiting.get(index) as WaitingPart
+      const events = this.#waiting.get(index)!
       this.#waiting.delete(index)
       for (const held of events) {
         if (held.type === 'delta') this.#held -= held.text.length

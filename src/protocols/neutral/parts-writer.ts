@@ -5,12 +5,12 @@ const NAMELESS = {
   kind: 'server', status: 502, message: 'the upstream sent a tool call without a name', code: 'upstream_invalid', param: null,
 } as const
 
-/** Numbers the parts that a reader finds in a response, and adds their events to its output. */
+/** Numbers the parts of a response, and writes their events. */
 export class PartsWriter {
   #next = 0
   #open: { readonly index: number, readonly kind: ResponsePart['type'] } | null = null
 
-  /** Starts a part; others may start before it ends. A call without a name is an error. @returns its number */
+  /** Other parts may start before this part ends. A call without a name is an error. @returns the index of the part */
   start(part: ResponsePart, out: EventOutput): number {
     const index = this.#next++
     const isNameless = part.type === 'tool_call' && part.name === ''
@@ -27,10 +27,9 @@ export class PartsWriter {
   }
 
   /**
-   * Adds text of a kind, for a protocol that does not mark where a part begins and ends: another kind ends the
-   * previous part.
+   * Adds text, for protocols that do not mark where a part begins and ends: text of another kind ends the previous part.
    *
-   * @param opaque of the previous part, if this kind ends it
+   * @param opaque belongs to the previous part, used if that part ends here
    */
   text(kind: 'text' | 'thinking' | 'refusal', text: string, opaque: OpaqueValue | null, out: EventOutput): void {
     if (text === '') return
@@ -41,7 +40,7 @@ export class PartsWriter {
     this.delta((this.#open as { readonly index: number }).index, text, out)
   }
 
-  /** Ends the open part of `text`, if there is one. */
+  /** Ends the part that `text` opened. */
   endText(opaque: OpaqueValue | null, out: EventOutput): void {
     if (this.#open === null) return
     this.end(this.#open.index, this.#open.kind === 'thinking' ? opaque : null, out)

@@ -1,9 +1,9 @@
 import { GatewayError } from '../../base/errors.ts'
 import type { NeutralField } from './request.ts'
 
-/** Maximum listed field paths; further ones are counted. */
+/** Maximum listed paths; further paths are counted. */
 const MAX_LISTED = 20
-/** Maximum field paths that are distinguished. */
+/** Maximum paths that are distinguished. */
 const MAX_KNOWN = 1000
 /** Maximum characters of a path: the client chooses the names of fields. */
 const MAX_PATH_LENGTH = 100
@@ -14,70 +14,60 @@ interface TrackedObject {
   dropUnread(): void
 }
 
-/** What has no counterpart at the target. Paths are those of the client's body. */
+/** Collects what the target does not get, as paths of the client's body. */
 export class TranslationReport {
   readonly #dropped = new Set<string>()
-  /** Number of fields beyond the maximum; a field may be counted twice. */
+  /** Number of paths beyond `MAX_KNOWN`; a path may be counted twice. */
   #further = 0
   readonly #paths: ReadonlyMap<NeutralField, string>
   readonly #followed: ReadonlySet<string>
-  /** Characters of the longest followed path. */
+  /** Characters. */
   readonly #longest: number
   readonly #objects: TrackedObject[] = []
 
-  /**
-   * @param paths the client's field for each field of the neutral request
-   * @param followed paths of the objects whose members are fields of a table
-   */
+  /** @param paths the client's path of each neutral field @param followed paths of objects whose members are fields of a table */
   constructor(paths: ReadonlyMap<NeutralField, string>, followed: ReadonlySet<string>) {
     this.#paths = paths
     this.#followed = followed
     this.#longest = Math.max(0, ...Array.from(followed, path => path.length))
   }
 
-  /** Reports that the target does not get a field. @param path of the field in the client's body */
   drop(path: string): void {
     if (this.#dropped.size < MAX_KNOWN) this.#dropped.add(path.slice(0, MAX_PATH_LENGTH))
     else this.#further++
   }
 
-  /** Reports that the target does not get a field of the neutral request. */
   dropField(field: NeutralField): void {
     this.drop(this.pathOf(field))
   }
 
-  /** Reports names of speakers, for targets without a field for them. */
+  /** For targets without a field for the names of speakers. */
   dropNames(messages: readonly { readonly name: string | null }[]): void {
     if (messages.some(({ name }) => name !== null)) this.drop('messages[].name')
   }
 
-  /** Reports the detail of an image, for targets that choose it themselves. */
+  /** For targets that choose the detail of an image themselves. */
   dropDetail({ path, detail }: { readonly path: string, readonly detail: string | null }): void {
     if (detail !== null && detail !== 'auto') this.drop(`${path}.detail`)
   }
 
-  /** The client's path of the field. */
   pathOf(field: NeutralField): string {
     return this.#paths.get(field) ?? field
   }
 
-  /**
-   * Refuses the request: without this, the response would differ from what the client asks for.
-   *
-   * @throws GatewayError not_translatable
-   */
+  /** For fields without which the response is not what the client asks for. @throws GatewayError not_translatable */
   refuse(path: string, why: string): never {
     throw new GatewayError('not_translatable', `${path}: ${why}`, { param: path })
   }
 
-  /** Records an object of the body until the request is read. */
+  /** Keeps an object of the body for `dropUnread`. */
   track(object: TrackedObject): void {
-    // Check the length first: looking up a path flattens its string, and a request can have very many long paths.
+    // Check the length first: a look-up flattens the string, and a request can have very many long paths.
     const { path } = object
     if (path.length > this.#longest || !this.#followed.has(path)) this.#objects.push(object)
   }
 
-  /** Reports the members of recorded objects that were not read. */
+  /** Reports members that no reader has read. */
   dropUnread(): void {
     for (const object of this.#objects) object.dropUnread()
   }

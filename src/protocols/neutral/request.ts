@@ -2,22 +2,19 @@ import type { JsonObject } from './json.ts'
 import type { OpaqueValue } from './opaque.ts'
 
 /**
- * A text request, independent of the protocol. A reader makes it from the client's body, and a writer makes the
- * upstream's body from it. null always means that the client did not say it: the writer then writes nothing.
+ * A text request, independent of the protocol: a reader makes it from the client's body, and a writer makes the upstream's
+ * body from it. null always means that the client did not send the field, so the writer omits it.
  */
 export interface NeutralRequest {
   readonly stream: boolean
-  /**
-   * The conversation in order. System and developer instructions are messages too, in the place where the client put
-   * them; if its protocol has a separate field, they come first.
-   */
+  /** Includes system and developer instructions in the client's order; those from a separate field come first. */
   readonly messages: readonly Message[]
   readonly tools: readonly Tool[]
   readonly toolChoice: ToolChoice | null
   /** May the model call several tools at once? */
   readonly parallelToolCalls: boolean | null
   readonly outputFormat: OutputFormat | null
-  /** Tokens of the response, reasoning included. */
+  /** Tokens, including reasoning. */
   readonly maxOutputTokens: number | null
   readonly stopSequences: readonly string[]
   readonly temperature: number | null
@@ -28,22 +25,19 @@ export interface NeutralRequest {
   readonly seed: number | null
   readonly reasoning: Reasoning | null
   readonly serviceTier: ServiceTier | null
-  /** Verbosity of the text: `low`, `medium`, `high`. */
+  /** `low`, `medium`, `high`. */
   readonly verbosity: string | null
   /** The user of the application, as named by the client. */
   readonly user: string | null
   /** Names and values for the provider's records. */
   readonly metadata: Readonly<Record<string, string>> | null
-  /** A streaming client asked for the usage; null = its protocol always reports it. */
+  /** Does a streaming client ask for usage? null = the protocol always reports it. */
   readonly includeUsage: boolean | null
   /** Routes requests with the same beginning to the same cache. */
   readonly cacheKey: string | null
 }
 
-/**
- * Fields of a request that a writer may support. A reader's `FieldTable` names the client's field for each, and a
- * writer's `SupportTable` says what happens to it.
- */
+/** `FieldTable` maps a client's fields to these, and `SupportTable` says what an upstream does with each. */
 export const NEUTRAL_FIELDS = [
   'model', 'stream', 'messages', 'tools', 'toolChoice', 'parallelToolCalls', 'outputFormat', 'maxOutputTokens',
   'stopSequences', 'temperature', 'topP', 'topK', 'presencePenalty', 'frequencyPenalty', 'seed', 'reasoning',
@@ -58,16 +52,18 @@ export type Role = 'system' | 'developer' | 'user' | 'assistant'
 export interface Message {
   readonly role: Role
   readonly parts: readonly Part[]
-  /** The name of the speaker, if the client names one. */
+  /** The name of the speaker. */
   readonly name: string | null
 }
 
 export type Part =
-  | TextPart | ImagePart | DocumentPart | AudioPart | ThinkingPart | RedactedThinkingPart
-  | ToolCallPart | ToolResultPart | RefusalPart
+  | TextPart | ImagePart | DocumentPart | AudioPart | ThinkingPart | ToolCallPart | ToolResultPart
+  | PartBase & { readonly type: 'refusal', readonly text: string }
+  /** Thinking that is not readable. */
+  | PartBase & { readonly type: 'redacted_thinking', readonly opaque: OpaqueValue }
 
 interface PartBase {
-  /** Its path in the client's body, for reports: `messages[3].content[0]`. */
+  /** In the client's body, for reports: `messages[3].content[0]`. */
   readonly path: string
   /** The provider caches the prompt up to here; null = no mark. */
   readonly cache: CacheMark | null
@@ -81,11 +77,9 @@ export interface CacheMark {
 export interface TextPart extends PartBase {
   readonly type: 'text'
   readonly text: string
-  /** An opaque value that the provider attached to the assistant's text. */
   readonly opaque: OpaqueValue | null
 }
 
-/** The location of the bytes of a medium. */
 export type MediaSource =
   | { readonly kind: 'base64', readonly mediaType: string, readonly data: string }
   | { readonly kind: 'url', readonly url: string, readonly mediaType: string | null }
@@ -112,24 +106,18 @@ export interface AudioPart extends PartBase {
 
 export interface ThinkingPart extends PartBase {
   readonly type: 'thinking'
-  /** The text, or the provider's summary of it. */
+  /** The thinking itself, or a summary by the provider. */
   readonly text: string
-  /** A signature that proves the text unchanged, or the encrypted reasoning; null = none. */
+  /** A signature of the text, or the encrypted reasoning. */
   readonly opaque: OpaqueValue | null
-}
-
-/** Thinking that is not readable. */
-export interface RedactedThinkingPart extends PartBase {
-  readonly type: 'redacted_thinking'
-  readonly opaque: OpaqueValue
 }
 
 export interface ToolCallPart extends PartBase {
   readonly type: 'tool_call'
-  /** The client's id, or the provider's own if the client's id contained it. */
+  /** The client's id, or the upstream's id from a capsule. */
   readonly id: string
   readonly name: string
-  /** JSON text generated by the model; `{}` if empty. It may be invalid. */
+  /** Text generated by the model, usually JSON, which may be invalid; `{}` if empty. */
   readonly arguments: string
   /** The tool takes plain text, which `arguments` contains. */
   readonly isFreeform: boolean
@@ -138,31 +126,26 @@ export interface ToolCallPart extends PartBase {
 
 export interface ToolResultPart extends PartBase {
   readonly type: 'tool_result'
-  /** The id of its call; a reader pairs results without an id by name and order. */
+  /** Readers pair results without an id by name and order. */
   readonly callId: string
-  /** The name of the tool, which the reader takes from its call. Empty = no call has the id. */
+  /** The reader takes the name from the call. Empty = no call has the id. */
   readonly name: string
   readonly isFreeform: boolean
   readonly parts: readonly (TextPart | ImagePart | DocumentPart | AudioPart)[]
   readonly isError: boolean
 }
 
-export interface RefusalPart extends PartBase {
-  readonly type: 'refusal'
-  readonly text: string
-}
-
 export interface Tool {
   readonly name: string
-  /** The client's name for it if its protocol has namespaces; `name` combines both parts. null = `name`. */
+  /** For protocols with namespaces, whose parts `name` combines; null = no namespace. */
   readonly namespaced: NamespacedName | null
-  /** The client runs this tool to find more tools; its protocol has special items for calls of such a tool. */
+  /** The client runs this tool to find more tools, and its protocol has special items for the calls. */
   readonly isToolSearch: boolean
   readonly description: string | null
-  /** JSON Schema of the arguments; null = none, or the tool takes plain text. */
+  /** JSON Schema; null = none, or the tool takes plain text. */
   readonly parameters: JsonObject | null
   readonly strict: boolean | null
-  /** The tool takes plain text instead of JSON, possibly with a grammar. */
+  /** For tools that take plain text, possibly with a grammar; null = JSON. */
   readonly freeform: { readonly format: JsonObject | null } | null
   readonly cache: CacheMark | null
   readonly path: string
@@ -175,7 +158,7 @@ export interface NamespacedName {
 
 export type ToolChoice =
   | { readonly type: 'auto' | 'none' | 'required' }
-  /** The model must call one of these; if `isForced` is false, it may also call none. */
+  /** The only tools that the model may call. `isForced`: it must call one of them. */
   | { readonly type: 'tools', readonly names: readonly string[], readonly isForced: boolean }
 
 export type OutputFormat =
@@ -191,20 +174,17 @@ export type OutputFormat =
 export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 
 export interface Reasoning {
-  /** false = the client turns it off; null = not said. */
   readonly enabled: boolean | null
   /** `minimal`, `low`, `medium`, `high`, `xhigh`, `max`. */
   readonly effort: string | null
-  /** Tokens; null = not given. */
   readonly budgetTokens: number | null
-  /** Does the client get the text, or a summary of it? */
+  /** Does the client want the text or a summary of the reasoning? */
   readonly showText: boolean | null
 }
 
 /** `standard`: no priority. `default`: the account's setting. */
 export type ServiceTier = 'auto' | 'default' | 'standard' | 'priority' | 'flex'
 
-/** An empty request, from which readers start. */
 export const EMPTY_REQUEST: NeutralRequest = {
   stream: false, messages: [], tools: [], toolChoice: null, parallelToolCalls: null, outputFormat: null,
   maxOutputTokens: null, stopSequences: [], temperature: null, topP: null, topK: null, presencePenalty: null,

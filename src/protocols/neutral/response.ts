@@ -1,20 +1,23 @@
 import type { OpaqueValue } from './opaque.ts'
 
 /**
- * The content of a response as a sequence of events. A reader makes these events from the upstream's stream or body,
- * and a writer makes the client's from them. Rules that readers keep and writers rely on:
+ * A response is a sequence of events, which a reader makes from the upstream's stream or body, and from which a writer makes the
+ * client's. Readers keep these rules, and writers rely on them:
  *
- * - `start` comes first, and once. `stop` comes once, after the last part has ended; `usage` may follow it. `end` is
- *   last: the response is complete.
- * - Parts are numbered from 0 in the order of their start. Several can be open at once: a writer whose protocol
- *   allows only one uses `PartSequencer`.
+ * - `start` comes first, and once. `stop` comes once, after the last part has ended; `usage` may follow. `end` comes last.
+ * - Parts are numbered from 0 in the order of their start. Several can be open at once; `PartSequencer` puts them in sequence.
  * - Nothing follows `error`.
- * - A stream that breaks has no `end`: the writer then writes no end of its own protocol.
+ * - A stream that breaks has no `end`, so the client's stream gets none either.
  */
 export type ResponseEvent =
-  | StartEvent | PartStartEvent | DeltaEvent | PartEndEvent | StopEvent | UsageEvent | EndEvent | ErrorEvent | PingEvent
+  | StartEvent | PartStartEvent | PartEndEvent | StopEvent | ErrorEvent
+  /** More content of a part: text, or the arguments of a tool call as JSON text. */
+  | { readonly type: 'delta', readonly index: number, readonly text: string }
+  /** Counts so far; a later event replaces an earlier one. */
+  | { readonly type: 'usage', readonly usage: TokenUsage }
+  /** `ping`: the upstream is alive but has no content. */
+  | { readonly type: 'end' | 'ping' }
 
-/** Where a reader puts its events. */
 export interface EventOutput {
   push(event: ResponseEvent): unknown
 }
@@ -24,20 +27,19 @@ export interface StartEvent {
   /** The upstream's id; null = none. */
   readonly id: string | null
   readonly model: string | null
-  /** The usage known so far; null = none. */
+  /** The usage known at the start. */
   readonly usage: TokenUsage | null
 }
 
-/** Maximum characters of an id or a model's name: some protocols repeat both in each event. */
+/** Maximum characters of an id or a model's name, because some protocols repeat both in each event. */
 const MAX_NAME = 256
 
-/** @param id and model: an empty or longer one is not passed on */
+/** Drops an empty or too long id or model name. */
 export function startEvent(id: string | null, model: string | null, usage: TokenUsage | null): StartEvent {
   const fitting = (name: string | null): string | null => name !== null && name !== '' && name.length <= MAX_NAME ? name : null
   return { type: 'start', id: fitting(id), model: fitting(model), usage }
 }
 
-/** A kind of generated content. */
 export type ResponsePart =
   | { readonly type: 'text' }
   | { readonly type: 'thinking' }
@@ -45,7 +47,7 @@ export type ResponsePart =
   | { readonly type: 'refusal' }
   | {
     readonly type: 'tool_call'
-    /** The upstream's id; empty = none, so the writer makes one. */
+    /** The upstream's id; empty = none, so the writer makes an id. */
     readonly id: string
     readonly name: string
     readonly isFreeform: boolean
@@ -59,46 +61,32 @@ export interface PartStartEvent {
   readonly part: ResponsePart
 }
 
-/** More content of a part: text, or the arguments of a tool call as JSON text. */
-export interface DeltaEvent {
-  readonly type: 'delta'
-  readonly index: number
-  readonly text: string
-}
-
 export interface PartEndEvent {
   readonly type: 'part_end'
   readonly index: number
-  /** An opaque value of thinking or text, which the provider sends at the end. */
   readonly opaque: OpaqueValue | null
 }
 
 export type StopReason =
   | 'end' | 'max_tokens' | 'context_window' | 'stop_sequence' | 'tool_calls' | 'refusal' | 'content_filter'
-  /** The provider pauses a long turn: the client continues by sending the conversation again. */
+  /** The provider pauses a long turn, which the client continues by sending the conversation again. */
   | 'pause'
 
 export interface StopEvent {
   readonly type: 'stop'
   readonly reason: StopReason
-  /** The stop sequence that was matched, if the upstream names it. */
+  /** The matched stop sequence; null = none, or not named by the upstream. */
   readonly sequence: string | null
-  /** The provider's explanation of a refusal or a filter. */
+  /** The provider's reason for a refusal or a filter. */
   readonly explanation: string | null
 }
 
-/** Counts so far; each event replaces the previous one. */
-export interface UsageEvent {
-  readonly type: 'usage'
-  readonly usage: TokenUsage
-}
-
-/** Tokens. null = not reported, which is not 0. */
+/** Tokens; null = not reported. */
 export interface TokenUsage {
   /** All input, including tokens read from and written to the cache. */
   readonly input: number | null
   readonly cachedInput: number | null
-  /** Input written to the cache, for both lifetimes. */
+  /** For both lifetimes. */
   readonly cacheWrite: number | null
   /** The part of `cacheWrite` that is cached for an hour. */
   readonly cacheWrite1h: number | null
@@ -107,28 +95,15 @@ export interface TokenUsage {
   readonly reasoning: number | null
 }
 
-export const NO_USAGE: TokenUsage = {
-  input: null, cachedInput: null, cacheWrite: null, cacheWrite1h: null, output: null, reasoning: null,
-}
+export const NO_USAGE: TokenUsage = { input: null, cachedInput: null, cacheWrite: null, cacheWrite1h: null, output: null, reasoning: null }
 
-/** Did the upstream report usage? If not, a client whose protocol can omit usage gets none. */
 export function isReported({ input, output }: TokenUsage): boolean {
   return input !== null || output !== null
-}
-
-/** The protocol's own end: nothing is missing. */
-export interface EndEvent {
-  readonly type: 'end'
 }
 
 export interface ErrorEvent {
   readonly type: 'error'
   readonly error: NeutralError
-}
-
-/** The upstream is alive but has no content. */
-export interface PingEvent {
-  readonly type: 'ping'
 }
 
 export type ErrorKind =
@@ -142,11 +117,11 @@ export interface NeutralError {
   readonly message: string
   /** The upstream's code: `context_length_exceeded`; null = none. */
   readonly code: string | null
-  /** The field at fault; null = not named. */
+  /** The path of the wrong field; null = not named. */
   readonly param: string | null
 }
 
-/** A whole response: its collected events. */
+/** A whole response, collected from events. */
 export interface NeutralResponse {
   readonly id: string | null
   readonly model: string | null
@@ -159,6 +134,5 @@ export interface CollectedPart {
   readonly part: ResponsePart
   /** All deltas, joined. */
   readonly text: string
-  /** From its end; null = none. */
   readonly opaque: OpaqueValue | null
 }

@@ -3,7 +3,7 @@ import { asText } from './json.ts'
 import { valueFor } from './opaque.ts'
 import { fittingToolId, type ToolIdRule } from './tool-ids.ts'
 
-/** Replaces the capsules of an untranslated request, for one upstream. */
+/** Replaces the capsules in an untranslated request by what the upstream may get. */
 export class CapsuleRestorer {
   readonly #provider: string
   readonly #toolIds: ToolIdRule
@@ -17,12 +17,11 @@ export class CapsuleRestorer {
     this.#capsules = capsules
   }
 
-  /** The request contained a capsule. */
   get hasFound(): boolean {
     return this.#hasFound
   }
 
-  /** The id of a tool call, without the values that its capsule carries. A value that is not a capsule is unchanged. */
+  /** The id inside a capsule; other values are returned unchanged. */
   toolId(value: unknown, field: string): unknown {
     const text = asText(value) ?? ''
     if (!isMarked(text)) return value
@@ -30,7 +29,7 @@ export class CapsuleRestorer {
     return fittingToolId(this.#capsules.toolId(text, field), this.#toolIds)
   }
 
-  /** An opaque value. @returns null = another provider made it: it must not be sent */
+  /** The opaque value inside a capsule; null = another provider made it. Other values are returned unchanged. */
   opaque(value: unknown, field: string): unknown {
     const capsule = this.#capsules.open('opaque_value', asText(value) ?? '', field)
     if (capsule === null) return value

@@ -2,16 +2,14 @@ import type { CarriedThinking } from './capsule.ts'
 import type { OpaqueValue } from './opaque.ts'
 import type { ResponseEvent, ResponsePart } from './response.ts'
 
-/** Maximum characters of thinking that are kept: the size of a capsule. */
+/** Maximum characters of thinking; the maximum of a capsule. */
 const MAX_KEPT = 128 * 1024
 
-/** Keeps the thinking before a tool call, for clients whose protocol has no field for its signature. */
+/** Keeps the thinking before a tool call, for clients whose protocol has no field for signatures of thinking. */
 export class ThinkingCarrier {
   #kept: CarriedThinking[] = []
-  /** The open part; null = none. */
   #open: { readonly index: number, text: string } | null = null
 
-  /** Follows the events of a stream. */
   follow(event: ResponseEvent): void {
     if (event.type === 'part_start') {
       if (event.part.type === 'thinking') this.#open = { index: event.index, text: '' }
@@ -24,13 +22,13 @@ export class ThinkingCarrier {
     }
   }
 
-  /** Adds a whole part. Thinking without a signature is useless to its provider. */
+  /** Adds a whole part. Thinking without a signature is skipped, because its provider does not need it. */
   add(part: ResponsePart, text: string, opaque: OpaqueValue | null): void {
     if (part.type === 'thinking' && opaque !== null && text.length <= MAX_KEPT) this.#kept.push({ text, opaque })
     else if (part.type === 'redacted_thinking') this.#kept.push({ text: null, opaque: part.opaque })
   }
 
-  /** @returns the thinking since the last call of this method, for the tool call that begins */
+  /** @returns the thinking since the last `take`, for the next tool call */
   take(): readonly CarriedThinking[] {
     const kept = this.#kept
     this.#kept = []

@@ -8,13 +8,10 @@ export interface ToolIdRule {
   readonly prefix: string
 }
 
-/** Characters of a hash, enough to distinguish the calls of a conversation. */
+/** Enough to distinguish the calls of a conversation. */
 const HASH_LENGTH = 24
 
-/**
- * An id that fits the rule: the id itself, or one derived from it. The same id always gives the same result, so that
- * a call and its result stay paired.
- */
+/** The id, or a hash of an id that breaks the rule. The result is always the same, so a call and its result stay paired. */
 export function fittingToolId(id: string, { pattern, maxLength, prefix }: ToolIdRule): string {
   if (id !== '' && id.length <= maxLength && pattern.test(id)) return id
   const length = Math.min(HASH_LENGTH, maxLength - prefix.length)

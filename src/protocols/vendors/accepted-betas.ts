@@ -4,28 +4,26 @@ import { TranslationReport } from '../neutral/report.ts'
 import type { InspectedBody } from '../request/inspect.ts'
 import type { Edit } from '../json/splice.ts'
 
-/** A request with only those beta features of Anthropic's protocol that its target has. */
 interface AcceptedBetas {
   /** All headers of the client, flat. */
   readonly headers: readonly string[]
   /** Edits of the body. */
   readonly edits: readonly Edit[]
-  /** Features that are not sent to the target. */
+  /** Features that the target does not get. */
   readonly dropped: readonly string[]
 }
 
 const HEADER = 'anthropic-beta'
 const MEMBER = 'anthropic_beta'
-/** In a list: all features that a client names. */
+/** In a target's list: all features. */
 const ANY = '*'
 /** The clouds' names for features of Anthropic's API. Source: LiteLLM, anthropic_beta_headers_config.json. */
 const CLOUD_NAMES: ReadonlyMap<string, string> = new Map(Object.entries({ 'advanced-tool-use-2025-11-20': 'tool-search-tool-2025-10-19' }))
 
 /**
- * Drops beta features that the target does not have, because it would refuse the request.
+ * Drops beta features of Anthropic's protocol that the target does not have, because it would refuse the request.
  *
- * @param betasOf returns the target's features, called only if the request names any; undefined = the target accepts
- *   all
+ * @param betasOf returns the target's features, called only if the request names any; undefined = all
  * @param headers of the client, flat
  * @throws GatewayError translation_lossy
  */
@@ -47,7 +45,7 @@ export function acceptBetas(
   for (let i = 0; i < headers.length; i += 2) {
     const [header, value] = [headers[i] as string, headers[i + 1] as string]
     const isBeta = isBetaHeader(header)
-    const own = isBeta ? accept(namesIn(value)).join(',') : value
+    const own = isBeta ? accept(value.split(',').map(name => name.trim()).filter(name => name !== '')).join(',') : value
     if (!isBeta || own !== '') kept.push(header, own)
   }
   const edits = fields.map(({ start, end }) => {
@@ -64,8 +62,4 @@ export function acceptBetas(
 
 function isBetaHeader(name: string): boolean {
   return name.length === HEADER.length && name.toLowerCase() === HEADER
-}
-
-function namesIn(value: string): string[] {
-  return value.split(',').map(name => name.trim()).filter(name => name !== '')
 }

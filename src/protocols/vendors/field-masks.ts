@@ -9,12 +9,10 @@ const GOOGLE_API_HOST = /(?:^|\.)googleapis\.com$/
  * A field mask makes Google's APIs leave out parts of a response, such as the usage or the mark of a stream's end.
  * Source: cloud.google.com/apis/docs/system-parameters.
  *
- * @param host the upstream's
- * @returns the masks with which the request asks for only some parts; usually empty
+ * @param host of the upstream
+ * @returns the masks that leave out parts the gateway needs; usually empty
  */
-export function fieldMasks(
-  { format }: Endpoint, { path, query }: RequestTarget, headers: IncomingHttpHeaders, host: string,
-): readonly string[] {
+export function fieldMasks({ format }: Endpoint, { path, query }: RequestTarget, headers: IncomingHttpHeaders, host: string): readonly string[] {
   const inHeader = headers['x-goog-fieldmask'] ?? []
   if (query === '' && inHeader.length === 0) return []
   const { unmaskedMembers: needed, isGoogles } = format

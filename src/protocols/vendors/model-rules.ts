@@ -3,40 +3,33 @@ import { VENDOR_RULES } from './vendor-rules.ts'
 
 /** The properties of a target that rules depend on. */
 interface RuledTarget {
-  /** The model's name, or that of its base model. */
+  /** The name of the base model, or else of the model. */
   readonly model: string
-  /** The protocol that the target speaks. */
   readonly protocol: string
   readonly host: string
   /** `azure`, `bedrock`, `vertex`; null = none. */
   readonly provider: string | null
 }
 
-/** An upstream, as far as rules depend on it. */
 interface RuledUpstream {
-  /** null = it has none: a simulator */
+  /** null = a simulator */
   readonly url: URL | null
   readonly provider: { readonly kind: string } | null
-  readonly models: ReadonlyMap<string, {
-    readonly name: string
-    readonly baseModel: string | null
-    readonly accepts: Accepts | null
-  }>
+  readonly models: ReadonlyMap<string, { readonly name: string, readonly baseModel: string | null, readonly accepts: Accepts | null }>
 }
 
-/** A rule that applies, with its source. */
 export interface AppliedRule {
-  /** What a vendor's rule is about, or the configured name of the model. */
+  /** The subject of a vendor's rule, or the configuration key of a model's rule. */
   readonly from: string
   readonly accepts: Accepts
 }
 
 /**
- * The rules for a model at an upstream; the last one wins.
+ * The rules for a model at an upstream; a later rule overrides an earlier one.
  *
  * @param protocol of the translated request
- * @param model the upstream's name of it
- * @param alias the client's name of it; null = none
+ * @param model the upstream's name of the model
+ * @param alias the client's name of the model; null = none
  */
 export function modelRules({ models, url, provider }: RuledUpstream, protocol: string, model: string, alias: string | null): AppliedRule[] {
   const known = models.get(model) ?? (alias === null ? undefined : models.get(alias))
@@ -55,12 +48,11 @@ function vendorRules({ model, protocol, host, provider }: RuledTarget): AppliedR
   return fitting.map(({ about, accepts }) => ({ from: about, accepts }))
 }
 
-/** Merges all rules into one. */
 export function acceptedBy(rules: readonly AppliedRule[]): Accepts {
   return Object.assign({}, ...rules.map(({ accepts }) => accepts)) as Accepts
 }
 
-/** `temperature max 1; stop no; efforts low, medium, high` */
+/** For people: `temperature max 1; stop no; efforts low, medium, high`. */
 export function acceptsText(accepts: Accepts): string {
   return Object.entries(accepts).map(([name, rule]) => {
     const words = name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)

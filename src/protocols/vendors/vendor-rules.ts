@@ -1,16 +1,13 @@
 import type { Accepts } from '../neutral/accepts.ts'
 
-/** What models of one vendor accept, at which targets. */
+/** What models accept at targets that match all conditions; absent = any. */
 export interface VendorRule {
-  /** The rule's subject, for people. */
+  /** The subject, for people. */
   readonly about: string
-  /** Matches the model's name; absent = any model. */
   readonly models?: RegExp
-  /** The protocols of the target; absent = any. */
   readonly protocols?: readonly string[]
-  /** Matches the upstream's host; absent = any. */
   readonly hosts?: RegExp
-  /** Or the cloud providers of the upstream. */
+  /** Cloud providers of the upstream: alternatives to `hosts`. */
   readonly providers?: readonly string[]
   readonly accepts: Accepts
   /** The vendor's page, SDK or report that says so. */
@@ -20,7 +17,7 @@ export interface VendorRule {
 const OPENAI_HOSTS = /(?:^|\.)api\.openai\.com$|\.openai\.azure\.com$|\.cognitiveservices\.azure\.com$|\.services\.ai\.azure\.com$/
 const OPENAI_REASONING = 'OpenAI, reasoning guide; openai 7.55, ChatCompletionCreateParams'
 const ANTHROPIC_SDK = '@anthropic-ai/sdk 0.137, MessageCreateParams'
-/** Values of `anthropic-beta` at both clouds that have a list of their own. */
+/** Values of `anthropic-beta` at both Amazon Bedrock and Vertex AI. */
 const CLOUD_BETAS = [
   'compact-2026-01-12', 'computer-use-2025-01-24', 'computer-use-2025-11-24', 'context-1m-2025-08-07', 'context-management-2025-06-27',
   'dangerous-tool-use-2026-09-03', 'interleaved-thinking-2025-05-14', 'thinking-binding-controls-2026-08-01',
@@ -30,18 +27,15 @@ const REFUSES_SAMPLING: Accepts = {
   temperature: { only: [1] }, topP: { only: [1] }, presencePenalty: { only: [0] }, frequencyPenalty: { only: [0] },
 }
 
-/**
- * Matches the beginning of a model's name, also behind the name of a vendor or a region: `openai/o3`,
- * `us.anthropic.claude-...`.
- */
+/** Matches the beginning of a model's name, also behind a vendor or a region: `openai/o3`, `us.anthropic.claude-...`. */
 function named(pattern: string): RegExp {
   return new RegExp(`(?:^|[/.])(?:${pattern})`)
 }
 
-/** Mistral's models, also under the names that servers of open models use. */
+/** Also matches the names that servers of open models use. */
 const MISTRAL = /(?:^|[/.])(?:(?:open-)?(?:mistral|mixtral)|ministral|magistral|devstral|codestral|pixtral|labs-)/i
 
-/** If several match, a later one overrides the members of an earlier one. */
+/** If several rules match, a later rule overrides members of an earlier one. */
 export const VENDOR_RULES: readonly VendorRule[] = [
   {
     about: 'Chat servers', protocols: ['chat'],
@@ -56,8 +50,7 @@ export const VENDOR_RULES: readonly VendorRule[] = [
   {
     about: "Mistral's API", protocols: ['chat'], hosts: /(?:^|\.)mistral\.ai$/,
     accepts: {
-      toolIdLength: 9, userBehindResult: false, seed: 'random_seed',
-      without: ['user', 'service_tier', 'verbosity', 'name', 'stream_options'],
+      toolIdLength: 9, userBehindResult: false, seed: 'random_seed', without: ['user', 'service_tier', 'verbosity', 'name', 'stream_options'],
     },
     source: 'mistralai/client-python, ChatCompletionRequest: it refuses other fields with 422; github.com/openai/openai-agents-python/issues/442',
   },
@@ -123,11 +116,7 @@ export const VENDOR_RULES: readonly VendorRule[] = [
     accepts: { betas: [...CLOUD_BETAS, 'compact-2026-09-04', 'per-turn-control-2026-07-01', 'web-search-2025-03-05'] },
     source: 'LiteLLM, anthropic_beta_headers_config.json; github.com/anthropics/claude-code/issues (Unexpected value(s) for the anthropic-beta header)',
   },
-  {
-    about: 'GPT-4 and older', models: named('(?:gpt-[34]|chatgpt-4)'),
-    accepts: { efforts: [] },
-    source: OPENAI_REASONING,
-  },
+  { about: 'GPT-4 and older', models: named('(?:gpt-[34]|chatgpt-4)'), accepts: { efforts: [] }, source: OPENAI_REASONING },
   {
     about: 'o1, o3, o4-mini', models: named('o[134](?:-|$)'),
     accepts: { ...REFUSES_SAMPLING, efforts: ['low', 'medium', 'high'], maxTokens: 'max_completion_tokens' },
@@ -167,9 +156,7 @@ export const VENDOR_RULES: readonly VendorRule[] = [
   },
   {
     about: 'GPT-5 chat models', models: named('gpt-5(?:\\.\\d+)?-chat'),
-    accepts: {
-      temperature: {}, topP: {}, presencePenalty: {}, frequencyPenalty: {}, samplingWithReasoning: true, stop: true, efforts: [],
-    },
+    accepts: { temperature: {}, topP: {}, presencePenalty: {}, frequencyPenalty: {}, samplingWithReasoning: true, stop: true, efforts: [] },
     source: 'github.com/BerriAI/litellm/issues/13781',
   },
   {
@@ -185,9 +172,7 @@ export const VENDOR_RULES: readonly VendorRule[] = [
   {
     about: 'Claude from Opus 4.7 and Sonnet 5 on',
     models: named('claude-(?:opus-(?:4[.-](?:[7-9]|\\d\\d)(?!\\d)|[5-9]|[1-9]\\d(?!\\d))|4[.-][7-9](?!\\d)|(?:sonnet|haiku)-(?:[5-9]|[1-9]\\d)(?!\\d)|fable|mythos)'),
-    accepts: {
-      temperature: { only: [1] }, topP: { min: 0.99 }, topK: false, efforts: ['none', 'low', 'medium', 'high', 'xhigh', 'max'],
-    },
+    accepts: { temperature: { only: [1] }, topP: { min: 0.99 }, topK: false, efforts: ['none', 'low', 'medium', 'high', 'xhigh', 'max'] },
     source: ANTHROPIC_SDK,
   },
   {

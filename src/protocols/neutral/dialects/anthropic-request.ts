@@ -5,20 +5,19 @@ import type { Message, Part, Tool, ToolChoice } from '../request.ts'
 
 /* Parts of requests that Anthropic's protocol and Converse have in common. */
 
-/** The instruction that asks for any JSON object: neither protocol has a field for that. */
+/** An instruction, because neither protocol has a field that asks for any JSON object. */
 export const JSON_ONLY = 'Respond with one JSON object and nothing else.'
 
 /** Thinking budgets in tokens by effort, for models that accept a budget. */
 export const THINKING_BUDGETS: ReadonlyMap<string, number> = new Map(Object.entries({
   minimal: 1024, low: 2048, medium: 8192, high: 16_384, xhigh: 24_576, max: 31_999,
 }))
-/** The smallest accepted budget. */
-export const MIN_THINKING_BUDGET = 1024
+/** Tokens. */
+const MIN_THINKING_BUDGET = 1024
 
 /**
- * The thinking budget. Thinking counts against the tokens of the response: at least half of them remain for the rest.
+ * Leaves at least half of the response's tokens for other content, because thinking counts against them.
  *
- * @param wanted tokens
  * @param maxTokens of the response; null = no bound
  * @returns tokens; null = too few for thinking
  */
@@ -27,17 +26,17 @@ export function thinkingBudget(wanted: number, maxTokens: number | null): number
   return room < MIN_THINKING_BUDGET ? null : Math.min(Math.max(MIN_THINKING_BUDGET, wanted), room)
 }
 
-/** Must the model call a tool? Thinking is refused then. */
+/** Must the model call a tool? Then thinking is refused. */
 export function forcesTool(choice: ToolChoice | null): boolean {
   return choice?.type === 'required' || (choice?.type === 'tools' && choice.isForced)
 }
 
-/** The JSON Schema of a tool's arguments, which must be an object. */
+/** The schema must be that of an object. */
 export function toolSchema({ parameters }: Tool): JsonObject {
   return { type: 'object', properties: {}, ...parameters }
 }
 
-/** Writes the turns of a conversation. @param write writes a part as content blocks */
+/** @param write writes a part as content blocks */
 export function writeTurns(messages: readonly Message[], report: TranslationReport, write: (part: Part) => JsonObject[]): JsonObject[] {
   report.dropNames(messages)
   return alternatingTurns(messages).flatMap(({ role, parts }) => {

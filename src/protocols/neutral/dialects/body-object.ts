@@ -5,9 +5,8 @@ import type { TranslationReport } from '../report.ts'
 const INDEX = /\[\d+\]/g
 
 /**
- * An object in the body of a request that is translated. It reads members by their type; null always means that the
- * client did not send the member. A member of another type is refused with its path, because the target would get a
- * request without it. Members that are not read are reported as dropped.
+ * An object in the body of a translated request. Members are read by type; null always means that the client did not send the
+ * member. A member of another type is refused, because the target would not get it. Unread members are reported as dropped.
  */
 export class BodyObject {
   /** `messages[0].content[1]`; empty = the body itself. */
@@ -24,13 +23,13 @@ export class BodyObject {
     report.track(this)
   }
 
-  /** A value of any type, for members that may have several. */
+  /** For members that may have several types. */
   value(name: string): unknown {
     this.#read.push(name)
     return this.#members[name] ?? null
   }
 
-  /** Marks members as read that have no effect. */
+  /** Marks members without effect as read. */
   ignore(...names: readonly string[]): void {
     this.#read.push(...names)
   }
@@ -51,14 +50,13 @@ export class BodyObject {
     return value === null ? null : this.booleanOf(value) ?? this.refuse(name, 'it must be true or false')
   }
 
-  /** Reads one of several words. */
   word<T extends string>(name: string, words: readonly T[]): T | null {
     const value = this.value(name)
     if (value === null) return null
     return this.wordOf(value, words) ?? this.refuse(name, `it must be one of ${words.join(', ')}`)
   }
 
-  /** Reads one of several words. An unknown word is dropped and reported, because the target may refuse it. */
+  /** Drops and reports an unknown word, because the target may refuse it. */
   known<T extends string>(name: string, words: readonly T[]): T | null {
     const value = this.text(name)
     if (value === null) return null
@@ -67,7 +65,7 @@ export class BodyObject {
     return word
   }
 
-  /** An object whose names are the client's own, such as a schema. */
+  /** For objects with arbitrary names, such as a schema. */
   json(name: string): JsonObject | null {
     const value = this.value(name)
     return value === null || isObject(value) ? value : this.refuse(name, 'it must be an object')
@@ -80,23 +78,20 @@ export class BodyObject {
 
   /** Empty if the client did not send it. */
   objects(name: string): BodyObject[] {
-    return this.#items(name, isObject, 'objects').map((item, at) => (
-      isObject(item) ? this.open(item, `${this.#pathOf(name)}[${at}]`) : this.refuse(`${name}[${at}]`, 'it must be an object')
-    ))
+    return this.#items(name, isObject, 'objects').map((item, at) =>
+      isObject(item) ? this.open(item, `${this.#pathOf(name)}[${at}]`) : this.refuse(`${name}[${at}]`, 'it must be an object'))
   }
 
-  /** The objects of the conversation, which must not be null. If it is absent, the target reports its own error. */
+  /** Refuses null. If the conversation is absent, the target reports the error. */
   conversation(name: string): BodyObject[] {
     return this.#members[name] === null ? this.refuse(name, 'it must be a list of objects') : this.objects(name)
   }
 
   texts(name: string): string[] {
-    return this.#items(name, isText, 'strings').map((item, at) => (
-      isText(item) ? item : this.refuse(`${name}[${at}]`, 'it must be a string')
-    ))
+    return this.#items(name, isText, 'strings').map((item, at) => isText(item) ? item : this.refuse(`${name}[${at}]`, 'it must be a string'))
   }
 
-  /** Names and texts, such as metadata; null = none. */
+  /** null = absent or empty. */
   record(name: string): Readonly<Record<string, string>> | null {
     const value = withoutNulls(this.json(name) ?? {})
     const other = Object.keys(value).find(key => !isText(value[key]))
@@ -104,7 +99,6 @@ export class BodyObject {
     return Object.keys(value).length === 0 ? null : value as Record<string, string>
   }
 
-  /** Content that is either text or a list of objects. */
   content(name: string): string | BodyObject[] {
     const value = this.value(name)
     return isText(value) ? value : this.objects(name)
@@ -115,18 +109,17 @@ export class BodyObject {
     return this.report.refuse(this.#pathOf(name), why)
   }
 
-  /** Reports that the target does not get this member. */
   drop(name: string): void {
     this.report.drop(this.#pathOf(name).replace(INDEX, '[]'))
   }
 
-  /** Reports that the target does not get this object. @param kind its name in the report */
+  /** @param kind the name of this object in the report */
   dropWhole(kind: string | null): void {
     this.#isDropped = true
     this.drop(kind ?? 'type')
   }
 
-  /** Reports the members that were not read, except for values without effect. */
+  /** Reports unread members, except for values without effect. */
   dropUnread(): void {
     if (this.#isDropped) return
     for (const [name, value] of Object.entries(this.#members)) {
@@ -134,7 +127,7 @@ export class BodyObject {
     }
   }
 
-  /** The names of members with a value. */
+  /** Names of members with a value. */
   get names(): readonly string[] {
     return Object.keys(this.#members).filter(name => this.#members[name] !== null && this.#members[name] !== undefined)
   }
@@ -155,7 +148,7 @@ export class BodyObject {
     return words.find(word => word === value) ?? null
   }
 
-  /** @param isItem is the value an item of the list? @returns null = not a list */
+  /** @returns null = not a list */
   protected listOf(value: unknown, _isItem: (value: unknown) => boolean): readonly unknown[] | null {
     return Array.isArray(value) ? value : null
   }

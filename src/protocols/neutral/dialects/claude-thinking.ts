@@ -1,26 +1,23 @@
 import { THINKING_BUDGETS, forcesTool, thinkingBudget } from './anthropic-request.ts'
 import type { JsonObject } from '../json.ts'
 import { valueFor } from '../opaque.ts'
-import type { TranslationReport } from '../report.ts'
 import type { Message, NeutralRequest, Reasoning } from '../request.ts'
+import type { WriteContext } from '../translation.ts'
 
-export interface ThinkingContext {
-  readonly model: string
+interface ThinkingContext extends Pick<WriteContext, 'model' | 'provider' | 'report'> {
   /** Tokens of the response, including thinking; null = no bound. */
   readonly maxTokens: number | null
-  readonly provider: string
-  readonly report: TranslationReport
 }
 
-/** The fields that request thinking; null = not written. */
-export interface WrittenThinking {
+/** null = the field is omitted. */
+interface WrittenThinking {
   readonly thinking: JsonObject | null
   readonly effort: string | null
 }
 
 const NOTHING: WrittenThinking = { thinking: null, effort: null }
 
-/** Writes `thinking` and `output_config.effort` of Claude; reports if the request excludes thinking. */
+/** Writes Claude's `thinking` and `output_config.effort`; reports reasoning that the request excludes. */
 export function writeThinking(request: NeutralRequest, context: ThinkingContext): WrittenThinking {
   const { reasoning } = request
   if (reasoning === null) return NOTHING
@@ -41,7 +38,7 @@ export function writeThinking(request: NeutralRequest, context: ThinkingContext)
   return { thinking: { type: 'enabled', budget_tokens: budget, ...display }, effort: null }
 }
 
-/** From 4.6 on, Claude decides itself how much to think, guided by an effort; older models accept a budget. */
+/** From 4.6 on, Claude accepts an effort and decides how much to think; older models accept a budget. */
 function takesEffort(model: string): boolean {
   const match = /claude-(?:[a-z]+-)?(\d{1,2})(?:[.-](\d{1,2}))?(?![\d])/.exec(model)
   if (match === null) return false
@@ -56,8 +53,8 @@ function effortOf({ effort, budgetTokens }: Reasoning): string | null {
 }
 
 /**
- * A forced tool and thinking exclude each other. A turn that called a tool must begin with its thinking, which the
- * client may have lost, or another provider may have made; an adaptive model does not require it.
+ * A forced tool excludes thinking. A turn that called a tool must begin with thinking of this provider, unless the model is
+ * adaptive; the client may have lost it, or another provider may have made it.
  */
 function isRuledOut({ toolChoice, messages }: NeutralRequest, isAdaptive: boolean, provider: string): boolean {
   if (forcesTool(toolChoice)) return true
@@ -65,11 +62,10 @@ function isRuledOut({ toolChoice, messages }: NeutralRequest, isAdaptive: boolea
   const first = messages.slice(turnStart(messages)).find(({ role }) => role === 'assistant')
   if (first === undefined || !first.parts.some(({ type }) => type === 'tool_call')) return false
   const [begin] = first.parts
-  const isKept = (begin?.type === 'thinking' || begin?.type === 'redacted_thinking') && valueFor(begin.opaque, provider) !== null
-  return !isKept
+  return (begin?.type !== 'thinking' && begin?.type !== 'redacted_thinking') || valueFor(begin.opaque, provider) === null
 }
 
-/** The index after the last user messages without a tool result: text beside a result belongs to the turn of its call. */
+/** The index after the last user messages without a tool result. Text beside a result belongs to the turn of the call. */
 function turnStart(messages: readonly Message[]): number {
   let end = messages.length
   while (end > 0) {

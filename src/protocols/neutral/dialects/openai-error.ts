@@ -4,23 +4,16 @@ import { asNumber, asText, type JsonObject } from '../json.ts'
 import type { ErrorKind, NeutralError } from '../response.ts'
 
 const ERROR_TYPES: Readonly<Record<ErrorKind, string>> = {
-  invalid_request: 'invalid_request_error',
-  authentication: 'invalid_request_error',
-  billing: 'insufficient_quota',
-  permission: 'permission_error',
-  not_found: 'invalid_request_error',
-  too_large: 'invalid_request_error',
-  rate_limit: 'rate_limit_error',
-  server: 'server_error',
-  overloaded: 'server_error',
-  timeout: 'server_error',
+  invalid_request: 'invalid_request_error', authentication: 'invalid_request_error', billing: 'insufficient_quota',
+  permission: 'permission_error', not_found: 'invalid_request_error', too_large: 'invalid_request_error',
+  rate_limit: 'rate_limit_error', server: 'server_error', overloaded: 'server_error', timeout: 'server_error',
 }
 
 /**
- * Reads an error in OpenAI's form, `{error: {message, type, param, code}}`, or as much of it as another server sends.
+ * Reads `{error: {message, type, param, code}}`; other servers may send only some of these members.
  *
- * @param status HTTP status; 500 = none, so the code decides
- * @param body as parsed JSON, or as text if it is not JSON
+ * @param status HTTP status; 500 = the code decides
+ * @param body parsed JSON, or text if the body is not JSON
  */
 export function readOpenaiError(status: number, body: unknown): NeutralError {
   const error = errorIn(body) ?? {}
@@ -37,7 +30,6 @@ export function readOpenaiError(status: number, body: unknown): NeutralError {
   }
 }
 
-/** Writes the body of an error response. */
 export function writeOpenaiError({ kind, message, code, param }: NeutralError): JsonObject {
   return { error: { message, type: ERROR_TYPES[kind], param, code } }
 }

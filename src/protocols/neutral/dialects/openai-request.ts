@@ -10,7 +10,7 @@ import type { CacheMark, MediaSource, OutputFormat, Reasoning, ServiceTier, Tool
 
 const DATA_SCHEME = /^data:/i
 const BASE64 = /;base64$/i
-/** Maximum characters of a data URL before its content: no media type is longer. */
+/** Maximum characters before the content of a data URL, because no media type is longer. */
 const MAX_DATA_HEAD = 1024
 
 /** Reads a URL, a data URL, or plain base64. */
@@ -21,7 +21,7 @@ export function urlSource(url: string): MediaSource {
   return { kind: 'base64', mediaType: 'application/pdf', data: url }
 }
 
-/** OpenAI's own mark, or Anthropic's, which some servers forward. */
+/** Reads OpenAI's mark, or Anthropic's, which some servers forward. */
 export function cacheMarkOf(part: BodyObject): CacheMark | null {
   const own = part.object('prompt_cache_breakpoint')
   const mark = part.object('cache_control') ?? own
@@ -37,15 +37,12 @@ export function readServiceTier(body: BodyObject): ServiceTier | null {
   return tier === 'fast' || tier === 'scale' ? 'priority' : tier
 }
 
-/**
- * Values of `verbosity`, of an image's `detail` and of a summary of reasoning (openai 7.55, ResponseTextConfig,
- * ImageDetail, Reasoning).
- */
+/* Source of these values: openai 7.55, ResponseTextConfig, ImageDetail, Reasoning. */
 export const VERBOSITIES = ['low', 'medium', 'high'] as const
 export const IMAGE_DETAILS = ['auto', 'low', 'high', 'original'] as const
 export const REASONING_SUMMARIES = ['auto', 'concise', 'detailed'] as const
 
-/** Reads `json_schema` of an output format, or a format with the same members. */
+/** @param format `json_schema` of an output format, or a format with the same members */
 export function readOutputSchema(format: BodyObject): OutputFormat {
   return {
     type: 'json_schema', name: format.text('name'), description: format.text('description'),
@@ -53,7 +50,7 @@ export function readOutputSchema(format: BodyObject): OutputFormat {
   }
 }
 
-/** Reads audio; its format is `wav` if the client names none. */
+/** The default format is `wav`. */
 export function readAudio(part: BodyObject): MediaSource {
   const audio = part.object('input_audio')
   return { kind: 'base64', mediaType: registeredType(`audio/${audio?.text('format') ?? 'wav'}`), data: audio?.text('data') ?? '' }
@@ -74,17 +71,15 @@ export function dataUrl({ mediaType, data }: MediaSource & { readonly kind: 'bas
 /** Maximum characters of `user`. */
 const MAX_USER_LENGTH = 64
 
-/** The user of the application; a longer name is replaced by its hash. */
+/** Replaces a too long name by a hash. */
 export function writeUserName(user: string | null): string | null {
   return user !== null && user.length > MAX_USER_LENGTH ? createHash('sha256').update(user).digest('hex') : user
 }
 
 /** Efforts by maximum thinking budget in tokens, ascending. */
-const BUDGETS: readonly (readonly [effort: string, tokens: number])[] = [
-  ['minimal', 1024], ['low', 4096], ['medium', 16_384],
-]
+const BUDGETS: readonly (readonly [effort: string, tokens: number])[] = [['minimal', 1024], ['low', 4096], ['medium', 16_384]]
 
-/** Written only if the client asks for reasoning: models that do not reason refuse the field. */
+/** Models that do not reason refuse the field, so it is written only if the client asks for reasoning. */
 export function writeEffort({ enabled, effort, budgetTokens }: Reasoning, { efforts }: Accepts, report: TranslationReport): string | null {
   if (enabled === false) {
     if (efforts?.includes('none')) return 'none'
@@ -96,7 +91,7 @@ export function writeEffort({ enabled, effort, budgetTokens }: Reasoning, { effo
   return BUDGETS.find(([, tokens]) => budgetTokens <= tokens)?.[0] ?? 'high'
 }
 
-/** The text of a tool result. These protocols have no flag for a failed call, so the text says it. */
+/** These protocols have no flag for a failed call, so the text begins with `Error`. */
 export function resultText({ parts, isError }: ToolResultPart): string {
   const text = parts.map(plainText).filter(text => text !== null).join('\n')
   return isError && !/^error/i.test(text) ? `Error: ${text}` : text

@@ -1,20 +1,13 @@
 import { GatewayError } from '../../../base/errors.ts'
-import type { CollectedPart, NeutralError, NeutralResponse, ResponseEvent, ResponsePart, StopEvent, TokenUsage } from '../response.ts'
+import type { CollectedPart, NeutralError, NeutralResponse, ResponseEvent, StopEvent, TokenUsage } from '../response.ts'
 
-/** Maximum characters of a collected response: text, images, opaque values, and a fixed cost for each part. */
+/** Maximum characters of text, images, opaque values, and `PART_COST` for each part. */
 const MAX_COLLECTED = 32 * 1024 * 1024
-/** The fixed cost of a part in characters. */
 const PART_COST = 512
-
-interface OpenPart {
-  readonly part: ResponsePart
-  text: string
-  opaque: CollectedPart['opaque']
-}
 
 /** Collects the events of a whole response. */
 export class ResponseCollector {
-  readonly #parts: OpenPart[] = []
+  readonly #parts: { -readonly [Member in keyof CollectedPart]: CollectedPart[Member] }[] = []
   #id: string | null = null
   #model: string | null = null
   #stop: StopEvent | null = null
@@ -22,7 +15,7 @@ export class ResponseCollector {
   #error: NeutralError | null = null
   #size = 0
 
-  /** The result so far: the response, or the error that ended it. */
+  /** The response so far, or the first error. */
   get result(): NeutralResponse | NeutralError {
     return this.#error ?? { id: this.#id, model: this.#model, parts: this.#parts, stop: this.#stop, usage: this.#usage }
   }

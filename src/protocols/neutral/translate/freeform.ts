@@ -1,17 +1,15 @@
 import { asText, parseObject } from '../json.ts'
-import type { Message, NeutralRequest, Part, Tool } from '../request.ts'
+import type { NeutralRequest, Part, Tool } from '../request.ts'
 import type { ResponseEvent } from '../response.ts'
 
-/** The argument with the text for a tool that takes plain text. */
+/** The name of the argument with the text. */
 const INPUT = 'input'
 
-/**
- * Converts a request for an upstream whose tools accept only JSON: tools that take plain text, their calls and their
- * results get one argument with the text.
- */
+/** For upstreams whose tools accept only JSON: gives tools that take plain text, and their calls, one argument with the text. */
 export function wrapFreeform(request: NeutralRequest): NeutralRequest {
   if (!hasFreeform(request)) return request
-  return { ...request, tools: request.tools.map(wrapTool), messages: request.messages.map(wrapMessage) }
+  const messages = request.messages.map(message => ({ ...message, parts: message.parts.map(wrapPart) }))
+  return { ...request, tools: request.tools.map(wrapTool), messages }
 }
 
 function hasFreeform({ tools, messages }: NeutralRequest): boolean {
@@ -28,26 +26,22 @@ function wrapTool(tool: Tool): Tool {
   return { ...tool, freeform: null, description: description === '' ? null : description, parameters }
 }
 
-function wrapMessage(message: Message): Message {
-  return { ...message, parts: message.parts.map(wrapPart) }
-}
-
 function wrapPart(part: Part): Part {
   if (part.type === 'tool_call' && part.isFreeform) return { ...part, isFreeform: false, arguments: JSON.stringify({ [INPUT]: part.arguments }) }
   return part.type === 'tool_result' && part.isFreeform ? { ...part, isFreeform: false } : part
 }
 
-/** Reverts `wrapFreeform` for the client: calls of tools that take plain text get text again. */
+/** Reverts `wrapFreeform` in the calls of a response. */
 export class FreeformUnwrapper {
   readonly #names: ReadonlySet<string>
-  /** Text so far of the open calls, by their part. */
+  /** Arguments so far, by the index of the part. */
   readonly #open = new Map<number, string>()
 
   constructor({ tools }: NeutralRequest) {
     this.#names = new Set(tools.filter(({ freeform }) => freeform !== null).map(({ name }) => name))
   }
 
-  /** Returns the events that the client gets instead. */
+  /** @returns the events that the client gets instead */
   next(event: ResponseEvent): readonly ResponseEvent[] {
     if (this.#names.size === 0) return [event]
     switch (event.type) {

@@ -1,28 +1,21 @@
 import { createHash } from 'node:crypto'
-import type { Message, NeutralRequest, Part, ToolChoice } from '../request.ts'
+import type { Accepts } from '../accepts.ts'
+import type { Message, NeutralRequest, ToolChoice } from '../request.ts'
 import type { ResponseEvent } from '../response.ts'
 
-/** The names of tools that a target accepts. */
-export interface ToolNameRule {
-  /** Characters. */
-  readonly length: number
-  /** One character, as a regular expression: `[A-Za-z0-9_-]`. */
-  readonly pattern: string
-  /** A pattern for the first character, if it has another rule; absent = `pattern`. */
-  readonly start?: string
-}
+type ToolNameRule = NonNullable<Accepts['toolName']>
 
-/** Characters of a hash that distinguishes tools whose names begin alike. */
+/** Enough to distinguish tools whose names begin alike. */
 const HASH_LENGTH = 8
 
 /**
- * The names of a request's tools at a target that accepts fewer characters than the client's protocol. A name that
- * does not fit is cut and gets a hash of the whole name, so that the same name always gives the same result.
+ * Renames a request's tools for a target that accepts fewer names than the client's protocol. A name that does not fit is cut and
+ * gets a hash of the whole name, so the result is always the same.
  */
 export class ToolNames {
   readonly #rule: ToolNameRule
   readonly #refused: RegExp
-  /** The target's names by the client's, and the other way round. Names that fit are in neither. */
+  /** The target's names by the client's names, and the reverse, without names that fit. */
   readonly #written = new Map<string, string>()
   readonly #original = new Map<string, string>()
 
@@ -31,11 +24,12 @@ export class ToolNames {
     this.#refused = new RegExp(`(?!${rule.pattern}).`, 'gsu')
   }
 
-  /** The request with names that the target accepts: in the tools, the tool choice and the conversation. */
+  /** Renames in the tools, the tool choice and the conversation. */
   rename(request: NeutralRequest): NeutralRequest {
     for (const { name } of request.tools) this.#fit(name)
-    const isCall = ({ type }: Part): boolean => type === 'tool_call' || type === 'tool_result'
-    for (const { parts } of request.messages) for (const part of parts) if (isCall(part)) this.#fit((part as { name: string }).name)
+    for (const { parts } of request.messages) {
+      for (const part of parts) if (part.type === 'tool_call' || part.type === 'tool_result') this.#fit(part.name)
+    }
     if (this.#written.size === 0) return request
     return {
       ...request,
@@ -45,7 +39,7 @@ export class ToolNames {
     }
   }
 
-  /** The event with the client's name of the tool. */
+  /** Replaces the target's name in a call by the client's. */
   restore(event: ResponseEvent): ResponseEvent {
     if (this.#original.size === 0 || event.type !== 'part_start' || event.part.type !== 'tool_call') return event
     const name = this.#original.get(event.part.name)
@@ -54,8 +48,7 @@ export class ToolNames {
 
   #fit(name: string): void {
     if (name === '' || this.#written.has(name)) return
-    const { length, pattern } = this.#rule
-    const { start = pattern } = this.#rule
+    const { length, pattern, start = pattern } = this.#rule
     const fitted = name.replace(this.#refused, '_')
     const plain = new RegExp(`^${start}`, 'su').test(fitted) ? fitted : `_${fitted}`
     if (plain === name && name.length <= length) return

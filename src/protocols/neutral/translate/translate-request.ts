@@ -10,18 +10,16 @@ import { ToolNames } from './tool-names.ts'
 import type { ClientSide, UpstreamSide, WriteContext, WrittenRequest } from '../translation.ts'
 
 export interface TranslatedRequest extends WrittenRequest {
-  /** Fields of the client's body that are not sent to the target. */
+  /** Paths in the client's body of what the target does not get. */
   readonly dropped: readonly string[]
   readonly request: NeutralRequest
-  /** The target's names of its tools; null = the client's names. */
+  /** null = the target gets the client's names of tools. */
   readonly toolNames: ToolNames | null
 }
 
 /**
- * Translates a request from one protocol to another.
- *
  * @param given the client's body
- * @param options stream: the path asks for a stream, if the protocol does not say so in the body
+ * @param options `stream`: does the path ask for a stream? Only for protocols without a field for that
  * @throws GatewayError not_translatable, body_too_large, and errors of opening a capsule
  */
 export function translateRequest(

@@ -10,17 +10,17 @@ import type { ToolNames } from './tool-names.ts'
 import { WholeCharacters } from './whole-characters.ts'
 import type { ClientContext, ClientSide, ResponseReader, ResponseWriter, UpstreamSide } from '../translation.ts'
 
-/** Characters of the client's text that are encoded together: texts of many pieces cost V8 several copies of each. */
+/** Characters that are encoded together, because V8 copies a text of many pieces several times. */
 const BLOCK = 32 * 1024
 
-/** Translates one streamed response: its reader passes it each event, which is written at once. */
+/** Translates one streamed response. The reader pushes events, and each is written at once. */
 export class StreamTranslator implements EventOutput {
   readonly #reader: ResponseReader
   readonly #writer: ResponseWriter
   readonly #unwrapper: FreeformUnwrapper
   readonly #toolNames: ToolNames | null
   readonly #characters = new WholeCharacters()
-  /** Whole events for the client that were not taken yet: encoded, and the text after it. */
+  /** Whole events for the client that were not taken yet: encoded blocks, and then text. */
   #blocks: Buffer[] = []
   #text = ''
   #hasStarted = false
@@ -34,12 +34,11 @@ export class StreamTranslator implements EventOutput {
     this.#toolNames = toolNames
   }
 
-  /** The client has the end of its protocol, or an error: nothing follows. */
+  /** The client's stream has its end or an error. */
   get isOver(): boolean {
     return this.#isOver
   }
 
-  /** There are events for the client. */
   get hasText(): boolean {
     return this.#text !== '' || this.#blocks.length > 0
   }
@@ -53,10 +52,7 @@ export class StreamTranslator implements EventOutput {
     return bytes
   }
 
-  /**
-   * @param name of the event; '' = none
-   * @param value its data as parsed JSON; undefined = not JSON
-   */
+  /** @param name '' = none @param value the data as parsed JSON; undefined = not JSON */
   event(name: string, value: unknown): void {
     const text = this.#text
     const { length } = this.#blocks
@@ -67,11 +63,7 @@ export class StreamTranslator implements EventOutput {
     }
   }
 
-  /**
-   * The stream has ended completely.
-   *
-   * @throws GatewayError upstream_cut if it had no stop reason
-   */
+  /** Ends a complete stream. @throws GatewayError upstream_cut if no stop reason came */
   end(): void {
     const text = this.#text
     const { length } = this.#blocks
@@ -83,30 +75,25 @@ export class StreamTranslator implements EventOutput {
     }
   }
 
-  /**
-   * Writes a whole response as stream events.
-   *
-   * @throws GatewayError upstream_invalid
-   */
+  /** Writes a whole response as stream events. @throws GatewayError upstream_invalid */
   whole(value: JsonObject): void {
     const events: ResponseEvent[] = []
     readBody(this.#reader, value, events)
     for (const event of events) this.push(event)
   }
 
-  /** Translates nothing more. */
   stop(): void {
     this.#isOver = true
   }
 
-  /** Removes the output of an event that cannot be translated. @returns the error */
+  /** Removes the output of an event that cannot be translated. @returns `thrown` */
   #undone(text: string, blocks: number, thrown: unknown): unknown {
     this.#text = text
     this.#blocks.length = blocks
     return thrown
   }
 
-  /** Writes an event that was read. A stream may begin without its start. */
+  /** Writes an event of the reader. Some streams have no start event. */
   push(given: ResponseEvent): void {
     if (this.#isOver) return
     if (given.type === 'start') {
@@ -128,7 +115,7 @@ export class StreamTranslator implements EventOutput {
   }
 }
 
-/** Writes a whole body at the end of a stream, for a client that did not ask for a stream. */
+/** For a client that did not ask for a stream: writes a whole body at the end of the upstream's stream. */
 class BodyWriter implements ResponseWriter {
   readonly #client: ClientSide
   readonly #context: ClientContext
@@ -146,11 +133,7 @@ class BodyWriter implements ResponseWriter {
   }
 }
 
-/**
- * Translates a whole response, or an error that the upstream sent with the status of a success.
- *
- * @throws GatewayError upstream_invalid
- */
+/** Translates a whole response, or an error with a 2xx status. @throws GatewayError upstream_invalid */
 export function translateBody(
   client: ClientSide, upstream: UpstreamSide, body: JsonObject, context: ClientContext, provider: string, toolNames: ToolNames | null = null,
 ): JsonObject {
@@ -175,11 +158,7 @@ function readBody(reader: ResponseReader, body: JsonObject, out: ResponseEvent[]
   if (!out.some(({ type }) => type === 'stop' || type === 'error')) addStop(out)
 }
 
-/**
- * Some servers report no stop reason. A complete body has ended, unless it ends inside a call.
- *
- * @throws GatewayError upstream_cut
- */
+/** For servers that report no stop reason. @throws GatewayError upstream_cut if the body ends inside a call */
 function addStop(out: ResponseEvent[]): void {
   const collector = new ResponseCollector()
   for (const event of out) collector.add(event)
@@ -196,12 +175,11 @@ function isJson(text: string): boolean {
     JSON.parse(text)
     return true
   } catch {
-    // It is truncated.
-    return false
+    return false // Truncated.
   }
 }
 
-/** Clients recognize the error of a too long request by its code. */
+/** Clients recognize a too long request by the code of the error. */
 function withReason(event: ErrorEvent): ErrorEvent {
   const { error } = event
   return reasonIn({ ...error }) === 'context_length' ? { ...event, error: { ...error, code: CONTEXT_LENGTH } } : event

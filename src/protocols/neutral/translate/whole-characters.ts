@@ -4,11 +4,11 @@ import type { ResponseEvent } from '../response.ts'
 const isFirstHalf = (unit: number): boolean => (unit & 0xfc00) === 0xd800
 
 /**
- * Keeps the characters of a response whole. Some servers split a character of two UTF-16 units between two deltas, or
- * send half of one: parsers such as Rust's refuse the JSON of an event with a half, and Go's replaces both halves.
+ * Keeps the characters of a response whole: some servers split a character of two UTF-16 units between two deltas, or send only
+ * half of the character. Rust's parser refuses the JSON of an event with a half, and Go's replaces both halves.
  */
 export class WholeCharacters {
-  /** The first half of a character at the end of the text so far, by part. */
+  /** The first half of a character at the end of the text so far, by index of the part. */
   readonly #halves = new Map<number, string>()
 
   next(event: ResponseEvent): ResponseEvent {
@@ -23,15 +23,14 @@ export class WholeCharacters {
   }
 }
 
-/** Replaces each half of a character in the strings of a value by U+FFFD. A value without halves is not copied. */
+/** Replaces halves of characters in strings by U+FFFD. A value without halves is not copied. */
 export function wellFormed<T extends object>(value: T): T {
   return hasHalves(value) ? copyWellFormed(value) : value
 }
 
 function hasHalves(value: object): boolean {
-  return Object.values(value).some((member: unknown) => (
-    typeof member === 'string' ? !member.isWellFormed() : isObject(member) && hasHalves(member)
-  ))
+  return Object.values(value).some((member: unknown) =>
+    typeof member === 'string' ? !member.isWellFormed() : isObject(member) && hasHalves(member))
 }
 
 function copyWellFormed<T extends object>(value: T): T {
