@@ -13,7 +13,7 @@ export const COLUMNS = [
   'input_tokens', 'cached_input_tokens', 'cache_write_5m_tokens', 'cache_write_1h_tokens', 'output_tokens', 'reasoning_tokens',
   'input_audio_tokens', 'output_audio_tokens', 'input_image_tokens', 'output_image_tokens', 'seconds', 'characters', 'images',
   'cost_pico_usd', 'price', 'price_version', 'attempts', 'bytes_in', 'bytes_out', 'route', 'trace_id', 'group', 'owner',
-  'upstream_protocol',
+  'upstream_protocol', 'user', 'tags', 'billed',
 ] as const
 
 /** `"request_id", "started_at", ...` */
@@ -28,6 +28,7 @@ export const READ_LIST = COLUMNS.map(name =>
 const MAX_NAME_LENGTH = 256
 const MAX_ROUTE_LENGTH = 1024
 const MAX_ATTEMPTS = 100
+const MAX_TAGS = 20
 
 /** Only the first attempts keep their error texts: they failed before the others. */
 const MAX_ERROR_TEXTS = 5
@@ -45,7 +46,13 @@ const MAX_COST = 2n ** 63n - 1n
 const DECIMALS = columnsOf('first_byte_ms', 'duration_ms', 'seconds')
 const [ROUTE] = columnsOf('route')
 /** Texts that are JSON: cutting would break them. */
-const JSON_TEXTS = columnsOf('price', 'attempts')
+const JSON_TEXTS = columnsOf('price', 'attempts', 'tags')
+
+/** JSON of at most MAX_TAGS tags, sorted by name: equal tags have equal texts. */
+function tagsText(tags: Readonly<Record<string, string>>): string {
+  const sorted = Object.entries(tags).sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, MAX_TAGS)
+  return JSON.stringify(Object.fromEntries(sorted.map(([name, value]) => [name, value.slice(0, MAX_NAME_LENGTH)])))
+}
 
 function columnsOf(...names: (typeof COLUMNS)[number][]): number[] {
   return names.map(name => COLUMNS.indexOf(name))
@@ -80,6 +87,7 @@ export function encode(row: LedgerRow): RowValues {
     row.costPico, price === null ? null : JSON.stringify(price), row.priceVersion,
     attempts.length === 0 ? null : JSON.stringify(attempts.length <= MAX_ERROR_TEXTS ? attempts : attempts.slice(0, MAX_ATTEMPTS).map(withoutText)),
     row.bytesIn, row.bytesOut, row.route, row.traceId, row.group, row.owner, row.upstreamProtocol,
+    row.user, row.tags === null ? null : tagsText(row.tags), row.billed,
   ])
 }
 
@@ -127,6 +135,9 @@ export function decode(stored: StoredRow): LedgerRow {
     group: values.text('group'),
     owner: values.text('owner'),
     upstreamProtocol: values.text('upstream_protocol') as ProtocolName | null,
+    user: values.text('user'),
+    tags: values.tags('tags'),
+    billed: values.text('billed'),
   }
   return values.unreadable.length === 0 ? row : { ...row, unreadable: values.unreadable }
 }

@@ -39,6 +39,9 @@ export function requestReport(row: LedgerRow, running: boolean, bill: readonly C
     section(`Request ${row.requestId}`, [
       ['started', new Date(row.startedAt).toISOString()],
       ['key', row.key ?? 'none'],
+      ...row.user === null ? [] : [['user', row.user] as const],
+      ...row.tags === null ? [] : [['tags', tagText(row.tags)] as const],
+      ...row.billed === null ? [] : [['billed', row.billed] as const],
       ['endpoint', row.endpoint ?? 'unknown'],
       ['protocol', row.protocol ?? 'unknown'],
       ['model', row.model ?? 'none'],
@@ -55,6 +58,10 @@ export function requestReport(row: LedgerRow, running: boolean, bill: readonly C
     section(`Usage (${SOURCE_DESCRIPTIONS[row.source]})`, countLines(row)),
     costs(row, bill),
   ].join('\n')
+}
+
+function tagText(tags: Readonly<Record<string, string>>): string {
+  return Object.entries(tags).map(([name, value]) => `${name}=${value}`).join(', ')
 }
 
 type Line = readonly [label: string, text: string]

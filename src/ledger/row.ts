@@ -78,6 +78,11 @@ export interface LedgerRow {
   /** Group and owner of the key at the time of the request. */
   readonly group: string | null
   readonly owner: string | null
+  /** The end user, and the tags by name, as the `attribution` of the configuration finds them. */
+  readonly user: string | null
+  readonly tags: Readonly<Record<string, string>> | null
+  /** Who pays the upstream: `client` = the client sent its own credential; null = the operator. */
+  readonly billed: string | null
   /** Columns whose stored value is unreadable. */
   readonly unreadable?: readonly string[]
 }

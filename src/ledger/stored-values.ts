@@ -52,6 +52,12 @@ export class StoredValues {
     return parseAttempts(this.#stored[column]) ?? this.#gap(column, [])
   }
 
+  tags(column: string): Readonly<Record<string, string>> | null {
+    const tags = parseStoredJson(this.#stored[column])
+    if (tags === null) return null
+    return isObject(tags) && Object.values(tags).every(isText) ? tags as Record<string, string> : this.#gap(column, null)
+  }
+
   price(column: string): Price | null {
     const price = parseStoredJson(this.#stored[column])
     if (price === null) return null

@@ -58,6 +58,9 @@ const rows: fc.Arbitrary<LedgerRow> = fc.record({
   group: maybe(name),
   owner: maybe(name),
   upstreamProtocol: maybe(name),
+  user: maybe(name),
+  tags: maybe(fc.dictionary(name.filter(text => text !== '__proto__'), name, { maxKeys: 5, noNullPrototype: true })),
+  billed: maybe(fc.constant('client')),
 }, { noNullPrototype: true })
 
 t.test('every row is read back as it was stored, costs and large counts to the last digit', async t => {
@@ -70,6 +73,15 @@ t.test('an explicit zero and an unknown value stay different', async t => {
   const zeros = row('a', { usage, costPico: 0n, status: 0 })
   t.strictSame(stored(zeros), zeros)
   t.equal(stored(row('a', { costPico: null })).costPico, null)
+})
+
+t.test('tags are stored sorted, and a broken value is reported', async t => {
+  t.equal(encode(row('a', { tags: { project: 'alpha', env: 'prod' } }))[COLUMNS.indexOf('tags')], '{"env":"prod","project":"alpha"}')
+  stored(row('a'))
+  for (const broken of ['{"project":', '{"project":1}', '[]']) {
+    db.prepare('UPDATE requests SET tags = ?').run(broken)
+    t.match(decode(select.get() ?? {}), { tags: null, unreadable: ['tags'] })
+  }
 })
 
 t.test('an invalid count is stored as unknown, and its row is kept', async t => {

@@ -60,6 +60,11 @@ t.test('the report shows the translation and the dropped fields', async t => {
   t.match(text, /attempt 2: vllm, model qwen, translated messages->chat without top_k, metadata: ok, status 200/)
 })
 
+t.test('the report shows the user, the tags and a client that pays', async t => {
+  const text = requestReport(row('a', { user: 'u1', tags: { env: 'prod', project: 'alpha' }, billed: 'client' }), false, [])
+  t.match(text, /  user      u1\n  tags      env=prod, project=alpha\n  billed    client\n/)
+})
+
 t.test('attempts without a start time keep their order', async t => {
   const text = requestReport(row('a', {
     attempts: [1, 2, 3].map(n => ({ upstream: `u${n}`, model: null, outcome: 'reset', ms: n })),

@@ -57,6 +57,9 @@ export function row(id: string, changes: Partial<LedgerRow> = {}): LedgerRow {
     group: null,
     owner: null,
     upstreamProtocol: 'chat',
+    user: null,
+    tags: null,
+    billed: null,
     ...changes,
   }
 }

@@ -278,4 +278,12 @@ const JSON_LIST = `
   EXCEPTION WHEN OTHERS THEN RETURN NULL;
   END $$`
 
-export const MIGRATIONS: readonly string[] = [LEDGER, INSTANCES, GROUPS, UPSTREAM_PROTOCOL, KEYS, COPIED_TO, DETAILED, RELOADS, JSON_LIST]
+/** Who a request was for, its purpose, and who pays the upstream. The previous version's rows have none of them. */
+const ATTRIBUTION = `
+  ALTER TABLE gateway.requests ADD COLUMN "user" text;
+  ALTER TABLE gateway.requests ADD COLUMN tags text;
+  ALTER TABLE gateway.requests ADD COLUMN billed text;`
+
+export const MIGRATIONS: readonly string[] = [
+  LEDGER, INSTANCES, GROUPS, UPSTREAM_PROTOCOL, KEYS, COPIED_TO, DETAILED, RELOADS, JSON_LIST, ATTRIBUTION,
+]

@@ -63,6 +63,14 @@ const ROWS_6 = `
   ALTER TABLE in_flight ADD COLUMN "group" TEXT;
   ALTER TABLE in_flight ADD COLUMN owner TEXT;`
 
+const ROWS_10 = `
+  ALTER TABLE requests ADD COLUMN user TEXT;
+  ALTER TABLE requests ADD COLUMN tags TEXT;
+  ALTER TABLE requests ADD COLUMN billed TEXT;
+  ALTER TABLE in_flight ADD COLUMN user TEXT;
+  ALTER TABLE in_flight ADD COLUMN tags TEXT;
+  ALTER TABLE in_flight ADD COLUMN billed TEXT;`
+
 /**
  * `requests`: one row for each ended request. `in_flight`: drafts of running requests in case the process dies. That table stays small: a
  * request costs one insertion into the large table and its indices.
@@ -89,6 +97,7 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE in_flight ADD COLUMN upstream_protocol TEXT;`,
   DETAILED_SCHEMA,
   TAKEN_BACK_SCHEMA,
+  ROWS_10,
 ]
 
 /** @param scripts of all versions; another version of the gateway has other scripts */

@@ -59,6 +59,9 @@ export const ROW_FIELDS: readonly Field<LedgerRow>[] = ([
   { name: 'group', value: row => row.group },
   { name: 'owner', value: row => row.owner },
   { name: 'upstream_protocol', value: row => row.upstreamProtocol },
+  { name: 'user', value: row => row.user },
+  { name: 'tags', value: row => row.tags },
+  { name: 'billed', value: row => row.billed },
 ] satisfies Field<LedgerRow>[]).map(({ name, value }) => ({ name, value: row => (isUnreadable(row, name) ? 'unreadable' : value(row)) }))
 
 /** The columns behind computed fields. */

@@ -61,7 +61,11 @@ t.test('the reader of all gateways', { skip: withoutPostgres }, async t => {
   t.test('the result equals that of a file also for rows older than the sums by group, protocol and status', async t => {
     const database = await opened()
     await migrate(database, MIGRATIONS.slice(0, 6))
+    t.comment('the previous version does not write these columns')
+    const columns = ['"user"', 'tags', 'billed']
+    await server.query(`ALTER TABLE gateway.requests ${columns.map(name => `ADD COLUMN ${name} text`).join(', ')}`)
     await insert(database, 'gw1', ROWS.slice(700))
+    await server.query(`ALTER TABLE gateway.requests ${columns.map(name => `DROP COLUMN ${name}`).join(', ')}`)
     await migrate(database, MIGRATIONS)
     await insert(database, 'gw1', ROWS.slice(0, 700))
     t.comment('rows of earlier days, some for the second time and changed')

@@ -10,7 +10,7 @@ import { NOTHING_USED, row } from '../../ledger/rows.ts'
 t.test('every report has the shape that the API declares, for operators and for holders of keys', async t => {
   const file = filled(t.testdir(), [
     row('a', {
-      startedAt: NOW - 1000, upstreamProtocol: 'messages',
+      startedAt: NOW - 1000, upstreamProtocol: 'messages', user: 'u1', tags: { project: 'alpha' }, billed: 'client',
       attempts: [{ upstream: 'openai', model: 'm', translated: 'chat->messages', dropped: ['seed'], outcome: 'ok', ms: 3, status: 200 }],
     }),
     row('b', {

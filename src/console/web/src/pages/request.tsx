@@ -241,6 +241,7 @@ function Facts({ story, traceUrl }: Omit<RequestViewProps, 'title'>) {
       )}
       <div><dt>Endpoint</dt><dd>{row.endpoint ?? 'unknown'}{row.protocol !== null
         && <span className="dim"> ({row.protocol})</span>}</dd></div>
+      <Attribution story={story} />
       <Translation story={story} />
       {row.unreadable.length > 0 && <div><dt>Unreadable in the ledger</dt><dd>{row.unreadable.join(', ')}</dd></div>}
       <div><dt>Request / response size</dt><dd>{bytes(bytes_in)} / {bytes(bytes_out)}</dd></div>
@@ -254,6 +255,17 @@ function Facts({ story, traceUrl }: Omit<RequestViewProps, 'title'>) {
         </div>
       )}
     </dl>
+  )
+}
+
+/** For whom and for what the request was, and who paid the upstream if that is the client. */
+function Attribution({ story: { row: { user, tags, billed } } }: { readonly story: RequestDetails }) {
+  return (
+    <>
+      {user !== null && <div><dt>User</dt><dd>{user}</dd></div>}
+      {tags !== null && <div><dt>Tags</dt><dd>{Object.entries(tags).map(([name, value]) => `${name}=${value}`).join(', ')}</dd></div>}
+      {billed !== null && <div><dt>Upstream paid by</dt><dd>{billed}</dd></div>}
+    </>
   )
 }
 
