@@ -28,7 +28,7 @@ interface LowWaterMark {
  * A hold is poured in at its worst case. When its actual amount is smaller, the level becomes exactly what it would be with
  * the actual amount from the start. This can return less than the difference: the drain is lost for the time in which the
  * bucket would have been empty, so that long-running requests cannot save up a burst. The lowest level since the hold gives
- * the loss (the regulator of a reflected process): to which the low-water marks.
+ * the loss (the regulator of a reflected process), so each hold keeps its low-water mark.
  *
  * Times are whole ms of a monotonic clock, amounts whole numbers.
  */
