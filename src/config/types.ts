@@ -232,7 +232,7 @@ export interface Route {
   readonly models: readonly string[] | null
   readonly targets: readonly Target[]
   readonly strategy: 'ordered' | 'weighted' | 'least_busy' | 'fastest'
-  /** Requests with the same value go to the same target while it is healthy; null = no affinity. */
+  /** Requests with the same key, or the same value of a header, go to the same target while it is healthy; null = no affinity. */
   readonly affinity: Affinity | null
   /** Attempts after the first one, at any target. */
   readonly retries: number

@@ -94,7 +94,7 @@ export async function createApp(context: Context, operations: Operations, bodyTi
   }
 }
 
-/** Needed because the listener sets no deadline for bodies: the pipeline has deadlines of its own. */
+/** The listener sets no deadline for bodies, because the pipeline has its own. Requests to the console's API do not pass the pipeline. */
 function enforceBodyTimeout(req: http.IncomingMessage, res: http.ServerResponse, bodyTimeout: number): void {
   const timer = setTimeout(() => destroyNow(res), bodyTimeout).unref()
   const whole = (): void => clearTimeout(timer)

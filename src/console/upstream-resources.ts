@@ -35,7 +35,7 @@ export function credentialsOf({ auth }: Upstream, all: readonly WorkerUpstream[]
   })
 }
 
-/** The worst state in any worker: the other workers will soon have that state. */
+/** The worst of the workers' states: all workers use the same credential. */
 function worstOf(states: readonly CredentialState[], now: number): Omit<Credential, 'kind'> {
   const faulty = states.filter(({ fault }) => fault !== null)
   const failing = faulty.every(({ fetchedAt, expiresAt }) => fetchedAt !== null && (expiresAt === null || expiresAt > now))

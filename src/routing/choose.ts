@@ -23,11 +23,11 @@ export function chooseOrder(route: Pick<Route, 'targets' | 'strategy'>, options:
   const { health, model, affinity } = options
   const id = (target: Target) => candidateId(target, model)
   const preferred = affinity === null ? byStrategy(route, options) : byAffinity(route.targets, affinity, id)
-  const well = preferred.filter(target => health.allows(id(target)))
-  const ill = preferred.filter(target => !well.includes(target))
+  const healthy = preferred.filter(target => health.allows(id(target)))
+  const unhealthy = preferred.filter(target => !healthy.includes(target))
   const opensIn = (target: Target) => health.condition(id(target)).opensIn
-  ill.sort((a, b) => (opensIn(a) === opensIn(b) ? 0 : opensIn(a) - opensIn(b)))
-  return [...well, ...ill]
+  unhealthy.sort((a, b) => (opensIn(a) === opensIn(b) ? 0 : opensIn(a) - opensIn(b)))
+  return [...healthy, ...unhealthy]
 }
 
 function byStrategy({ targets, strategy }: Pick<Route, 'targets' | 'strategy'>, options: ChoiceOptions): Target[] {

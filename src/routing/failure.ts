@@ -33,16 +33,16 @@ export function isUntranslatable(code: ErrorCode): boolean {
 
 /**
  * Which attempts may follow a failure that the client has not seen? @param status null = no response
- * @returns `retryable`: another attempt may succeed; `again`: also one at the same target
+ * @returns `retryable`: another attempt may succeed; `sameTargetAllowed`: also one at the same target
  */
-export function retryability(error: GatewayError | null, status: number | null): { retryable: boolean; again: boolean } {
+export function retryability(error: GatewayError | null, status: number | null): { retryable: boolean; sameTargetAllowed: boolean } {
   const isPermanent = status !== null && isOperatorError(status)
-  if (error === null || isPermanent) return { retryable: status !== null && isFailure(status), again: !isPermanent }
+  if (error === null || isPermanent) return { retryable: status !== null && isFailure(status), sameTargetAllowed: !isPermanent }
   // The upstream refused the credential in an earlier request, and the gateway remembers the refusal.
-  if (error.code === 'upstream_rejected_key') return { retryable: true, again: false }
+  if (error.code === 'upstream_rejected_key') return { retryable: true, sameTargetAllowed: false }
   // Another target may speak the client's protocol.
-  if (isUntranslatable(error.code)) return { retryable: true, again: false }
-  return { retryable: error.source === 'upstream' && error.retryable, again: !TIMEOUT_CODES.has(error.code) }
+  if (isUntranslatable(error.code)) return { retryable: true, sameTargetAllowed: false }
+  return { retryable: error.source === 'upstream' && error.retryable, sameTargetAllowed: !TIMEOUT_CODES.has(error.code) }
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { MonotonicTime } from '../base/clock.ts'
-import { CandidateRecord, HealthReporter, MAX_OPEN_MS, NO_CAUSE, changeOf } from './candidate-record.ts'
-import type { HealthOptions, ObservedAttempt } from './candidate-record.ts'
+import { CandidateRecord, HealthReporter, MAX_OPEN_MS, NO_CAUSE, changeOf } from './circuit.ts'
+import type { HealthOptions, ObservedAttempt } from './circuit.ts'
 import { candidateOf, withoutModel, type CandidateId } from './candidate.ts'
 import type { CircuitCause, CircuitChange, CircuitFailure } from './circuit-log.ts'
 

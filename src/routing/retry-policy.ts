@@ -3,10 +3,10 @@ import type { Target } from '../config/types.ts'
 /** What decides the step after a failed attempt. */
 export interface FailedAttempt {
   readonly retryable: boolean
-  /** The target was not silent, and did not refuse the credential. */
-  readonly again: boolean
+  /** The same target may be tried sameTargetAllowed: false after a timeout, and after 401, 402 and 403. */
+  readonly sameTargetAllowed: boolean
   /** The failure was transient, so the same target is tried before the others. */
-  readonly soon: boolean
+  readonly sameTargetFirst: boolean
   /** The wait that the upstream requested, ms. */
   readonly retryAfterMs: number | null
 }
@@ -87,7 +87,7 @@ export function nextAttempt(
   const fresh = left.filter(({ attempts }) => attempts === 0)
   const wait = failed.notBefore - now
   const hasSpare = state.attemptsLeft > fresh.length && failed.attempts === 1 && left.includes(failed)
-  if (failure.soon && hasSpare && wait <= MAX_WAIT_WITH_OTHERS && wait < timeLeft) return moveTo(state, failed, wait)
+  if (failure.sameTargetFirst && hasSpare && wait <= MAX_WAIT_WITH_OTHERS && wait < timeLeft) return moveTo(state, failed, wait)
   if (fresh[0]) return moveTo(state, fresh[0], 0)
   const [earliest] = left.toSorted((a, b) => a.notBefore - b.notBefore)
   if (!earliest) return { state, step: null }
@@ -103,14 +103,14 @@ function wholeMs(time: number): number {
 function afterFailure(failed: Candidate, failure: FailedAttempt, now: number, random: number): Candidate {
   return {
     ...failed,
-    excluded: failed.excluded || !failure.again || failed.wasUnhealthy,
+    excluded: failed.excluded || !failure.sameTargetAllowed || failed.wasUnhealthy,
     // A Retry-After of 0 gets the backoff too.
     notBefore: now + (failure.retryAfterMs || backoff(failed.attempts, random)),
   }
 }
 
 /** Starts an attempt beside the current one, at an untried target. @returns null = no target or no attempt is left */
-export function startBeside(before: RetryState, suits: (target: Target) => boolean): { state: RetryState; target: Target } | null {
+export function startHedge(before: RetryState, suits: (target: Target) => boolean): { state: RetryState; target: Target } | null {
   const next = before.candidates.find(({ target, attempts, excluded }) => attempts === 0 && !excluded && suits(target))
   if (next === undefined || before.attemptsLeft <= 0) return null
   const candidates = before.candidates.map(candidate => (candidate === next ? { ...next, attempts: 1 } : candidate))
@@ -118,7 +118,7 @@ export function startBeside(before: RetryState, suits: (target: Target) => boole
 }
 
 /** One of two simultaneous attempts failed: the other becomes the current one. */
-export function failBeside(
+export function failHedge(
   before: RetryState, failed: Target, other: Target, failure: FailedAttempt, { now, random }: RetryContext,
 ): RetryState {
   const state = select(before, failed)

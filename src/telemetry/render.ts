@@ -34,7 +34,7 @@ export async function renderMetrics(registries: readonly Registry[], format: Met
 interface CollectedMetric {
   readonly type: string
   get(): Promise<MetricData>
-  /** Histograms have it: cheaper than `get`, because the lines of a series share their labels. */
+  /** Only histograms of prom-client have this method. It is cheaper than `get`: the lines of a series share one object of labels. */
   getForPromString?(): Promise<MetricData>
 }
 

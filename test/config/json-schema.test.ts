@@ -12,7 +12,7 @@ const TOP: JsonSchema = {
   },
 }
 
-t.test('references and choices are resolved', async t => {
+t.test('alternatives follows $ref and lists the schemas of anyOf; an unknown $ref stays', async t => {
   t.strictSame(alternatives({ $ref: '#/definitions/secret' }, TOP), [{ type: 'string', writeOnly: true }, { type: 'object', properties: { file: { type: 'string' } } }])
   t.strictSame(alternatives({ type: 'number' }, TOP), [{ type: 'number' }])
   t.strictSame(alternatives({ $ref: '#/definitions/missing' }, TOP), [{ $ref: '#/definitions/missing' }])

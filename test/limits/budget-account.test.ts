@@ -52,7 +52,7 @@ t.test('the wait is short when only running requests hold the budget', async t =
   t.equal(account.wait(50n, end - 5), 5)
 })
 
-t.test('a clock that goes back does not change the spend of its period', async t => {
+t.test('each period keeps its spend when the clock goes back', async t => {
   const noon = date('2026-11-21T12:00:00Z')
   const day = 86_400_000
   const account = new BudgetAccount('day', 100n, noon)
@@ -114,7 +114,7 @@ t.test('a clock that goes back to a day without requests finds no fresh budget',
   t.equal(account.free(105 * day), 10n)
 })
 
-t.test('a start with a date before the last ledger row finds no fresh budget', async t => {
+t.test('spend after the start date counts if the date was set back, unless the ledger has spend of that day', async t => {
   const day = 86_400_000
   const account = new BudgetAccount('day', 100n, 99 * day)
   t.ok(account.restore(100n, 100 * day))

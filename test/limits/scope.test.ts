@@ -125,7 +125,7 @@ t.test('an open request keeps at most what is left of its lease', async t => {
   t.equal(scope.splitLease(lease, 0, USD).pico, 0n)
 })
 
-t.test('a scope is idle when nothing runs, drains or was spent', async t => {
+t.test('a scope is idle if no request runs, its rate buckets are empty and nothing is spent', async t => {
   const scope = scopeWith({ requestsPerMinute: 60 })
   t.ok(scope.idle(at(0)))
   const reservation = scope.reserve(0, null, at(0))

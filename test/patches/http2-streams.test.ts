@@ -315,7 +315,7 @@ t.test('HTTP/2: a cancelled request closes its connection if the server no longe
   t.equal(sockets.length, 2)
 })
 
-t.test('HTTP/2: a cancelled request keeps its connection if the server responds', async t => {
+t.test('HTTP/2: after a cancelled request, the connection is kept if the server acknowledges the PING', async t => {
   const server = http2.createSecureServer({ ...certificate })
   let sessions = 0
   const { promise: asked, resolve: ask } = Promise.withResolvers<void>()

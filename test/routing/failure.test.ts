@@ -20,30 +20,30 @@ t.test('a lack of capacity, a second failure in a row and no response are not tr
 })
 
 t.test('a silent target is not retried, but one with a broken connection is', t => {
-  for (const [code, again] of [
+  for (const [code, sameTargetAllowed] of [
     ['connect_timeout', false],
     ['first_byte_timeout', false],
     ['idle_timeout', false],
     ['upstream_unreachable', true],
     ['upstream_reset', true],
   ] as const) {
-    t.strictSame(retryability(new GatewayError(code, 'failed'), null), { retryable: true, again }, code)
+    t.strictSame(retryability(new GatewayError(code, 'failed'), null), { retryable: true, sameTargetAllowed }, code)
   }
   const cut = new GatewayError('upstream_cut', 'cut')
-  t.strictSame(retryability(cut, 401), { retryable: true, again: false }, 'a refused key')
+  t.strictSame(retryability(cut, 401), { retryable: true, sameTargetAllowed: false }, 'a refused key')
   t.end()
 })
 
-t.test('each status is retryable at no target, only at other targets, or at any target', t => {
-  for (const [status, retryable, again] of [
+t.test('each status is not retryable, retryable at other targets only, or retryable at any target', t => {
+  for (const [status, retryable, sameTargetAllowed] of [
     [200, true, true], [300, false, true], [400, false, true], [404, false, true], [408, true, true],
     [429, true, true], [498, true, true], [499, false, true], [500, true, true], [529, true, true],
     [401, true, false], [402, true, false], [403, true, false],
   ] as const) {
-    t.strictSame(retryability(null, status), { retryable, again }, String(status))
+    t.strictSame(retryability(null, status), { retryable, sameTargetAllowed }, String(status))
     t.equal(isCredentialRefused(status), status === 401 || status === 403)
   }
-  t.strictSame(retryability(null, null), { retryable: false, again: true })
+  t.strictSame(retryability(null, null), { retryable: false, sameTargetAllowed: true })
   t.equal(retryability(new GatewayError('client_gone', 'gone'), 200).retryable, false)
   t.end()
 })

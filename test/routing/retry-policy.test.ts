@@ -1,5 +1,5 @@
 import t from 'tap'
-import { failBeside, nextAttempt, redirect, select, startBeside, startRetries } from '../../src/routing/retry-policy.ts'
+import { failHedge, nextAttempt, redirect, select, startHedge, startRetries } from '../../src/routing/retry-policy.ts'
 import type { FailedAttempt, RetryContext } from '../../src/routing/retry-policy.ts'
 
 const [A, B, C] = ['a', 'b', 'c'].map(name => ({ upstream: { name } })) as never[]
@@ -27,16 +27,16 @@ function plan(order: never[], retries: number, isUnhealthy?: (target: unknown) =
   }
 }
 
-const PLAIN = { retryable: true, again: true, soon: false, retryAfterMs: null }
+const PLAIN = { retryable: true, sameTargetAllowed: true, sameTargetFirst: false, retryAfterMs: null }
 
 t.test('each target is tried once in order, then the target that is available first', t => {
   const request = plan([A!, B!, C!], 6)
   t.equal(request.current, A)
   t.match(request.next({ ...PLAIN, retryAfterMs: 3_000 }, MOMENT), { target: B, delayMs: 0 })
-  t.match(request.next({ ...PLAIN, again: false }, MOMENT), { target: C, delayMs: 0 })
+  t.match(request.next({ ...PLAIN, sameTargetAllowed: false }, MOMENT), { target: C, delayMs: 0 })
   t.match(request.next(PLAIN, MOMENT), { target: C, delayMs: 50 }, 'b was silent, a asked to wait')
   t.match(request.next({ ...PLAIN, retryAfterMs: 9_000 }, MOMENT), { target: A, delayMs: 3_000 })
-  t.equal(request.next({ ...PLAIN, again: false }, MOMENT), null, 'c would take too long')
+  t.equal(request.next({ ...PLAIN, sameTargetAllowed: false }, MOMENT), null, 'c would take too long')
   t.end()
 })
 
@@ -54,11 +54,11 @@ t.test('time that passes during another attempt counts as waiting', t => {
   const request = plan([A!, B!], 2)
   t.match(request.next({ ...PLAIN, retryAfterMs: 1_000 }, MOMENT), { target: B })
   const later = { ...MOMENT, now: MOMENT.now + 600 }
-  t.match(request.next({ ...PLAIN, again: false }, later), { target: A, delayMs: 400 })
+  t.match(request.next({ ...PLAIN, sameTargetAllowed: false }, later), { target: A, delayMs: 400 })
   const passed = plan([A!, B!], 2)
   t.match(passed.next({ ...PLAIN, retryAfterMs: 1_000 }, MOMENT), { target: B })
   const longAfter = { ...MOMENT, now: MOMENT.now + 60_000 }
-  t.match(passed.next({ ...PLAIN, again: false }, longAfter), { target: A, delayMs: 0 })
+  t.match(passed.next({ ...PLAIN, sameTargetAllowed: false }, longAfter), { target: A, delayMs: 0 })
   t.end()
 })
 
@@ -70,12 +70,12 @@ t.test('no attempt follows if none is left, if another cannot help, or if time i
   t.end()
 })
 
-t.test('the longest allowed wait is exact, despite fractions of the clock', t => {
+t.test('a wait of exactly the maximum is allowed, whatever the fraction of the time', t => {
   let misses = 0
   for (let n = 0; n < 10_000; n++) {
     const moment = { ...MOMENT, now: n * 3.000_123 }
     const one = plan([A!], 1).next({ ...PLAIN, retryAfterMs: 5_000 }, moment)
-    const soon = plan([A!, B!], 2).next({ ...PLAIN, soon: true, retryAfterMs: 3_000 }, moment)
+    const soon = plan([A!, B!], 2).next({ ...PLAIN, sameTargetFirst: true, retryAfterMs: 3_000 }, moment)
     if (one === null || soon?.target !== A) misses++
   }
   t.equal(misses, 0)
@@ -92,20 +92,20 @@ t.test('a redirect uses no retry, and replaces the remaining targets', t => {
 })
 
 t.test('after a transient failure the same target is tried once more, if attempts are left for other targets', t => {
-  const accident = { ...PLAIN, soon: true }
+  const accident = { ...PLAIN, sameTargetFirst: true }
   const request = plan([A!, B!], 3)
   t.match(request.next(accident, MOMENT), { target: A, delayMs: 50 })
   t.match(request.next(accident, MOMENT), { target: B, delayMs: 0 }, 'and no third time in a row')
   t.match(request.next(PLAIN, MOMENT), { target: B, delayMs: 50 })
   const single = plan([A!, B!], 1)
   t.match(single.next(accident, MOMENT), { target: B, delayMs: 0 }, 'no attempt is left over')
-  t.match(plan([A!, B!], 2).next({ ...accident, again: false }, MOMENT), { target: B, delayMs: 0 })
+  t.match(plan([A!, B!], 2).next({ ...accident, sameTargetAllowed: false }, MOMENT), { target: B, delayMs: 0 })
   t.end()
 })
 
 t.test('a short retry delay is waited for, a long one only if there is no other target', t => {
   const asked = (retryAfterMs: number, timeLeft = 60_000) =>
-    plan([A!, B!], 2).next({ ...PLAIN, soon: true, retryAfterMs }, { ...MOMENT, timeLeft })
+    plan([A!, B!], 2).next({ ...PLAIN, sameTargetFirst: true, retryAfterMs }, { ...MOMENT, timeLeft })
   t.match(asked(3_000), { target: A, delayMs: 3_000 })
   t.match(asked(0), { target: A, delayMs: 50 }, 'no tight loop')
   t.match(asked(3_001), { target: B, delayMs: 0 })
@@ -117,7 +117,7 @@ t.test('a target that was already unhealthy is tried only once', t => {
   const isUnhealthy = (target: unknown) => target === B
   const request = plan([A!, B!], 4, isUnhealthy)
   t.match(request.next(PLAIN, MOMENT), { target: B })
-  t.match(request.next({ ...PLAIN, soon: true }, MOMENT), { target: A })
+  t.match(request.next({ ...PLAIN, sameTargetFirst: true }, MOMENT), { target: A })
   t.match(request.next(PLAIN, MOMENT), { target: A })
   t.equal(plan([B!], 5, isUnhealthy).next(PLAIN, MOMENT), null)
   t.equal(plan([B!], 1, isUnhealthy).next(PLAIN, MOMENT), null, 'though one attempt is left')
@@ -135,16 +135,16 @@ t.test('the target of a redirect is retried like any other', t => {
 
 t.test('a hedge goes to the next suitable untried target, and uses one retry', t => {
   const begun = startRetries([A!, B!, C!], 2, () => false)
-  const started = startBeside(begun, target => target !== B)
+  const started = startHedge(begun, target => target !== B)
   t.match(started, { target: C, state: { attemptsLeft: 1, current: { target: A } } })
-  t.equal(startBeside(begun, () => false), null, 'no target is suitable')
-  t.equal(startBeside(startRetries([A!], 2, () => false), () => true), null, 'all were tried')
-  t.equal(startBeside(startRetries([A!, B!], 0, () => false), () => true), null, 'no attempt is left')
-  const failed = failBeside(started!.state, C!, A!, { ...PLAIN, again: false }, MOMENT)
+  t.equal(startHedge(begun, () => false), null, 'no target is suitable')
+  t.equal(startHedge(startRetries([A!], 2, () => false), () => true), null, 'all were tried')
+  t.equal(startHedge(startRetries([A!, B!], 0, () => false), () => true), null, 'no attempt is left')
+  const failed = failHedge(started!.state, C!, A!, { ...PLAIN, sameTargetAllowed: false }, MOMENT)
   t.equal(failed.current.target, A)
   t.match(nextAttempt(failed, PLAIN, MOMENT).step, { target: B, delayMs: 0 })
   const chosen = select(started!.state, C!)
   t.equal(chosen.current.target, C)
-  t.match(nextAttempt(chosen, { ...PLAIN, again: false }, MOMENT).step, { target: B, delayMs: 0 })
+  t.match(nextAttempt(chosen, { ...PLAIN, sameTargetAllowed: false }, MOMENT).step, { target: B, delayMs: 0 })
   t.end()
 })

@@ -37,7 +37,7 @@ interface Supervision<M> extends Omit<ThreadStart<M>, 'onExit'> {
   /** ms until a dead thread is restarted: doubled with each death, up to `last`. */
   readonly restartDelayMs: readonly [first: number, last: number]
   readonly onDeath: (cause: string) => void
-  /** Messages to the dead thread that still matter can be sent again. */
+  /** Called after a restart: the owner can post again what the dead thread did not process. */
   readonly onRestart?: () => void
 }
 

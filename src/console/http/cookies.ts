@@ -16,7 +16,7 @@ export function tokenOf(request: FastifyRequest, { secure }: Caller): string | n
   return token === undefined || token === '' ? null : token
 }
 
-/** Whether the request can have a token. @param cookie the Cookie header */
+/** Whether the header names a session cookie: `PLAIN.name` is a part of both names. @param cookie the Cookie header */
 export function hasToken(cookie: string | undefined): boolean {
   return cookie?.includes(PLAIN.name) ?? false
 }

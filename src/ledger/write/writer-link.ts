@@ -62,7 +62,7 @@ export class WriterLink {
         return this.#events.interrupted(message.rows)
       case 'trouble':
         return this.#events.failed(message.trouble)
-      case 'well':
+      case 'healthy':
         return this.#events.recovered()
     }
   }

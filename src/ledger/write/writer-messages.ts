@@ -21,4 +21,4 @@ export type FromWriter =
   /** Nothing can be written; the thread keeps trying. */
   | { readonly kind: 'trouble'; readonly trouble: LedgerFailure }
   /** The file can be written: after the start, and after trouble. */
-  | { readonly kind: 'well' }
+  | { readonly kind: 'healthy' }

@@ -145,7 +145,7 @@ export class Writer {
   }
 
   #markHealthy(): void {
-    if (!this.#isHealthy) this.#post({ kind: 'well' })
+    if (!this.#isHealthy) this.#post({ kind: 'healthy' })
     this.#isHealthy = true
     this.#retryDelay = MIN_RETRY_DELAY_MS
   }

@@ -155,7 +155,7 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
     return this.#loop.reserve(limits)
   }
 
-  beginBeside(target: Target, own: Deadlines, reservation: Reservation | null): HttpAttempt | GatewayError {
+  beginHedge(target: Target, own: Deadlines, reservation: Reservation | null): HttpAttempt | GatewayError {
     return this.#loop.begin(() => this.begin(target, NONE_REFUSED, reservation, own), reservation)
   }
 

@@ -18,7 +18,7 @@ export interface HedgeHost {
   /** @returns an error if the limits have no room */
   reserve(limits: UpstreamLimits): Promise<Reservation | GatewayError>
   /** @returns the error if the attempt cannot start */
-  beginBeside(target: Target, deadlines: Deadlines, reservation: Reservation | null): HttpAttempt | GatewayError
+  beginHedge(target: Target, deadlines: Deadlines, reservation: Reservation | null): HttpAttempt | GatewayError
   /** A deadline of the second attempt has passed. @param attempt null = not begun */
   expired(error: GatewayError, attempt: HttpAttempt | null): void
 }
@@ -49,7 +49,7 @@ export class HedgedAttempts {
     this.#hedge = new Hedge(gateway.clock, options.afterMs, {
       reserve: () => this.#reserveSecond().catch(thrown => this.#stopBy(thrown)),
       start: second => this.#startSecondSafely(second),
-      onFailed: ({ attempt, failure }, other) => this.#failedBeside(attempt, failure, other),
+      onFailed: ({ attempt, failure }, other) => this.#failedHedge(attempt, failure, other),
       onWon: (attempt, other) => this.#won(attempt, other),
     })
   }
@@ -80,7 +80,7 @@ export class HedgedAttempts {
 
   /** @returns null = there is no other target, or its upstream is at its limit */
   async #reserveSecond(): Promise<SecondTarget | null> {
-    const target = this.#options.plan.besideTarget
+    const target = this.#options.plan.hedgeTarget
     if (target === null) return null
     const { limits } = target.upstream
     const reservation = limits && await this.#options.host.reserve(limits)
@@ -109,15 +109,15 @@ export class HedgedAttempts {
       reservation?.release()
       return null
     }
-    plan.startBeside(target)
+    plan.startHedge(target)
     const { timeouts } = (this.#exchange.plan as Plan).route
     const deadlines = new Deadlines(this.#gateway.clock, timeouts, this.#exchange.startedAt, error => {
       host.expired(error, this.#second?.attempt ?? null)
     })
-    const attempt = host.beginBeside(target, deadlines, reservation)
+    const attempt = host.beginHedge(target, deadlines, reservation)
     host.current = first
     if (attempt instanceof GatewayError) {
-      plan.failBeside(target, first.target, failureWithoutResponse(attempt, this.#gateway.clock.wall()))
+      plan.failHedge(target, first.target, failureWithoutResponse(attempt, this.#gateway.clock.wall()))
       return null
     }
     this.#second = { attempt, deadlines, afterMs: attempt.startedAt - first.startedAt }
@@ -125,12 +125,12 @@ export class HedgedAttempts {
     return attempt
   }
 
-  #failedBeside(failed: HttpAttempt, failure: AttemptFailure, other: HttpAttempt): void {
+  #failedHedge(failed: HttpAttempt, failure: AttemptFailure, other: HttpAttempt): void {
     const { host, plan, recorder, deadlines } = this.#options
     host.current = other
     if (failed === this.#second?.attempt) this.#second.deadlines.stop()
     else deadlines.betweenAttempts()
-    plan.failBeside(failed.target, other.target, failure)
+    plan.failHedge(failed.target, other.target, failure)
     recorder.failed(failed, failure, { isRetried: false, isLast: failed.isLast, isContinuation: false })
     // The exchange is now billed for the other attempt.
     this.#exchange.serveAsLast(other)

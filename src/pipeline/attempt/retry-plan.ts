@@ -6,7 +6,7 @@ import type { Deadlines } from '../../proxy/http/deadlines.ts'
 import { candidateId } from '../../routing/candidate.ts'
 import { isTransientFailure, retryability } from '../../routing/failure.ts'
 import type { CandidateHealth } from '../../routing/health.ts'
-import { failBeside, nextAttempt, redirect, select, startBeside, startRetries } from '../../routing/retry-policy.ts'
+import { failHedge, nextAttempt, redirect, select, startHedge, startRetries } from '../../routing/retry-policy.ts'
 import type { FailedAttempt, RetryContext, RetryState, RetryStep } from '../../routing/retry-policy.ts'
 import type { AttemptFailure } from './attempt-failure.ts'
 
@@ -42,10 +42,10 @@ export class RetryPlan {
 
   /** @param isContinuation the next attempt has to continue the client's stream @returns null = no further attempt */
   next({ error, status, reason, retryAfterMs }: AttemptFailure, isContinuation: boolean): RetryStep | null {
-    const { retryable, again } = retryability(error, status)
+    const { retryable, sameTargetAllowed } = retryability(error, status)
     if (isContinuation) {
       // Another target may be able to continue, whatever the failure was.
-      return this.#decide({ retryable: true, again: retryable && again, soon: false, retryAfterMs }, this.#canContinue)
+      return this.#decide({ retryable: true, sameTargetAllowed: retryable && sameTargetAllowed, sameTargetFirst: false, retryAfterMs }, this.#canContinue)
     }
     const target = reason === null ? undefined : this.refusalTargets.get(reason)
     if (reason !== null && target !== undefined) {
@@ -55,22 +55,22 @@ export class RetryPlan {
       return redirected.step
     }
     const { consecutiveFailures } = this.#condition(this.current)
-    return this.#decide({ retryable, again, soon: isTransientFailure(status, retryAfterMs, consecutiveFailures), retryAfterMs })
+    return this.#decide({ retryable, sameTargetAllowed, sameTargetFirst: isTransientFailure(status, retryAfterMs, consecutiveFailures), retryAfterMs })
   }
 
   /** A healthy target that was not tried; null = none. */
-  get besideTarget(): Target | null {
-    return startBeside(this.#state, target => this.#condition(target).circuit === 'closed')?.target ?? null
+  get hedgeTarget(): Target | null {
+    return startHedge(this.#state, target => this.#condition(target).circuit === 'closed')?.target ?? null
   }
 
-  startBeside(target: Target): void {
-    this.#state = startBeside(this.#state, each => each === target)?.state ?? this.#state
+  startHedge(target: Target): void {
+    this.#state = startHedge(this.#state, each => each === target)?.state ?? this.#state
   }
 
   /** Of two attempts that run at once, one failed: the other becomes the current attempt. */
-  failBeside(failed: Target, other: Target, { error, status, retryAfterMs }: AttemptFailure): void {
-    const failure = { ...retryability(error, status), soon: false, retryAfterMs }
-    this.#state = failBeside(this.#state, failed, other, failure, this.#retryContext)
+  failHedge(failed: Target, other: Target, { error, status, retryAfterMs }: AttemptFailure): void {
+    const failure = { ...retryability(error, status), sameTargetFirst: false, retryAfterMs }
+    this.#state = failHedge(this.#state, failed, other, failure, this.#retryContext)
   }
 
   select(target: Target): void {
@@ -80,7 +80,7 @@ export class RetryPlan {
   /** Skips the current target, which does not count as an attempt. @returns null = there is no other target */
   passOver(isContinuation: boolean): RetryStep | null {
     this.#state = { ...this.#state, attemptsLeft: this.#state.attemptsLeft + 1 }
-    const failure = { retryable: true, again: false, soon: false, retryAfterMs: null }
+    const failure = { retryable: true, sameTargetAllowed: false, sameTargetFirst: false, retryAfterMs: null }
     return this.#decide(failure, isContinuation ? this.#canContinue : undefined)
   }
 

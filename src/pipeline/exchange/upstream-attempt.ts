@@ -13,7 +13,7 @@ import type { ResponseFactsReader } from '../../protocols/events/response-facts.
 import type { Endpoint } from '../../protocols/endpoint/protocol.ts'
 import { estimateTokens } from '../../protocols/request/request-estimate.ts'
 import type { TranslatedAttempt } from '../../protocols/translate.ts'
-import type { HealthReporter } from '../../routing/candidate-record.ts'
+import type { HealthReporter } from '../../routing/circuit.ts'
 import { Attempt, type CredentialUse } from '../../upstreams/attempt.ts'
 import type { LiveUpstream } from '../../upstreams/live-upstreams.ts'
 

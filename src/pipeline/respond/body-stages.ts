@@ -28,7 +28,7 @@ export function bodyStages(content: ResponseContent, all: readonly Stage[]): Res
   }
 }
 
-/** @param stages in order; may be completed before the first event */
+/** @param stages each event goes to them in this order; the caller may add stages until the first event */
 export function sinkOf(stages: readonly Stage[]): EventSink {
   return {
     event: event => {

@@ -23,7 +23,7 @@ export interface Protocol {
   readonly format: ClientFormat
   /** Paths that are compared as a whole. */
   readonly paths: readonly KnownPath[]
-  /** Paths with `{model}` for the model's name, for the documentation. `classify` recognises them. */
+  /** Paths with `{model}` in place of the model's name, for `knownEndpoints` only. `classify` recognises requests. */
   readonly modelPaths?: readonly KnownPath[]
   /** Recognises a path with variable parts. @param plain the path in lower case */
   readonly classify?: (path: string, plain: string) => Classified | null

@@ -45,8 +45,8 @@ function readGenerate(meta: JsonObject, f: Figures, final: boolean): Usage {
 }
 
 /**
- * Derives an absent candidate count from the total, because proto3 JSON omits zeros. A derived zero counts only at the end:
- * the first chunks of a stream arrive before anything is counted.
+ * The candidate count. If it is absent (proto3 JSON omits zeros), it is the total less input and thoughts. If that gives 0 before
+ * the end of the response, the count is unknown: the upstream may not have counted yet.
  */
 function candidateTokens(f: Figures, meta: JsonObject, input: number | null, thoughts: number | null, final: boolean): number | null {
   const candidates = f.count(meta.candidatesTokenCount)

@@ -28,7 +28,7 @@ function readTool(tool: BodyObject, namespace: string | null = null): Tool[] {
     tool.dropWhole(type)
     return []
   }
-  // Targets get all tools at once.
+  // Has no effect: a target always gets all tools, so none is loaded later.
   tool.ignore('defer_loading')
   const namespaced = isSearch ? null : namespacedName(tool, namespace)
   const isFreeform = type === 'custom'

@@ -169,7 +169,7 @@ t.test('a restored budget counts the spend of the time in which it was missing',
   t.equal((await two?.limiter.admit(ask(back, 2n * PICO)))?.ok, true)
 })
 
-t.test('keys of one group share its limits over all workers, and a lease blocks no other key', async t => {
+t.test('keys of a group share its limits across workers; an unused lease is recalled when another key needs it', async t => {
   const { workers: [one, two] } = connectedWorkers(2)
   const research: LimitedKey = { name: 'research', limits: { ...NONE, requestsPerMinute: 400 }, isGroup: true }
   const of = (name: string): AdmissionRequest => ({

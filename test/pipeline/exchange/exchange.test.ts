@@ -39,7 +39,7 @@ t.test('before the first attempt, price and estimate come from plan and reservat
   t.equal(exchange.estimatedInput, 6)
 })
 
-t.test('a failed response is not settled, unless the client left while the upstream was generating', async t => {
+t.test('fail drops the response and keeps only the given settlement basis; null = nothing is settled', async t => {
   const exchange = newExchange()
   const attempt = newAttempt('a')
   exchange.begin(attempt)

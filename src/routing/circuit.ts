@@ -30,7 +30,7 @@ const NEWEST_WEIGHT = 0.2
 export const NO_CAUSE: CircuitCause = { first: null, last: null }
 const NO_RETRY_AFTER: { readonly since: MonotonicTime, readonly until: MonotonicTime } = { since: -Infinity, until: 0 }
 
-/** The health of one candidate: its circuit, its latest outcomes, and its speed. */
+/** The health of one candidate: its circuit opens after `FAILURES_TO_OPEN` failures in a row, or at `FAILURE_RATE_TO_OPEN`. */
 export class CandidateRecord {
   inFlight = 0
   /** Probes without a response yet. */
