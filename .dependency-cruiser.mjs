@@ -13,7 +13,7 @@ const FLOORS = [
   ['protocols/events'],
   ['protocols/endpoint'],
   ['protocols/request'],
-  ['protocols/vendors', 'providers/shared', 'auth', 'ledger', 'limits', 'routing', 'proxy/http'],
+  ['protocols/vendors', 'providers/shared', 'attribution', 'auth', 'ledger', 'limits', 'routing', 'proxy/http'],
   ['ledger/sums', 'limits/workers', 'proxy/client'],
   ['ledger/file'],
   ['ledger/read', 'ledger/write'],

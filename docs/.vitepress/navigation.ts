@@ -67,6 +67,7 @@ export const SECTIONS: readonly Section[] = [
     items: [
       { text: 'Keys', link: '/keys' },
       { text: 'Limits and budgets', link: '/limits' },
+      { text: 'Users and tags', link: '/attribution' },
       { text: 'Metering and prices', link: '/metering' },
       { text: 'Failover', link: '/failover' },
       { text: 'Translation between protocols', link: '/translation' },

@@ -30,6 +30,8 @@ export const ERRORS = {
   model_required: row(400, 'client', false, 'The endpoint needs a model and the request names none.'),
   invalid_output_bound: row(400, 'client', false,
     'The key has limits of tokens or a budget, and a member that bounds the output, such as `max_tokens` or `n`, is no whole number from 0 on.'),
+  attribution_required: row(400, 'client', false,
+    'The request lacks a tag, or the user, that `attribution.require` names. The message says how to send it.'),
   model_ambiguous: row(400, 'client', false, 'The request names two different models.'),
   not_translatable: row(400, 'client', false,
     "The request has something that cannot be translated to the target's protocol. The message names it."),

@@ -104,6 +104,12 @@ export interface RawConfig {
     limits?: RawLimits
   } | undefined)[]
   limits?: RawLimits
+  attribution?: {
+    user?: (string | undefined)[]
+    tags?: Record<string, (string | undefined)[] | undefined>
+    require?: (string | undefined)[]
+    values?: number
+  }
   ledger?: { file?: string, keep?: string }
   billing?: { abandoned?: 'prompt' | 'none', assumed_output?: number }
   alerts?: { webhook?: { url?: string, headers?: Record<string, string | undefined>, secret?: string }, budget?: (number | undefined)[] }

@@ -1,4 +1,5 @@
 import type { Auth } from './auth-types.ts'
+import type { AttributionConfig } from './attribution-types.ts'
 import type { ClusterConfig } from './cluster-types.ts'
 import type { Group, Key, Limits } from './key-types.ts'
 import type { Model } from './price-types.ts'
@@ -26,6 +27,8 @@ export interface Config {
   readonly keys: readonly Key[]
   /** Default limits of every key, for each figure that the key does not set; null = none. */
   readonly limits: Limits | null
+  /** null = requests have neither users nor tags. */
+  readonly attribution: AttributionConfig | null
   readonly ledger: LedgerConfig | null
   readonly billing: BillingConfig
   /** null = no alerts are sent. */

@@ -1,4 +1,5 @@
 import { BlockList, isIPv6 } from 'node:net'
+import { Attribution } from '../attribution/attribution.ts'
 import type { KeyChange } from '../auth/key-store.ts'
 import { Keyring, digestsOf } from '../auth/keyring.ts'
 import { GatewayError } from '../base/errors.ts'
@@ -49,6 +50,7 @@ export function buildGateway(config: Config, parts: GatewayParts, simulatorSocke
     config, version, clock, log,
     keyring: new Keyring(config.keys, compileGlobs, { keys: stored ?? [], blocked: keyStore?.blocked() ?? [] }, config.groups),
     keyStore,
+    attribution: config.attribution && new Attribution(config.attribution, before?.attribution?.values),
     routes: new RouteTable(config.routes, compileGlobs),
     proxy, accounts, upstreams,
     targets: new LiveTargets(upstreams),

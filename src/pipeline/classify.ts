@@ -41,7 +41,7 @@ async function readRequestBody(gateway: Gateway, exchange: Writes<'bytesIn' | 'b
   // A body that the gateway does not read is not decompressed.
   const header = format === 'opaque' ? undefined : headers['content-encoding']
   const encoding = header === undefined ? null : contentCoding(header)
-  const scan = format === 'json' ? jsonInspection() : null
+  const scan = format === 'json' ? jsonInspection(gateway.attribution !== null) : null
   const startedAt = gateway.clock.monotonic()
   const raw = await receiveBody(gateway, exchange, encoding === null ? scan : null)
   exchange.bodyWaitMs = gateway.clock.monotonic() - startedAt

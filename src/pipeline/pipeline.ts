@@ -5,6 +5,7 @@ import { accept } from './accept.ts'
 import { admit, admitParameters } from './admit.ts'
 import { forwardUpgrade, type Upgrade } from './attempt/forward-upgrade.ts'
 import { COUNT_TOKENS, forward } from './attempt/forward.ts'
+import { attribute } from './attribute.ts'
 import { classify, classifyHandshake } from './classify.ts'
 import { sendModels, sendStatus, sendTokenCount } from './gateway-endpoints.ts'
 import { sendError, sendHandshakeRefusal } from './gateway-response.ts'
@@ -22,6 +23,7 @@ import { needsHttpForModel } from './upgrade.ts'
  *   accept     is the request well-formed, which endpoint does its path name, and is there room for it?
  *   identify   who is calling?
  *   classify   which body and model, and does it want a stream?
+ *   attribute  for whom and for what is it, if the configuration asks?
  *   admit      may this key use this model?
  *   route      which targets serve it, in which order, at which prices?
  *   reserve    do the key's limits have room for the worst case?
@@ -51,7 +53,7 @@ export async function handle(gateway: Gateway, exchange: Exchange, upgrade: Upgr
   }
 }
 
-async function serve(gateway: Gateway, exchange: Writes<'identity' | 'request' | 'plan'>): Promise<GatewayError | null> {
+async function serve(gateway: Gateway, exchange: Writes<'identity' | 'request' | 'attributed' | 'plan'>): Promise<GatewayError | null> {
   const onClose = () => {
     // A connection also closes after a delivered response. Creating an error would cost time.
     if (exchange.delivery.delivered) return
@@ -73,6 +75,7 @@ async function serve(gateway: Gateway, exchange: Writes<'identity' | 'request' |
       return null
     }
     exchange.request = await classify(gateway, exchange)
+    if (gateway.attribution !== null) attribute(gateway.attribution, exchange)
     admit(exchange)
     if (exchange.identity.restricted) admitParameters(exchange)
     exchange.plan = plan(gateway, exchange, route(gateway.routes, exchange))
@@ -89,7 +92,7 @@ async function serve(gateway: Gateway, exchange: Writes<'identity' | 'request' |
 }
 
 async function serveUpgrade(
-  gateway: Gateway, exchange: Writes<'identity' | 'request' | 'plan' | 'bytesIn' | 'refusedBy'>, upgrade: Upgrade,
+  gateway: Gateway, exchange: Writes<'identity' | 'request' | 'attributed' | 'plan' | 'bytesIn' | 'refusedBy'>, upgrade: Upgrade,
 ): Promise<GatewayError | null> {
   accept(gateway, exchange)
   // bytesIn counts what the client sends after the handshake, including `head`.
@@ -99,6 +102,7 @@ async function serveUpgrade(
   }
   exchange.identity = identify(gateway, exchange)
   exchange.request = classifyHandshake(exchange)
+  if (gateway.attribution !== null) attribute(gateway.attribution, exchange)
   if (needsHttpForModel(gateway, exchange)) throw upgradeRequired()
   admit(exchange)
   if (exchange.identity.restricted) admitParameters(exchange)

@@ -115,6 +115,7 @@ type UpstreamParts = Omit<CredentialOptions, 'upstream'>
 export function liveUpstreams(
   config: Config, parts: UpstreamParts, simulatorSocket: string | null, before: Iterable<LiveUpstream> = [],
 ): Map<string, LiveUpstream> {
+  const withheld = attributionHeaders(config)
   const known = new Map(Array.from(before, live => [live.config.name, live]))
   return new Map(Array.from(config.upstreams, ([name, upstream]) => {
     const url = upstream.url ?? new URL('http://simulator')
@@ -130,10 +131,16 @@ export function liveUpstreams(
     const { transport } = connections
     const provider = upstream.provider && providerOf(upstream.provider)
     const credential = credentialOf(upstream, parts, known.get(name)?.credential ?? null)
-    const address = { url, host: url.host, prefix: prefixOf(url), headerRules: headerRules(upstream, provider?.droppedHeaders), transport }
+    const address = { url, host: url.host, prefix: prefixOf(url), headerRules: headerRules(upstream, provider?.droppedHeaders, withheld), transport }
     const vendor = upstream.url && providerAt(url.hostname)
     return [name, { config: upstream, ...address, socketPath, connections, provider, vendor, credential, secrets: new UpstreamSecrets(secretHeaders(upstream)) }]
   }))
+}
+
+/** Headers with the user or a tag are for the gateway. */
+function attributionHeaders({ attribution }: Config): string[] {
+  if (attribution === null) return []
+  return [attribution.user, ...attribution.tags.values()].flat().flatMap(source => (source.from === 'header' ? source.name : []))
 }
 
 /** Configured headers that contain a secret; flat. */

@@ -3,6 +3,7 @@ import { nonDirectoryAncestor, nonFileKind } from '../../base/files/file-exists.
 import { RESERVED_FILES } from '../../base/files/gateway-files.ts'
 import { buildAlerts } from '../sections/alerts.ts'
 import { applySchema } from '../text/apply-schema.ts'
+import { buildAttribution } from '../sections/attribution.ts'
 import { buildCluster } from '../sections/cluster.ts'
 import { locate, parseYaml, type ParsedYaml } from '../text/document.ts'
 import { Findings, fileProblem } from '../text/findings.ts'
@@ -138,6 +139,7 @@ function buildConfig(
     groups: buildGroups(raw, findings),
     keys: buildKeys(raw, findings, isGatewayEnvironment),
     limits: buildLimits(raw.limits, ['limits'], findings),
+    attribution: buildAttribution(raw, findings),
     ledger: buildLedger(raw, file, findings),
     alerts: buildAlerts(raw, findings),
     billing: { abandoned: raw.billing?.abandoned ?? 'prompt', assumedOutput: raw.billing?.assumed_output ?? 4096 },

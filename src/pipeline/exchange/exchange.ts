@@ -1,3 +1,4 @@
+import type { Attributed } from '../../attribution/attribution.ts'
 import { ANONYMOUS, type Identity } from '../../auth/keyring.ts'
 import type { GatewayError } from '../../base/errors.ts'
 import { MemoryBudget } from '../../base/memory-budget.ts'
@@ -107,6 +108,8 @@ class WritableExchange {
   identity: Identity = ANONYMOUS
   /** Written by `pipeline.ts`. */
   request: RequestContent = NO_CONTENT
+  /** null = the configuration attributes nothing, or the request was refused before. Written by `attribute`. */
+  attributed: Attributed | null = null
   /** Bytes of the body, and of a WebSocket that has ended. Written by `classify` and `pipeline.ts`. */
   bytesIn = 0
   /** Milliseconds until the client had sent its body. Written by `classify`. */

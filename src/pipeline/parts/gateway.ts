@@ -1,5 +1,6 @@
 import type { X509Certificate } from 'node:crypto'
 import type { Logger } from 'pino'
+import type { Attribution } from '../../attribution/attribution.ts'
 import type { CapsuleKeyStore } from '../../cluster/keys/capsule-key-store.ts'
 import type { KeyStore } from '../../auth/key-store.ts'
 import type { Keyring } from '../../auth/keyring.ts'
@@ -38,6 +39,8 @@ export interface Gateway {
   readonly keyring: Keyring
   /** Keys created at run time; null = the configuration has no ledger. */
   readonly keyStore: KeyStore | null
+  /** null = requests have neither users nor tags. */
+  readonly attribution: Attribution | null
   readonly routes: RouteTable
   readonly proxy: ProxyServer
   readonly accounts: Accounts

@@ -16,6 +16,9 @@ export function logExchange(gateway: Gateway, exchange: Exchange, failure: Gatew
   const line = {
     ...exchange.logIds,
     key: row.key ?? undefined,
+    user: row.user ?? undefined,
+    tags: row.tags ?? undefined,
+    ignored_attribution: ignoredText(exchange),
     client: exchange.clientAddress,
     method: exchange.req.method,
     path: exchange.target.path,
@@ -41,6 +44,11 @@ export function logExchange(gateway: Gateway, exchange: Exchange, failure: Gatew
   if (failure === null) gateway.log.info(line, 'exchange')
   else if (failure.source === 'client') gateway.log.info({ ...line, why: failure.message }, 'exchange')
   else gateway.log.warn({ ...line, why: failure.message, cause: causeOf(failure) }, 'exchange')
+}
+
+/** What the client said of its user and tags, and the configuration does not count. */
+function ignoredText({ attributed }: Exchange): readonly string[] | undefined {
+  return attributed === null || attributed.ignored.length === 0 ? undefined : attributed.ignored
 }
 
 /** Reports to metrics and traces. */

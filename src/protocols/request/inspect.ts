@@ -28,12 +28,20 @@ export interface InspectedBody {
 /** Members of Gemini's `batchEmbedContents` and `countTokens` that contain whole requests for the model in the path. */
 export const INNER_REQUESTS = ['requests', 'generateContentRequest', 'generate_content_request'] as const
 
-const WATCHED = new WatchedKeys(
-  ['model', 'agent', 'stream', 'stream_options', 'background', 'anthropic_beta', ...INNER_REQUESTS],
-  // Upstreams written in Go accept keys in any case, and use the last of several (encoding/json).
-  ['model'],
-  ['prompt', ...OUTPUT_MEMBERS],
-)
+/** Members in which vendors keep a request's end user and the client's own notes. */
+const ATTRIBUTION_MEMBERS = ['user', 'safety_identifier', 'metadata', 'labels']
+
+const WATCHED = watched([])
+const WATCHED_WITH_ATTRIBUTION = watched(ATTRIBUTION_MEMBERS)
+
+function watched(more: readonly string[]): WatchedKeys {
+  return new WatchedKeys(
+    ['model', 'agent', 'stream', 'stream_options', 'background', 'anthropic_beta', ...INNER_REQUESTS, ...more],
+    // Upstreams written in Go accept keys in any case, and use the last of several (encoding/json).
+    ['model'],
+    ['prompt', ...OUTPUT_MEMBERS],
+  )
+}
 
 /** Maximum length of a model's name; no real one is longer. */
 const MODEL_LENGTH = 256
@@ -89,9 +97,9 @@ function checkCharset(contentType: string, what: string): void {
   }
 }
 
-/** Reads a JSON body: push each piece as it arrives. */
-export function jsonInspection(): JsonScan {
-  return new JsonScan(WATCHED, MAX_JSON_DEPTH)
+/** Reads a JSON body: push each piece as it arrives. @param attribution records the members with user and tags too */
+export function jsonInspection(attribution = false): JsonScan {
+  return new JsonScan(attribution ? WATCHED_WITH_ATTRIBUTION : WATCHED, MAX_JSON_DEPTH)
 }
 
 /** A fault of the encoding, which an editor does not show, in a body that is not JSON; null = none. */

@@ -25,6 +25,8 @@ const NOT_SENT_UPSTREAM = new Set<string>([
   ...HOP_BY_HOP,
   // Set by the gateway for the upstream.
   'host', 'content-length', 'expect', 'via', 'x-gateway-request-id',
+  // For the gateway.
+  'x-gateway-tags',
   // The client's credentials and state.
   ...CREDENTIAL_HEADERS, 'cookie', 'cookie2',
   // One of the subprotocols may be the key; the handshake adds the others.
@@ -72,8 +74,11 @@ export interface HeaderRules {
 
 const NONE: ReadonlySet<string> = new Set()
 
-export function headerRules({ auth, headers, versionHeader }: Upstream, dropped: ReadonlySet<string> = NONE): HeaderRules {
-  return { held: NOT_SENT_UPSTREAM.union(new Set(auth?.headers)), dropped, own: Object.entries(headers), versionHeader }
+/** @param withheld headers that clients send for the gateway, lower-case */
+export function headerRules(
+  { auth, headers, versionHeader }: Upstream, dropped: ReadonlySet<string> = NONE, withheld: readonly string[] = [],
+): HeaderRules {
+  return { held: NOT_SENT_UPSTREAM.union(new Set([...auth?.headers ?? [], ...withheld])), dropped, own: Object.entries(headers), versionHeader }
 }
 
 export interface HeaderSource {

@@ -54,6 +54,7 @@ const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   ),
   model_required: client('Set a model in the request.'),
   invalid_output_bound: client('Send the member that the error message names as a whole number, such as 1000.'),
+  attribution_required: client('Send the tag or user that the error message names, as it says.'),
   model_ambiguous: client('Set the same model in path, query and body, or set it only once.'),
   not_translatable: client(
     'Change what the error message names, or use a model whose upstream speaks the protocol of the client.',
