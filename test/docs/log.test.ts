@@ -29,13 +29,14 @@ routes:
   - { model: m, to: [{ upstream: a, model: "x,status=500" }, { upstream: b, model: y }] }
   - { model: gone, to: gone }
 models: { y: { price: { input: 1, output: 1 } } }
+attribution: { user: [body], tags: { project: [header] } }
 `)
   const seen = new Set<string>()
   for (const model of ['m', 'gone']) {
     const answer = await fetch(`${url}/v1/chat/completions`, {
       method: 'POST',
-      headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model, messages: [] }),
+      headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json', 'x-gateway-tags': 'project=a,team=b' },
+      body: JSON.stringify({ model, messages: [], user: 'u1' }),
     })
     await answer.bytes()
     const told = await waitForLog(each => each['msg'] === 'exchange' && each['model'] === model)
