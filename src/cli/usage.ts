@@ -10,10 +10,11 @@ import { clusterFailure, openClusterReader } from '../cluster/ledger/cluster-rea
 import { csvHeader, csvLine, jsonLine, ROW_FIELDS, sumFields, type Field } from '../ledger/read/export-fields.ts'
 import { openReader } from '../ledger/read/file-reader.ts'
 import { StoreError } from '../base/files/store-error.ts'
-import type { LedgerReader } from '../ledger/read/ledger-reader.ts'
+import type { Filter, LedgerReader } from '../ledger/read/ledger-reader.ts'
 import { sumsWithOwners } from '../ledger/read/owner-sums.ts'
+import { isTagName } from '../ledger/tags.ts'
 import { requestReport } from '../ledger/request-report.ts'
-import { GROUPINGS, type GroupBy } from '../ledger/read/usage-sum.ts'
+import { GROUPINGS, tagOf, type GroupBy } from '../ledger/read/usage-sum.ts'
 import { BlockingDatabase } from '../cluster/postgres/blocking-database.ts'
 import { explainCost } from '../pricing/cost.ts'
 import { configOption } from './common/config-option.ts'
@@ -35,12 +36,15 @@ interface Options {
   readonly key?: string
   readonly model?: string
   readonly upstream?: string
+  readonly where?: Where
   readonly by?: readonly GroupBy[]
   readonly json?: true
   readonly csv?: true
   readonly limit?: number
   readonly request?: string
 }
+
+type Where = Pick<Filter, 'user' | 'tags'>
 
 const TABLE_ROWS = 50
 const MAX_GROUPINGS = 3
@@ -56,13 +60,19 @@ export function usageCommand(environment: UsageEnvironment = processEnvironment(
     .option('--key <name>', "requests of this key, or of keys that match a glob such as 'team-*'")
     .option('--model <name>', 'requests for this model (the name that the client uses), or a glob')
     .option('--upstream <name>', 'requests whose last attempt went to this upstream, or a glob')
-    .option('--by <groups>', `one sum for each group: up to ${MAX_GROUPINGS} of ${GROUPINGS.join(', ')}, separated by commas`, parseGroupings)
+    .option(
+      '--where <condition>', "requests of a user or with a tag: user=u123, tag:project=alpha, or a glob such as 'tag:project=al*'; repeatable", parseWhere,
+    )
+    .option(
+      '--by <groups>', `one sum for each group: up to ${MAX_GROUPINGS} of ${GROUPINGS.join(', ')} and tag:NAME, separated by commas`,
+      parseGroupings,
+    )
     .addOption(new Option('--json', 'JSON, one object a line').conflicts('csv'))
     .option('--csv', 'CSV with a header line (RFC 4180)')
     .addOption(new Option('--limit <n>', `the last n requests; default for tables: ${TABLE_ROWS}`)
       .argParser(parseLimit).conflicts('by'))
     .addOption(new Option('--request <id>', 'all details of one request')
-      .conflicts(['since', 'until', 'key', 'model', 'upstream', 'by', 'csv', 'limit']))
+      .conflicts(['since', 'until', 'key', 'model', 'upstream', 'where', 'by', 'csv', 'limit']))
     .addHelpText('after', HELP)
     .action(async (options: Options, command: Command) => {
       const { config, file } = ledgerOf(options.config, command)
@@ -88,7 +98,7 @@ Running requests are shown by --request only. input_tokens is all input, with ca
 cache writes; output_tokens is all output, with reasoning. An unknown cost is null in JSON, empty in
 CSV and "unknown" in tables, never 0. unpriced_requests counts the requests whose cost is unknown:
 the cost beside it is that of the others. Sums of whole days stay when ledger.keep deletes the requests;
-sums by hour or minute, and of parts of a day, do not. Groups by owner are the keys that the owner has now, as in the
+sums by hour or minute, of parts of a day, and by user or tag do not. Groups by owner are the keys that the owner has now, as in the
 console's billing; the owner of a single request is the one of that time.
 
 Examples:
@@ -96,6 +106,8 @@ Examples:
   gateway usage --since 2026-11-01 --until 2026-12-01 --by key
   gateway usage --since 7d --by key,model
   gateway usage --since 2h --by status,minute
+  gateway usage --since 30d --where tag:project=alpha --by model
+  gateway usage --since 30d --by tag:project,user
   gateway usage --key team-a --by day --csv > team-a.csv
   gateway usage --since 7d --json | jq 'select(.end != "complete")'
   gateway usage --request 01980c5e-7a80-7000-8000-000000000000
@@ -151,13 +163,14 @@ function queryOutput(reader: LedgerReader, options: Options, owners: KeyOwners, 
   if (since !== undefined && until !== undefined && since >= until) {
     command.error('error: --since must be before --until', { exitCode: EXIT.usage })
   }
+  const filter: Filter = { ...options, ...options.where }
   if (by !== undefined) {
-    const sums = sumsWithOwners(reader, options, by, owners)
-    return records(sumFields(by), sums, options) ?? [sumTable(by, sums, reader.sums(options, [])[0])]
+    const sums = sumsWithOwners(reader, filter, by, owners)
+    return records(sumFields(by), sums, options) ?? [sumTable(by, sums, reader.sums(filter, [])[0])]
   }
-  const rows = limit === undefined ? reader.rows(options) : reader.latest(options, limit)
+  const rows = limit === undefined ? reader.rows(filter) : reader.latest(filter, limit)
   return records(ROW_FIELDS, rows, options)
-    ?? [rowTable(reader.latest(options, limit ?? TABLE_ROWS), reader.sums(options, [])[0])]
+    ?? [rowTable(reader.latest(filter, limit ?? TABLE_ROWS), reader.sums(filter, [])[0])]
 }
 
 function records<T>(fields: readonly Field<T>[], items: Iterable<T>, options: Options): Iterable<string> | null {
@@ -206,12 +219,28 @@ function parseGroupings(text: string): readonly GroupBy[] {
   const names = text.split(',').map(name => name.trim())
   if (names.length > MAX_GROUPINGS) throw new InvalidArgumentError(`There are at most ${MAX_GROUPINGS} groups.`)
   for (const [n, name] of names.entries()) {
-    if (!GROUPINGS.some(known => known === name)) {
-      throw new InvalidArgumentError(`There is no group "${name}"${didYouMean(name, GROUPINGS)}; there is ${GROUPINGS.join(', ')}.`)
+    const tag = tagOf(name as GroupBy)
+    if (tag !== null && !isTagName(tag)) throw new InvalidArgumentError(NO_TAG_NAME)
+    if (tag === null && !GROUPINGS.some(known => known === name)) {
+      const known = `there is ${GROUPINGS.join(', ')} and tag:NAME`
+      throw new InvalidArgumentError(`There is no group "${name}"${didYouMean(name, GROUPINGS)}; ${known}.`)
     }
     if (names.indexOf(name) < n) throw new InvalidArgumentError(`${name} is given twice.`)
   }
   return names as GroupBy[]
+}
+
+const NO_TAG_NAME = 'The name of a tag has lower-case letters, digits, _ and -.'
+
+function parseWhere(text: string, before: Where = {}): Where {
+  const [, field = '', value = ''] = /^([^=]+)=(.+)$/s.exec(text) ?? []
+  const tag = field.startsWith('tag:') ? field.slice('tag:'.length) : null
+  if (field === '' || (tag === null && field !== 'user')) {
+    throw new InvalidArgumentError('It is user=NAME or tag:NAME=VALUE; keys, models and upstreams have options of their own.')
+  }
+  if (tag === null) return { ...before, user: value }
+  if (!isTagName(tag)) throw new InvalidArgumentError(NO_TAG_NAME)
+  return { ...before, tags: { ...before.tags, [tag]: value } }
 }
 
 function parseLimit(text: string): number {

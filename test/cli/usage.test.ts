@@ -135,6 +135,20 @@ t.test('--by sums requests by a column, as a table, JSON or CSV', async t => {
   t.match(upstreams, /^upstream,requests,[^]*\r\nopenai,3,/)
 })
 
+t.test('sums and rows are selected by user and tags', async t => {
+  const config = await configured(t, [
+    row('a', { user: 'u1', tags: { project: 'alpha' } }), row('b', { user: 'u2', tags: { project: 'alpha' } }),
+    row('c', { user: 'u1', tags: { project: 'beta' } }), row('d'),
+  ])
+  const csv = async (...args: string[]) => (await usage('--config', config, '--csv', ...args)).out.split('\r\n')
+    .map(line => line.split(',').slice(0, args.includes('--by') ? 3 : 1).join())
+  t.strictSame(await csv('--by', 'tag:project,user'), ['tag:project,user,requests', ',,1', 'alpha,u1,1', 'alpha,u2,1', 'beta,u1,1', ''])
+  t.strictSame(await csv('--where', 'tag:project=alpha', '--where', 'user=u2'), ['request_id', 'b', ''])
+  t.strictSame(await csv('--where', 'tag:project=*a'), ['request_id', 'a', 'b', 'c', ''])
+  t.match((await usage('--config', config, '--where', 'user=u1', '--by', 'model')).out, /\n2 requests/)
+  t.match((await usage('--config', config, '--json', '--where', 'tag:project=beta')).out, /"user":"u1","tags":{"project":"beta"},"billed":null/)
+})
+
 t.test('filters select requests by time, upstream, key and other columns', async t => {
   const config = await configured(t, ROWS)
   for (const [args, wanted] of [
@@ -192,6 +206,10 @@ t.test('an invalid option is reported, with exit code 2', async t => {
   t.match(await no('--since', '2026-02-30'), { err: /no such date/ })
   t.match(await no('--until', '2026-11-21T25:00'), { err: /no such date/ })
   t.match(await no('--by', 'week'), { err: /no group "week"; there is key, group, owner, model,/ })
+  t.match(await no('--by', 'tag:Project'), { err: /name of a tag has lower-case letters/ })
+  t.match(await no('--where', 'key=a'), { err: /user=NAME or tag:NAME=VALUE/ })
+  t.match(await no('--where', 'tag:project'), { err: /user=NAME or tag:NAME=VALUE/ })
+  t.match(await no('--where', 'tag:A=b'), { err: /name of a tag has lower-case letters/ })
   t.match(await no('--by', 'kye'), { err: /did you mean "key"/ })
   t.match(await no('--by', 'key,key'), { err: /key is given twice/ })
   t.match(await no('--by', 'key,model,day,hour'), { err: /at most 3 groups/ })

@@ -5,14 +5,15 @@ import { DAY_MS, dailyTable, FIGURE_LIST, FIGURE_SUMS, ROW_FIGURE_LIST, splitByD
 import type { Filter, FoundRequest, LedgerReader } from '../../ledger/read/ledger-reader.ts'
 import type { LedgerRow } from '../../ledger/row.ts'
 import { withoutBigInts, type StoredRow } from '../../ledger/stored-values.ts'
-import { byGroups, type RowGroup, type UsageSum } from '../../ledger/read/usage-sum.ts'
+import { postgresTag, storedTag } from '../../ledger/tags.ts'
+import { byGroups, tagOf, type RowGroup, type TagGroup, type UsageSum } from '../../ledger/read/usage-sum.ts'
 
 const PAGE = 1000
 /** ms for a query: `gateway usage` can read every row. */
 const TIMEOUT_MS = 30_000
 /** ms to find out whether PostgreSQL responds. */
 const CONNECT_TIMEOUT_MS = 3_000
-const NAME_COLUMNS = ['key', 'model', 'upstream'] as const
+const NAME_COLUMNS = ['key', 'model', 'upstream', 'user'] as const
 
 /** SQL for the start of a request, as text in UTC. */
 const timeText = (format: string) => `CASE WHEN started_at >= 0 THEN to_char(to_timestamp(started_at / 1000) AT TIME ZONE 'UTC', '${format}') END`
@@ -26,9 +27,14 @@ const DAILY_GROUPS: Readonly<Partial<Record<RowGroup, string>>> = {
   day: `to_char(to_timestamp(day * 86400::bigint) AT TIME ZONE 'UTC', 'YYYY-MM-DD')`,
 }
 
-const ROW_GROUPS: Readonly<Record<RowGroup, string>> = {
+const ROW_GROUPS: Readonly<Record<Exclude<RowGroup, TagGroup>, string>> = {
   key: 'key', model: 'model', upstream: 'upstream', group: '"group"', protocol: 'protocol', status: 'status::text',
-  day: timeText('YYYY-MM-DD'), hour: timeText('YYYY-MM-DD"T"HH24:00"Z"'), minute: timeText('YYYY-MM-DD"T"HH24:MI"Z"'),
+  user: '"user"', day: timeText('YYYY-MM-DD'), hour: timeText('YYYY-MM-DD"T"HH24:00"Z"'), minute: timeText('YYYY-MM-DD"T"HH24:MI"Z"'),
+}
+
+function rowGroup(by: RowGroup): string {
+  const tag = tagOf(by)
+  return tag === null ? ROW_GROUPS[by as Exclude<RowGroup, TagGroup>] : postgresTag(tag)
 }
 
 type Condition = { readonly sql: string; readonly values: readonly string[] }
@@ -72,14 +78,14 @@ class ClusterReader implements LedgerReader {
 
   /** Whole days come from sums, which outlive the rows, if the sums have the requested columns. */
   sums(filter: Filter, by: readonly RowGroup[]): UsageSum[] {
-    const table = dailyTable(by)
+    const table = dailyTable(filter, by)
     const names = nameCondition(filter)
-    const groups = by.map((each, n) => `${(table === null ? ROW_GROUPS : DAILY_GROUPS)[each]} AS group${n}, `).join('')
+    const groups = by.map((each, n) => `${table === null ? rowGroup(each) : DAILY_GROUPS[each]} AS group${n}, `).join('')
     const grouping = by.length === 0 ? '()' : by.map((_, n) => n + 1).join(', ')
     const found = this.#query(`SELECT ${groups} ${FIGURE_SUMS}
       FROM (${table === null ? rowSource(filter) : this.#dailySource(filter, table)}) AS counted
       WHERE ${names.sql} GROUP BY ${grouping} HAVING sum(requests) > 0`, names.values)
-    return found.map(stored => toUsageSum(stored, by.length)).sort(byGroups)
+    return found.map(stored => toUsageSum(stored, by)).sort(byGroups)
   }
 
   find(requestId: string): FoundRequest[] {
@@ -117,7 +123,7 @@ function dailySource(filter: Filter, table: 'days' | 'detailed_days', first: num
 }
 
 function rowSource({ since = 0, until }: Filter): string {
-  return `SELECT key, model, upstream, "group", protocol, status, started_at, ${ROW_FIGURE_LIST}
+  return `SELECT key, model, upstream, "group", protocol, status, "user", tags, started_at, ${ROW_FIGURE_LIST}
     FROM gateway.requests WHERE started_at >= ${since} ${until === undefined ? '' : `AND started_at < ${until}`}`
 }
 
@@ -130,13 +136,22 @@ function rowCondition(filter: Filter): Condition {
 
 function nameCondition(filter: Filter): Condition {
   const values: string[] = []
-  const sql = NAME_COLUMNS.flatMap(column => {
+  const sql = ['TRUE']
+  for (const column of NAME_COLUMNS) {
     const name = filter[column]
-    if (name === undefined) return []
-    values.push(name.includes('*') ? name.replace(/[\\%_]/g, String.raw`\$&`).replaceAll('*', '%') : name)
-    return `${column} ${name.includes('*') ? 'LIKE' : '='} $${values.length}`
-  })
-  return { sql: ['TRUE', ...sql].join(' AND '), values }
+    if (name === undefined) continue
+    values.push(name.includes('*') ? likePattern(name) : name)
+    sql.push(`"${column}" ${name.includes('*') ? 'LIKE' : '='} $${values.length}`)
+  }
+  for (const [name, value] of Object.entries(filter.tags ?? {})) {
+    values.push(value.includes('*') ? likePattern(JSON.stringify(value)) : storedTag(name, value))
+    sql.push(value.includes('*') ? `${postgresTag(name)} LIKE $${values.length}` : `strpos(tags, $${values.length}) > 0`)
+  }
+  return { sql: sql.join(' AND '), values }
+}
+
+function likePattern(glob: string): string {
+  return glob.replace(/[\\%_]/g, String.raw`\$&`).replaceAll('*', '%')
 }
 
 /** @param stored whole numbers are bigint */

@@ -1,4 +1,5 @@
 import { UNUSUAL } from '../../ledger/file/ledger-schema.ts'
+import { postgresTag, sqliteTag } from '../../ledger/tags.ts'
 
 /** Differences between the SQL of SQLite and PostgreSQL. A name is a key, a model or an upstream. */
 export interface Dialect {
@@ -16,6 +17,10 @@ export interface Dialect {
   listLength(column: string): string
   /** Objects of a JSON list in a column, as a table with the column `value`. */
   listItems(column: string): string
+  /** The value of a tag as JSON text. @param name valid in SQL */
+  tag(name: string): string
+  /** Whether a text column contains the text of a `?`. */
+  contains(column: string): string
   /** Reads the table in the order of ids, without the index on time. */
   readonly byPosition: string
   byIndex(name: 'requests_by_time' | 'requests_unusual'): string
@@ -35,6 +40,8 @@ export const SQLITE: Dialect = {
   like: 'LIKE',
   listLength: column => `CASE WHEN json_valid(${column}) THEN json_array_length(${column}) END`,
   listItems: column => `(SELECT CASE type WHEN 'object' THEN value END AS value FROM json_each(CASE WHEN json_valid(${column}) THEN ${column} END))`,
+  tag: sqliteTag,
+  contains: column => `instr(${column}, ?) > 0`,
   byPosition: 'NOT INDEXED',
   byIndex: name => `INDEXED BY ${name}`,
   unusual: UNUSUAL,
@@ -50,6 +57,8 @@ export const POSTGRES: Dialect = {
   like: 'ILIKE',
   listLength: column => `json_array_length(gateway.json_list(${column}))`,
   listItems: column => `json_array_elements(gateway.json_list(${column}))`,
+  tag: postgresTag,
+  contains: column => `strpos(${column}, ?) > 0`,
   byPosition: '',
   byIndex: () => '',
   unusual: `(status IS DISTINCT FROM 200 OR "end" <> 'complete')`,

@@ -1,6 +1,7 @@
 import { picoUsd } from '../../base/decimal.ts'
 import { didYouMean } from '../../config/nearest.ts'
 import { parseDuration } from '../../config/units.ts'
+import { isTagName, storedTag } from '../../ledger/tags.ts'
 import type { Dialect } from './dialect.ts'
 import { ReportError } from './report-error.ts'
 import type { Dimensions } from './sums.ts'
@@ -18,7 +19,7 @@ export interface ParsedQuery {
 type Field =
   | { readonly kind: 'text', readonly column: string, readonly isHidden?: true }
   | { readonly kind: 'number', readonly column: string, readonly unit: keyof typeof UNITS }
-  | { readonly kind: 'status' | 'attempts' | 'error' }
+  | { readonly kind: 'status' | 'attempts' | 'error' | 'tag' }
 
 /** `parse` returns the value as in the ledger. */
 const UNITS = {
@@ -35,6 +36,8 @@ const FIELDS: ReadonlyMap<string, Field> = new Map(Object.entries({
   model: { kind: 'text', column: 'model' },
   upstream: { kind: 'text', column: 'upstream', isHidden: true },
   upstream_model: { kind: 'text', column: 'upstream_model', isHidden: true },
+  user: { kind: 'text', column: '"user"' },
+  tag: { kind: 'tag' },
   protocol: { kind: 'text', column: 'protocol' },
   upstream_protocol: { kind: 'text', column: 'upstream_protocol', isHidden: true },
   endpoint: { kind: 'text', column: 'endpoint' },
@@ -105,24 +108,24 @@ function termsOf(text: string): Term[] {
     const [whole, minus, name = '', operator, other] = match
     const at = begin + whole.length - whole.trimStart().length + 1
     if (other !== undefined) refuse(at, `${quoted(other)} is not a condition; write field:value, such as model:gpt-*`)
-    const values = valuesAt(text, next, at)
+    const values = valuesAt(text, next, at, name.toLowerCase() === 'tag')
     terms.push({ at, isNegated: minus === '-', name: name.toLowerCase(), operator: operator as Term['operator'], values })
     if (terms.length > MAX_TERMS) refuse(at, `more than ${MAX_TERMS} conditions`)
   }
 }
 
-/** @param next is at the first value, and afterwards behind the last value */
-function valuesAt(text: string, next: RegExp, at: number): Value[] {
+/** @param next is at the first value, and afterwards behind the last value @param isTag values are `name=value` or `name="value"` */
+function valuesAt(text: string, next: RegExp, at: number, isTag: boolean): Value[] {
   const values: Value[] = []
-  const value = /"((?:[^"\\]|\\.)*)"|([^\s,"]+)/y
+  const value = isTag ? /([a-z0-9_-]+=)"((?:[^"\\]|\\.)*)"|([^\s,"]+)/iy : /()"((?:[^"\\]|\\.)*)"|([^\s,"]+)/y
   for (;;) {
     value.lastIndex = next.lastIndex
     const match = value.exec(text)
     if (match === null) {
       refuse(at, text[next.lastIndex] === '"' ? 'a quotation mark is missing at the end' : 'a value is missing after the operator')
     }
-    const [, inQuotes, plain] = match
-    values.push({ text: inQuotes?.replace(/\\(.)/g, '$1') ?? plain ?? '', isQuoted: inQuotes !== undefined })
+    const [, before = '', inQuotes, plain] = match
+    values.push({ text: before + (inQuotes?.replace(/\\(.)/g, '$1') ?? plain ?? ''), isQuoted: inQuotes !== undefined })
     next.lastIndex = value.lastIndex
     if (text[next.lastIndex] !== ',') break
     next.lastIndex++
@@ -140,7 +143,7 @@ function conditionOf(term: Term, dialect: Dialect, own: string | null): Sql {
   }
   const isHidden = field.kind === 'attempts' || ('isHidden' in field && field.isHidden === true)
   if (own !== null && isHidden) throw new ReportError('forbidden', `column ${at}: you cannot search by ${name}`, 'q')
-  if (operator !== ':' && (field.kind === 'text' || field.kind === 'error')) {
+  if (operator !== ':' && (field.kind === 'text' || field.kind === 'error' || field.kind === 'tag')) {
     refuse(at, `${name} is not a number: write ${name}:value`)
   }
   if (operator !== ':' && values.length > 1) refuse(at, `several values need a colon: ${name}:a,b`)
@@ -160,6 +163,8 @@ function alternative(field: Field, term: Term, { text, isQuoted }: Value, dialec
       if (isNone) return { sql: `${field.column} IS NULL`, values: [] }
       if (field.column === '"end"' && text === FAILED) return { sql: FAILED_SQL, values: [] }
       return textSql(field.column, text, isQuoted, dialect)
+    case 'tag':
+      return tagSql(term, text, isQuoted, dialect)
     case 'error':
       return errorSql(text, dialect, own)
     case 'status':
@@ -175,6 +180,17 @@ function alternative(field: Field, term: Term, { text, isQuoted }: Value, dialec
 function textSql(column: string, text: string, isQuoted: boolean, dialect: Dialect): Sql {
   if (isQuoted || !text.includes('*')) return { sql: `${column} = ?`, values: [text] }
   return { sql: `${column} ${dialect.like} ? ESCAPE '\\'`, values: [pattern(text)] }
+}
+
+/** `project=alpha`, `project=al*`, `project=none`; `project` = any value. */
+function tagSql({ at }: Term, text: string, isQuoted: boolean, dialect: Dialect): Sql {
+  const [, name = '', value] = /^([^=]*)(?:=(.*))?$/s.exec(text) ?? []
+  if (!isTagName(name)) refuse(at, `${quoted(name)} is not a tag; write tag:project=alpha`)
+  if (value === undefined) return { sql: `${dialect.tag(name)} IS NOT NULL`, values: [] }
+  if (value === '' && !isQuoted) refuse(at, `a value is missing after tag:${name}=`)
+  if (value === NONE && !isQuoted) return { sql: `${dialect.tag(name)} IS NULL`, values: [] }
+  if (isQuoted || !value.includes('*')) return { sql: dialect.contains('tags'), values: [storedTag(name, value)] }
+  return { sql: `${dialect.tag(name)} ${dialect.like} ? ESCAPE '\\'`, values: [pattern(JSON.stringify(value))] }
 }
 
 /** Matches a part of the gateway's error code, or of the upstream's name or text of the error. */

@@ -1,6 +1,7 @@
 import { PART_SIZE } from '../sums/contributions.ts'
 import type { Filter } from './ledger-reader.ts'
-import type { RowGroup, UsageSum } from './usage-sum.ts'
+import { tagValue } from '../tags.ts'
+import { tagOf, type RowGroup, type UsageSum } from './usage-sum.ts'
 
 /* For the readers of both ledgers: usage is read from sums of whole days, and from rows before and after them. */
 
@@ -34,9 +35,10 @@ export const FIGURE_SUMS = ROW_FIGURES.map(([name]) => `sum(${name}) AS ${name}`
 
 const DETAILS: ReadonlySet<RowGroup> = new Set(['group', 'protocol', 'status'])
 
-/** The table of sums by day that has all of these groups; null = only rows have them. */
-export function dailyTable(by: readonly RowGroup[]): 'days' | 'detailed_days' | null {
-  if (by.includes('hour') || by.includes('minute')) return null
+/** The table of sums by day that has all of these groups and names; null = only rows have them. */
+export function dailyTable({ user, tags }: Filter, by: readonly RowGroup[]): 'days' | 'detailed_days' | null {
+  if (user !== undefined || tags !== undefined) return null
+  if (by.some(each => each === 'hour' || each === 'minute' || each === 'user' || tagOf(each) !== null)) return null
   return by.some(each => DETAILS.has(each)) ? 'detailed_days' : 'days'
 }
 
@@ -57,12 +59,13 @@ export function splitByDay(
 }
 
 /** @param stored the figures, and `group0` and following; only text is a name */
-export function toUsageSum(stored: Readonly<Record<string, unknown>>, groups: number): UsageSum {
+export function toUsageSum(stored: Readonly<Record<string, unknown>>, by: readonly RowGroup[]): UsageSum {
   const whole = (name: string) => BigInt(String(stored[name] ?? 0))
   const exact = (name: keyof typeof SUMMED) => whole(`${name}_high`) * BigInt(PART_SIZE) + whole(`${name}_low`)
   return {
-    groups: Array.from({ length: groups }, (_, n) => {
+    groups: by.map((each, n) => {
       const group = stored[`group${n}`]
+      if (tagOf(each) !== null) return tagValue(group)
       return typeof group === 'string' ? group : null
     }),
     requests: Number(whole('requests')),

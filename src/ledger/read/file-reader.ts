@@ -10,7 +10,8 @@ import { openReadOnly } from '../file/read-only.ts'
 import { DETAILED_FROM } from '../sums/rollups.ts'
 import type { LedgerRow } from '../row.ts'
 import { allRows } from '../stored-values.ts'
-import { add, byGroups, type RowGroup, type UsageSum } from './usage-sum.ts'
+import { sqliteTag, storedTag } from '../tags.ts'
+import { add, byGroups, tagOf, type RowGroup, type UsageSum } from './usage-sum.ts'
 
 function isReachable(file: string): boolean {
   try {
@@ -38,11 +39,13 @@ export function openReader(file: string): LedgerReader {
 }
 
 const PAGE = 1000
-const NAME_COLUMNS = ['key', 'model', 'upstream'] as const
+const NAME_COLUMNS = ['key', 'model', 'upstream', 'user'] as const
 const TIME_FORMATS = { day: '%Y-%m-%d', hour: '%Y-%m-%dT%H:00Z', minute: '%Y-%m-%dT%H:%MZ' } as const
 
 /** A group as an expression for rows. */
 function groupExpression(by: RowGroup): string {
+  const tag = tagOf(by)
+  if (tag !== null) return sqliteTag(tag)
   switch (by) {
     case 'day': case 'hour': case 'minute':
       return `strftime('${TIME_FORMATS[by]}', started_at / 1000, 'unixepoch')`
@@ -109,7 +112,7 @@ class FileLedgerReader implements LedgerReader {
       const statement = this.#db.prepare(`SELECT ${by.map((_, n) => `group${n}, `).join('')}${FIGURE_SUMS}
         FROM (SELECT ${columns} FROM ${table} WHERE ${sql}) ${grouping} HAVING sum(requests) > 0`)
       statement.setReadBigInts(true)
-      return statement.all(...values).map(stored => toUsageSum(stored, by.length))
+      return statement.all(...values).map(stored => toUsageSum(stored, by))
     }
     const ofRows = groupList(groupExpression) + ROW_FIGURE_LIST
     const found = this.#snapshot(() => {
@@ -146,7 +149,7 @@ class FileLedgerReader implements LedgerReader {
 
   /** Sums of whole days, rows before and after them, and rows of these days that are not summed yet. */
   #split(filter: Filter, by: readonly RowGroup[]) {
-    const table = dailyTable(by)
+    const table = dailyTable(filter, by)
     const state = this.#db.prepare(`SELECT up_to, ${DETAILED_FROM} AS detailed_from FROM summed`).get()
     const firstDays = { days: 0, detailed_days: Number(state?.['detailed_from'] ?? Infinity) }
     const { days, edges } = splitByDay(filter, table === null ? Infinity : firstDays[table])
@@ -196,17 +199,27 @@ class FileLedgerReader implements LedgerReader {
 function condition(filter: Filter): Condition {
   const { since = 0, until = Infinity } = filter
   const names = nameCondition(filter)
-  // The index on time has the names too, so only matching rows are read.
-  const from = since > 0 || names.values.length > 0 ? allOf(names, 'started_at >= ?', [since]) : names
+  // The index on time has these names too, so only matching rows are read.
+  const isIndexed = [filter.key, filter.model, filter.upstream].some(name => name !== undefined)
+  const from = since > 0 || isIndexed ? allOf(names, 'started_at >= ?', [since]) : names
   return until === Infinity ? from : allOf(from, 'started_at < ?', [until])
 }
 
 /** For rows and sums: a missing name is NULL in rows and 0 in sums. */
 function nameCondition(filter: Filter): Condition {
   const wanted = NAME_COLUMNS.filter(column => filter[column] !== undefined)
+  const tags = Object.entries(filter.tags ?? {})
+  const isGlob = (text: string) => operator(text) === 'GLOB'
   return {
-    sql: ['TRUE', ...wanted.map(column => `typeof(${column}) = 'text' AND ${column} ${operator(filter[column] as string)} ?`)].join(' AND '),
-    values: wanted.map(column => pattern(filter[column] as string)),
+    sql: [
+      'TRUE',
+      ...wanted.map(column => `typeof(${column}) = 'text' AND ${column} ${operator(filter[column] as string)} ?`),
+      ...tags.map(([name, value]) => (isGlob(value) ? `${sqliteTag(name)} GLOB ?` : 'instr(tags, ?) > 0')),
+    ].join(' AND '),
+    values: [
+      ...wanted.map(column => pattern(filter[column] as string)),
+      ...tags.map(([name, value]) => (isGlob(value) ? pattern(JSON.stringify(value)) : storedTag(name, value))),
+    ],
   }
 }
 

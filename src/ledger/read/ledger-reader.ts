@@ -13,6 +13,10 @@ export interface Filter {
   readonly model?: string
   /** The upstream of the last attempt, or a glob. */
   readonly upstream?: string
+  /** The end user, or a glob. */
+  readonly user?: string
+  /** By name of a tag: its value, or a glob. */
+  readonly tags?: Readonly<Record<string, string>>
 }
 
 /** The row of a running request is a draft. */

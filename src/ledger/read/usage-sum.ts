@@ -1,8 +1,15 @@
 /** Days, hours and minutes are UTC. */
-export const GROUPINGS = ['key', 'group', 'owner', 'model', 'upstream', 'protocol', 'status', 'day', 'hour', 'minute'] as const
-export type GroupBy = (typeof GROUPINGS)[number]
+export const GROUPINGS = ['key', 'group', 'owner', 'model', 'upstream', 'protocol', 'status', 'user', 'day', 'hour', 'minute'] as const
+/** `tag:project` groups by the value of a tag. */
+export type GroupBy = (typeof GROUPINGS)[number] | TagGroup
+export type TagGroup = `tag:${string}`
 /** Groups that rows contain; an owner is that of the key. */
 export type RowGroup = Exclude<GroupBy, 'owner'>
+
+/** The tag of a group; null = the group is not a tag. */
+export function tagOf(group: GroupBy): string | null {
+  return group.startsWith('tag:') ? group.slice('tag:'.length) : null
+}
 
 export interface UsageSum {
   /** In the requested order: names, status, day (2026-11-21), hour or minute (2026-11-21T09:30Z); null = none. Empty = sum of all. */

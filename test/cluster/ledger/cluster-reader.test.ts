@@ -27,6 +27,8 @@ const ROWS: readonly LedgerRow[] = Array.from({ length: 1100 }, (_, n) => row(`r
   group: n % 7 === 0 ? 'science' : null,
   protocol: n % 6 === 0 ? 'messages' : 'chat',
   status: [200, 200, 429, null][n % 4] ?? null,
+  user: n % 5 === 0 ? null : `user ${n % 3}`,
+  tags: n % 2 === 0 ? null : { env: ['prod', 'a"b\\'][n % 4 === 1 ? 0 : 1] ?? '', project: `p${n % 9}` },
   costPico: n % 3 === 0 ? null : BigInt(n) * 9_000_000_000_001n,
 }))
 
@@ -34,6 +36,7 @@ const FILTERS: readonly Filter[] = [
   {}, { since: MIDNIGHT - 50 * HOUR }, { until: MIDNIGHT - 49 * HOUR }, { since: MIDNIGHT - 5 * HOUR, until: MIDNIGHT - 2 * HOUR },
   { since: MIDNIGHT - 100 * HOUR, until: MIDNIGHT - 2 * HOUR, key: 'team-*' }, { key: 'te%m_b' }, { key: 'te%*' }, { key: 'odd\\n*' },
   { model: 'model-1', upstream: 'open*' }, { upstream: 'none' },
+  { user: 'user 1', tags: { project: 'p*' } }, { tags: { env: 'a"b\\' } }, { tags: { env: 'a"*', project: 'p7' } }, { user: 'us*', tags: { env: 'prod' } },
 ]
 
 t.test('the reader of all gateways', { skip: withoutPostgres }, async t => {
@@ -87,7 +90,7 @@ t.test('the reader of all gateways', { skip: withoutPostgres }, async t => {
       const name = JSON.stringify(filter)
       t.strictSame([...cluster.rows(filter)], [...local.rows(filter)], name)
       t.strictSame(cluster.latest(filter, 3), local.latest(filter, 3), name)
-      for (const by of [...GROUPINGS.filter(each => each !== 'owner').map(each => [each]), [], ['key', 'model', 'day'], ['key', 'status', 'day'], ['group', 'status', 'minute']] as const) {
+      for (const by of [...GROUPINGS.filter(each => each !== 'owner').map(each => [each]), [], ['key', 'model', 'day'], ['key', 'status', 'day'], ['group', 'status', 'minute'], ['tag:env', 'tag:project'], ['user', 'tag:env', 'day']] as const) {
         t.strictSame(cluster.sums(filter, by), local.sums(filter, by), `${name} by ${by.join()}`)
       }
     }

@@ -8,7 +8,7 @@ import { DAY, filled, HOUR, NOW, withReports } from './filled.ts'
 
 const ROWS = [
   row('plain', { startedAt: NOW - 6000 }),
-  row('mini', { startedAt: NOW - 5000, key: 'team-b', group: 'research', owner: 'ann', model: 'gpt-5-mini', costPico: 20_000_000_000n }),
+  row('mini', { startedAt: NOW - 5000, key: 'team-b', user: 'u1', tags: { project: 'alpha', env: 'a "b"' }, group: 'research', owner: 'ann', model: 'gpt-5-mini', costPico: 20_000_000_000n }),
   row('down', {
     startedAt: NOW - 4000, status: 503, end: 'error', costPico: null, firstByteMs: null, durationMs: 12_000, upstream: 'alpha',
     attempts: [
@@ -17,7 +17,7 @@ const ROWS = [
     ],
   }),
   row('refused', { startedAt: NOW - 3000, status: 429, end: 'refused', error: 'rate_limited', key: null, upstream: null, upstreamModel: null, attempts: [] }),
-  row('slow', { startedAt: NOW - 2000, key: 'team a, "b"', firstByteMs: 2500, protocol: 'messages', model: 'claude-100%' }),
+  row('slow', { startedAt: NOW - 2000, key: 'team a, "b"', firstByteMs: 2500, protocol: 'messages', model: 'claude-100%', tags: { env: 'prod', project: 'alpine' } }),
   row('none', { startedAt: NOW - 1000, key: 'none', status: null, end: 'client_gone' }),
 ]
 
@@ -54,6 +54,16 @@ const FOUND: Readonly<Record<string, readonly string[]>> = {
   'end:failed': ['down', 'refused'],
   'end:client_gone': ['none'],
   'request:slow': ['slow'],
+  'user:u1': ['mini'],
+  '-user:none': ['mini'],
+  'tag:project=alpha': ['mini'],
+  'tag:project=ALPHA': [],
+  'tag:project="alpha"': ['mini'],
+  'tag:project=al*': ['mini', 'slow'],
+  'tag:project=alpha,env=prod': ['mini', 'slow'],
+  'tag:env="a \\"b\\""': ['mini'],
+  'tag:project -tag:project=alpha': ['slow'],
+  'tag:project=none key:team-b,none': ['refused'],
   'INPUT>=1 Model:gpt-5-*': ['mini'],
 }
 
@@ -82,6 +92,9 @@ t.test('an invalid query is refused with the column of the error', t => {
     ['key:a, b:c', 'column 1: a value is missing after the operator'],
     ['key:"a', 'column 1: a quotation mark is missing at the end'],
     ['key:"a"b', 'column 8: there must be a space before the next condition'],
+    ['tag:Project=a', 'column 1: "Project" is not a tag; write tag:project=alpha'],
+    ['tag:project=', 'column 1: a value is missing after tag:project='],
+    ['tag>1', 'column 1: tag is not a number: write tag:value'],
     ['status:6xx', 'column 1: "6xx" is not a status; write 503, 5xx or none'],
     ['status>5xx', 'column 1: "5xx" is not a status; write 503, 5xx or none'],
     ['model>a', 'column 1: model is not a number: write model:value'],

@@ -118,6 +118,24 @@ t.test('sums group by up to three columns of a row', async t => {
   t.strictSame(groups('day', 'hour'), [['2026-11-21', '2026-11-21T01:00Z', 21n, 1]])
 })
 
+t.test('rows and sums are selected by user and tags', async t => {
+  const file = await written(t, [
+    row('a', { user: 'u1', tags: { project: 'alpha', env: 'prod' } }), row('b', { user: 'u2', tags: { project: 'alpine' } }),
+    row('c', { tags: { env: 'alpha' } }), row('d', { user: 'u1' }),
+  ])
+  using reader = openReader(file)
+  const found = (filter: Filter) => Array.from(reader.rows(filter), ({ requestId }) => requestId).join('')
+  t.equal(found({ user: 'u1' }), 'ad')
+  t.equal(found({ user: 'u*' }), 'abd')
+  t.equal(found({ tags: { project: 'alpha' } }), 'a')
+  t.equal(found({ tags: { project: 'alp*' } }), 'ab')
+  t.equal(found({ tags: { project: 'alpha', env: 'prod' }, user: 'u1', key: 'team-a' }), 'a')
+  const sums = (filter: Filter, ...by: RowGroup[]) => reader.sums(filter, by).map(({ groups, requests }) => [...groups, requests])
+  t.strictSame(sums({}, 'tag:project'), [[null, 2], ['alpha', 1], ['alpine', 1]])
+  t.strictSame(sums({ tags: { project: 'alpha' } }, 'user', 'day'), [['u1', '2026-11-21', 1]])
+  t.strictSame(sums({ user: 'u1' }), [[2]])
+})
+
 t.test('sums group by key, requested model and UTC day', async t => {
   const file = await written(t, [
     row('a', { startedAt: MIDNIGHT - 1, key: 'k1', model: 'm1', costPico: 1n }),
@@ -143,7 +161,8 @@ const DAY = 24 * HOUR
 const NAME = fc.constantFrom(null, '0', 'a', 'a*', 'A', 'ab', 'b')
 const ROW = fc.record({
   startedAt: fc.integer({ min: MIDNIGHT - 2 * DAY, max: MIDNIGHT + 2 * DAY }),
-  key: NAME, model: NAME, upstream: NAME, group: NAME, protocol: NAME,
+  key: NAME, model: NAME, upstream: NAME, group: NAME, protocol: NAME, user: NAME,
+  tags: fc.option(fc.record({ project: fc.constantFrom('0', 'a', 'a*', 'b "?"'), env: fc.constantFrom('a', 'b') }, { requiredKeys: [], noNullPrototype: true })),
   status: fc.constantFrom(null, 200, 429),
   costPico: fc.option(fc.bigInt({ min: 0n, max: 2n ** 63n - 1n })),
   inputTokens: fc.option(fc.maxSafeNat()), cacheWrite5mTokens: fc.option(fc.nat()), cacheWrite1hTokens: fc.option(fc.maxSafeNat()),
@@ -152,16 +171,16 @@ const ROW = fc.record({
 /** Often at midnight. */
 const MOMENT = fc.option(fc.oneof(fc.integer({ min: -2, max: 3 }).map(days => MIDNIGHT + days * DAY), ROW.map(({ startedAt }) => startedAt)), { nil: undefined })
 const GLOB = fc.constantFrom(undefined, undefined, '*', 'a', 'a*', '0')
-const BY = fc.uniqueArray(fc.constantFrom<RowGroup>('key', 'group', 'model', 'upstream', 'protocol', 'status', 'day', 'hour'), { maxLength: 3 })
+const BY = fc.uniqueArray(fc.constantFrom<RowGroup>('key', 'group', 'model', 'upstream', 'protocol', 'status', 'user', 'tag:project', 'day', 'hour'), { maxLength: 3 })
 
 /** The sums of rows, as a program without any SQL has them. */
 function sumsOfRows(rows: Iterable<LedgerRow>, by: readonly RowGroup[]): readonly UsageSum[] {
   const sums = new Map<string, UsageSum>()
   for (const { usage, costPico, startedAt, status, ...names } of rows) {
     const time = new Date(startedAt).toISOString()
-    const details = { ...names, status: status === null ? null : String(status), day: time.slice(0, 10), hour: `${time.slice(0, 13)}:00Z`, minute: '' }
+    const details: Record<string, unknown> = { ...names, 'tag:project': names.tags?.['project'] ?? null, status: status === null ? null : String(status), day: time.slice(0, 10), hour: `${time.slice(0, 13)}:00Z`, minute: '' }
     const sum: UsageSum = {
-      groups: by.map(each => details[each]),
+      groups: by.map(each => details[each] as string | null),
       requests: 1, costPico, unpriced: costPico === null ? 1 : 0,
       inputTokens: BigInt(usage.inputTokens ?? 0), cachedInputTokens: 0n, outputTokens: 0n, reasoningTokens: 0n,
       cacheWriteTokens: BigInt(usage.cacheWrite5mTokens ?? 0) + BigInt(usage.cacheWrite1hTokens ?? 0),
@@ -178,7 +197,7 @@ t.test('sums equal those of the rows for every filter, whether a day is summed o
   let run = 0
   fc.assert(fc.property(
     fc.array(ROW, { minLength: 1, maxLength: 40 }), fc.nat(40), fc.nat(40), fc.option(fc.integer({ min: -2, max: 2 })),
-    fc.array(fc.record({ since: MOMENT, until: MOMENT, key: GLOB, model: GLOB, upstream: GLOB, by: BY }), { minLength: 1, maxLength: 20 }),
+    fc.array(fc.record({ since: MOMENT, until: MOMENT, key: GLOB, model: GLOB, upstream: GLOB, user: GLOB, tags: fc.option(fc.constantFrom({ project: 'a' }, { project: 'a*', env: 'a' }, { project: '*"?"' }), { nil: undefined }), by: BY }), { minLength: 1, maxLength: 20 }),
     (changes, summed, replaced, detailedFrom, questions) => {
       const file = join(directory, `${++run}.db`)
       const store = new LedgerStore(file, 'one')

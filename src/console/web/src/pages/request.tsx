@@ -13,6 +13,7 @@ import { Empty, LoadError, Loading } from '../components/page/states.tsx'
 import tones from '../components/tones.module.css'
 import { bytes, quantity, timeExact, timeLocal } from '../format.ts'
 import { logsHref } from '../links.ts'
+import { tagText } from '../tag-text.ts'
 import { useNow } from '../use-now.ts'
 import { customRange } from '../range.ts'
 import { useUser } from '../session.ts'
@@ -263,7 +264,7 @@ function Attribution({ story: { row: { user, tags, billed } } }: { readonly stor
   return (
     <>
       {user !== null && <div><dt>User</dt><dd>{user}</dd></div>}
-      {tags !== null && <div><dt>Tags</dt><dd>{Object.entries(tags).map(([name, value]) => `${name}=${value}`).join(', ')}</dd></div>}
+      {tags !== null && <div><dt>Tags</dt><dd>{tagText(tags)}</dd></div>}
       {billed !== null && <div><dt>Upstream paid by</dt><dd>{billed}</dd></div>}
     </>
   )

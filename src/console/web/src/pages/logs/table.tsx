@@ -7,6 +7,7 @@ import { useNow } from '../../use-now.ts'
 import type { Sort } from './filter.ts'
 import classes from './logs.module.css'
 import { identityOf } from './requests.ts'
+import { tagText } from '../../tag-text.ts'
 
 export interface RequestTableProps {
   readonly rows: readonly Row[]
@@ -24,7 +25,9 @@ export interface RequestTableProps {
 /** The table of requests; a row opens the request. */
 export function RequestTable({ rows, fresh, forKey, list, sort, choose }: RequestTableProps) {
   const now = useNow(60_000)
-  const columns = useMemo(() => columnsAt(now, forKey), [now, forKey])
+  const hasUsers = rows.some(({ user }) => user !== null)
+  const hasTags = rows.some(({ tags }) => tags !== null)
+  const columns = useMemo(() => columnsAt(now, forKey, { user: hasUsers, tags: hasTags }), [now, forKey, hasUsers, hasTags])
   return (
     <div className={classes.table}>
       <DataTable label={sort === null ? 'Requests, newest first' : 'Requests'} rows={rows}
@@ -51,7 +54,8 @@ function sortFor(order: Order | null): Sort | null {
 /** Makes a column sortable; the server sorts. */
 const BY_SERVER = { sort: () => '' }
 
-function columnsAt(now: number, forKey: boolean): readonly Column<Row>[] {
+/** @param shown the columns of attribution that a row has a value for */
+function columnsAt(now: number, forKey: boolean, shown: { readonly user: boolean, readonly tags: boolean }): readonly Column<Row>[] {
   const columns: Column<Row>[] = [
     {
       id: 'started', title: 'Time (UTC)', ...BY_SERVER,
@@ -63,6 +67,8 @@ function columnsAt(now: number, forKey: boolean): readonly Column<Row>[] {
     },
     { id: 'key', title: 'Key', cell: ({ key }) => <Name text={key} width={classes.key} /> },
     { id: 'model', title: 'Model', cell: ({ model }) => <Name text={model} width={classes.model} /> },
+    { id: 'user', title: 'User', cell: ({ user }) => <Name text={user} width={classes.key} /> },
+    { id: 'tags', title: 'Tags', cell: ({ tags }) => <Name text={tags && tagText(tags)} width={classes.model} /> },
     {
       id: 'upstream', title: 'Upstream',
       cell: ({ upstream, attempts, unreadable }) => (
@@ -94,7 +100,7 @@ function columnsAt(now: number, forKey: boolean): readonly Column<Row>[] {
       cell: ({ first_byte_ms }) => duration(first_byte_ms) },
     { id: 'duration', title: 'Duration', align: 'right', ...BY_SERVER, cell: ({ duration_ms }) => duration(duration_ms) },
   ]
-  return columns.filter(({ id }) => !forKey || (id !== 'key' && id !== 'upstream'))
+  return columns.filter(({ id }) => (id === 'user' || id === 'tags' ? shown[id] : !forKey || (id !== 'key' && id !== 'upstream')))
 }
 
 function Name({ text, width }: { readonly text: string | null; readonly width: string | undefined }) {
