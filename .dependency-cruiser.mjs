@@ -14,7 +14,7 @@ const FLOORS = [
   ['protocols/endpoint'],
   ['protocols/request'],
   ['protocols/vendors', 'providers/shared', 'attribution', 'auth', 'ledger', 'limits', 'routing', 'proxy/http'],
-  ['ledger/sums', 'limits/workers', 'proxy/client'],
+  ['auth/callers', 'ledger/sums', 'limits/workers', 'proxy/client'],
   ['ledger/file'],
   ['ledger/read', 'ledger/write'],
   [

@@ -103,6 +103,18 @@ export interface RawConfig {
     models?: string | (string | undefined)[]
     limits?: RawLimits
   } | undefined)[]
+  callers?: ({
+    name?: string
+    issuer?: string
+    audience?: string | (string | undefined)[]
+    jwks?: string
+    jwks_grace?: string
+    algorithms?: (string | undefined)[]
+    caller?: string
+    require?: Record<string, string | (string | undefined)[] | undefined>
+    groups?: { claim?: string, map?: Record<string, string | undefined>, default?: string | null }
+    limits?: RawLimits
+  } | undefined)[]
   limits?: RawLimits
   attribution?: {
     user?: (string | undefined)[]

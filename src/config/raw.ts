@@ -5,6 +5,7 @@ export type * from './raw-schema.ts'
 type Section<K extends keyof RawConfig> = NonNullable<RawConfig[K]>
 
 export type RawAuth = NonNullable<RawUpstream['auth']>
+export type RawCaller = NonNullable<Section<'callers'>[number]>
 export type RawCluster = Section<'cluster'>
 export type RawKey = NonNullable<Section<'keys'>[number]>
 export type RawOidc = NonNullable<Section<'console'>['oidc']>

@@ -1,5 +1,6 @@
 import type { Auth } from './auth-types.ts'
 import type { AttributionConfig } from './attribution-types.ts'
+import type { CallerIssuer } from './caller-types.ts'
 import type { ClusterConfig } from './cluster-types.ts'
 import type { Group, Key, Limits } from './key-types.ts'
 import type { Model } from './price-types.ts'
@@ -25,6 +26,7 @@ export interface Config {
   readonly models: ReadonlyMap<string, Model>
   readonly groups: ReadonlyMap<string, Group>
   readonly keys: readonly Key[]
+  readonly callers: readonly CallerIssuer[]
   /** Default limits of every key, for each figure that the key does not set; null = none. */
   readonly limits: Limits | null
   /** null = requests have neither users nor tags. */

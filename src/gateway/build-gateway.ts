@@ -1,5 +1,6 @@
 import { BlockList, isIPv6 } from 'node:net'
 import { Attribution } from '../attribution/attribution.ts'
+import { Callers } from '../auth/callers/callers.ts'
 import type { KeyChange } from '../auth/key-store.ts'
 import { Keyring, digestsOf } from '../auth/keyring.ts'
 import { GatewayError } from '../base/errors.ts'
@@ -7,6 +8,7 @@ import { EventLog } from '../base/event-log.ts'
 import { MemoryBudget } from '../base/memory-budget.ts'
 import { ClientRequestIds, requestIds } from '../base/request-id.ts'
 import { compileGlobs } from '../config/glob.ts'
+import type { CallerIssuer } from '../config/caller-types.ts'
 import type { Config } from '../config/types.ts'
 import { ANONYMOUS_KEY, newlyBudgeted, openAccounts, reprice } from '../pipeline/parts/accounts.ts'
 import { ActiveExchanges, GatewayExchanges } from '../pipeline/exchange/active-exchanges.ts'
@@ -46,9 +48,10 @@ export function buildGateway(config: Config, parts: GatewayParts, simulatorSocke
   const { trustedProxies } = config.server
   const trusted = trustedProxies.length === 0 ? null : blockList(trustedProxies)
   const upstreams = liveUpstreams(config, sharedState, simulatorSocket, before?.upstreams.values())
+  const keyring = new Keyring(config.keys, compileGlobs, { keys: stored ?? [], blocked: keyStore?.blocked() ?? [] }, config.groups)
   return {
-    config, version, clock, log,
-    keyring: new Keyring(config.keys, compileGlobs, { keys: stored ?? [], blocked: keyStore?.blocked() ?? [] }, config.groups),
+    config, version, clock, log, keyring,
+    callers: openCallers(config, keyring, sharedState, before?.callers ?? null),
     keyStore,
     attribution: config.attribution && new Attribution(config.attribution, before?.attribution?.values),
     routes: new RouteTable(config.routes, compileGlobs),
@@ -73,6 +76,7 @@ export function buildGateway(config: Config, parts: GatewayParts, simulatorSocke
 export function activate(gateway: Gateway, before: Gateway | null): void {
   const { config, keyring, keyStore, accounts, upstreams, log } = gateway
   const unknownBudgets = before === null ? [] : newBudgets(config, before)
+  const unknownCallers = before === null ? [] : newCallerBudgets(config, before.config)
   for (const { connections, credential } of upstreams.values()) {
     connections.retain()
     credential?.retain()
@@ -84,12 +88,15 @@ export function activate(gateway: Gateway, before: Gateway | null): void {
   })
   if (before !== null) carryOverHealth(gateway, before)
   gateway.checks.start()
+  before?.callers?.stop(gateway.callers)
+  gateway.callers?.start()
   gateway.sharedState.telemetry?.configure(config.routes)
   if (before === null) return
   gateway.sharedState.bodyRules = gateway.bodyRules
   if (config.log.level !== before.config.log.level) log.level = config.log.level
   accounts.limiter.reconfigure(config.limits)
   if (unknownBudgets.length > 0) accounts.restoreBudgets(unknownBudgets, config.limits)
+  if (unknownCallers.length > 0) accounts.restoreCallerBudgets(unknownCallers, config.limits)
   const groups = newGroupBudgets(config, before.config)
   if (groups.length > 0) accounts.restoreGroupBudgets(groups, config.groups)
   before.activeExchanges.whenIdle(() => {
@@ -98,6 +105,16 @@ export function activate(gateway: Gateway, before: Gateway | null): void {
       credential?.release()
     }
   })
+}
+
+function openCallers({ callers, groups }: Config, keyring: Keyring, { clock, log }: SharedState, before: Callers | null): Callers | null {
+  if (callers.length === 0) return null
+  return new Callers(callers, {
+    clock, groups, compile: compileGlobs,
+    isBlocked: digest => keyring.isBlocked(digest),
+    onFailure: (issuer, why) => log.error({ issuer, why }, `the keys of the issuer ${issuer} cannot be read: keys that were read before stay in use`),
+    onRecovered: issuer => log.warn({ issuer }, `the keys of the issuer ${issuer} can be read again`),
+  }, before)
 }
 
 /** Stops running exchanges of revoked keys, unless another entry still admits the key. */
@@ -137,8 +154,13 @@ export function newBudgets(config: Config, before: Gateway): LimitedKey[] {
   )
 }
 
+/** Issuers whose callers have a budget that the previous configuration did not count. */
+export function newCallerBudgets(config: Config, before: Config): CallerIssuer[] {
+  return newlyBudgeted({ keys: before.callers, limits: before.limits }, { keys: config.callers, limits: config.limits })
+}
+
 function newGroupBudgets(config: Config, before: Config): LimitedKey[] {
-  const groupsOf = ({ groups }: Config) => ({ keys: [...groups.values()], limits: null })
+  const groupsOf = ({ groups }: Config) => ({ keys: [...groups.values()] as LimitedKey[], limits: null })
   return newlyBudgeted(groupsOf(before), groupsOf(config))
 }
 

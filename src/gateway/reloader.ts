@@ -7,7 +7,7 @@ import { ConfigError, placeOf, type Problem } from '../config/problem.ts'
 import { fileProblem } from '../config/text/findings.ts'
 import type { Config } from '../config/types.ts'
 import type { Gateway } from '../pipeline/parts/gateway.ts'
-import { buildGateway, activate, newBudgets } from './build-gateway.ts'
+import { buildGateway, activate, newBudgets, newCallerBudgets } from './build-gateway.ts'
 import { readCertificate, type ParsedCertificate } from './listen/certificate.ts'
 import { pendingKeys } from './pending-keys.ts'
 
@@ -90,7 +90,8 @@ export class Reloader {
       await nextTurn()
       const certificate = readCertificate(config.server.tls)
       const simulatorSocket = await this.#options.simulatorFor(config)
-      if (newBudgets(config, this.#gateway).length > 0) await waitForLedger(this.#gateway)
+      const unknown = newBudgets(config, this.#gateway).length + newCallerBudgets(config, this.#gateway.config).length
+      if (unknown > 0) await waitForLedger(this.#gateway)
       if (sharedState.shutdown !== null) return this.#rejectWhileDraining()
       // No await from here on: the new gateway is built from the current state.
       this.#apply(buildGateway(config, sharedState, simulatorSocket, this.#gateway), loaded.warnings, certificate)

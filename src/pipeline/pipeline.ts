@@ -68,7 +68,8 @@ async function serve(gateway: Gateway, exchange: Writes<'identity' | 'request' |
       sendStatus(gateway, exchange)
       return null
     }
-    exchange.identity = identify(gateway, exchange)
+    const identity = identify(gateway, exchange)
+    exchange.identity = identity instanceof Promise ? await identity : identity
     checkMethod(exchange)
     if (endpoint.ownResponse !== null) {
       sendModels(gateway, exchange)
@@ -100,7 +101,8 @@ async function serveUpgrade(
   if (exchange.req.method !== 'GET') {
     throw new GatewayError('method_not_allowed', 'CONNECT is not allowed', { headers: { allow: 'GET, POST' } })
   }
-  exchange.identity = identify(gateway, exchange)
+  const identity = identify(gateway, exchange)
+  exchange.identity = identity instanceof Promise ? await identity : identity
   exchange.request = classifyHandshake(exchange)
   if (gateway.attribution !== null) attribute(gateway.attribution, exchange)
   if (needsHttpForModel(gateway, exchange)) throw upgradeRequired()

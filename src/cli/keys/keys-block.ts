@@ -1,49 +1,55 @@
 import type { Command } from 'commander'
+import { callerDigest } from '../../auth/callers/caller-of.ts'
 import { digestsOf } from '../../auth/keyring.ts'
 import { openExistingKeys, openKeys } from '../../cluster/keys/open-keys.ts'
 import { escapeControlCharacters } from '../../base/text-table.ts'
 import { didYouMean } from '../../config/nearest.ts'
-import { EXIT_CODES } from '../../process/exit.ts'
+import { EXIT, EXIT_CODES } from '../../process/exit.ts'
 import { exitOnStoreError, fail, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from '../common/key-store-command.ts'
 
 const BLOCK_EXIT_CODES = EXIT_CODES.replace('failed while running', 'there is no such key, or a running gateway did not confirm')
 
 const BLOCK_HELP = `
 For a leaked key of gateway.yaml, or for a while for a key that was made with 'gateway keys create'
-(permanently: 'gateway keys revoke'). When the command returns, the key is refused and its running
+(permanently: 'gateway keys revoke'), or for a caller with a token. When the command returns, the key is refused and its running
 requests are cut. It stays blocked until 'gateway keys unblock', also if the file changes.
 
 Examples:
-  gateway keys block --name team-a
+  gateway keys block team-a
+  gateway keys block corp:alice@example.com
 ${BLOCK_EXIT_CODES}`
 
 const UNBLOCK_HELP = `
 Examples:
-  gateway keys unblock --name team-a
+  gateway keys unblock team-a
 ${BLOCK_EXIT_CODES}`
 
 export function keysBlockCommand(): Command {
-  return blockCommand('block', 'Block a key.', BLOCK_HELP, true)
+  return blockCommand('block', 'Block a key or a caller.', BLOCK_HELP, true)
 }
 
 export function keysUnblockCommand(): Command {
-  return blockCommand('unblock', 'Unblock a key.', UNBLOCK_HELP, false)
+  return blockCommand('unblock', 'Unblock a key or a caller.', UNBLOCK_HELP, false)
 }
 
 interface Options {
   readonly config: string
-  readonly name: string
+  readonly name?: string
 }
 
 function blockCommand(name: string, description: string, help: string, blocks: boolean): Command {
   return storeCommand(name)
     .description(description)
-    .requiredOption('-n, --name <name>', 'the name of the key')
+    .argument('[name]', 'the name of the key or caller')
+    .option('-n, --name <name>', 'the same as an option')
     .addHelpText('after', help)
-    .action((options: Options, command: Command) => changeBlock(options, blocks, command))
+    .action((argument: string | undefined, { config, name = argument }: Options, command: Command) => {
+      if (name === undefined) return command.error("error: missing required argument 'name'", { exitCode: EXIT.usage })
+      return changeBlock(config, name, blocks, command)
+    })
 }
 
-async function changeBlock({ config: from, name }: Options, blocks: boolean, command: Command): Promise<void> {
+async function changeBlock(from: string, name: string, blocks: boolean, command: Command): Promise<void> {
   const { config, file } = keyStoreOf(from, command)
   await exitOnStoreError(file, command, async () => {
     const configured = config.keys.find(key => key.name === name)
@@ -54,7 +60,8 @@ async function changeBlock({ config: from, name }: Options, blocks: boolean, com
     }
     using existing = openExistingKeys(file, config.cluster)
     const stored = (await existing?.list())?.keys.filter(({ revokedAt }) => revokedAt === null).map(({ key }) => key) ?? []
-    const key = configured ?? stored.find(key => key.name === name)
+    const isCaller = config.callers.some(issuer => name.startsWith(`${issuer.name}:`))
+    const key = configured ?? stored.find(key => key.name === name) ?? (isCaller ? { name, digest: callerDigest(name) } : undefined)
     if (key === undefined) {
       const names = [...config.keys, ...stored].map(key => key.name)
       return fail(`${from} has no key named "${escapeControlCharacters(name)}"${didYouMean(name, names)}`, command)
@@ -70,8 +77,9 @@ async function changeBlock({ config: from, name }: Options, blocks: boolean, com
       isNew ||= isChanged
     }
     if (!isNew && !blocks) return fail(`"${name}" is not blocked`, command)
-    const done = `${blocks ? 'Blocked' : 'Unblocked'} the key "${name}".`
-    process.stdout.write(`${isNew ? done : `The key "${name}" was blocked already.`}\n`)
+    const what = isCaller ? 'caller' : 'key'
+    const done = `${blocks ? 'Blocked' : 'Unblocked'} the ${what} "${name}".`
+    process.stdout.write(`${isNew ? done : `The ${what} "${name}" was blocked already.`}\n`)
     if (await store.waitUntilPublished(PUBLISH_TIMEOUT)) return
     fail('a running gateway has not confirmed it; try again, or stop that gateway', command)
   })

@@ -4,6 +4,7 @@ import { RESERVED_FILES } from '../../base/files/gateway-files.ts'
 import { buildAlerts } from '../sections/alerts.ts'
 import { applySchema } from '../text/apply-schema.ts'
 import { buildAttribution } from '../sections/attribution.ts'
+import { buildCallers } from '../sections/callers.ts'
 import { buildCluster } from '../sections/cluster.ts'
 import { locate, parseYaml, type ParsedYaml } from '../text/document.ts'
 import { Findings, fileProblem } from '../text/findings.ts'
@@ -138,6 +139,7 @@ function buildConfig(
     models,
     groups: buildGroups(raw, findings),
     keys: buildKeys(raw, findings, isGatewayEnvironment),
+    callers: buildCallers(raw, findings),
     limits: buildLimits(raw.limits, ['limits'], findings),
     attribution: buildAttribution(raw, findings),
     ledger: buildLedger(raw, file, findings),

@@ -5,7 +5,7 @@ import type { Config, Route } from '../types.ts'
 
 /** Warns of what is allowed but probably a mistake. Only for configurations without errors. */
 export function addConfigWarnings(config: Config, findings: Findings): void {
-  if (config.auth === 'keys' && config.keys.length === 0) {
+  if (config.auth === 'keys' && config.keys.length + config.callers.length === 0) {
     findings.warnFile('there are no keys, so every request is refused; add one under keys, or set auth: open')
   }
   if (config.routes.length === 0) findings.warnFile('there are no routes, so every request gets 404')

@@ -35,7 +35,7 @@ export function gatewayAlerts(gateway: Gateway, all: readonly WorkerActivity[], 
 
 function keyAlerts({ config, keyStore, sharedState: { reloads } }: Gateway): SettingAlert[] {
   const alerts: SettingAlert[] = []
-  if (config.auth === 'keys' && config.keys.length === 0 && (keyStore?.keys().length ?? 0) === 0) {
+  if (config.auth === 'keys' && config.keys.length + config.callers.length === 0 && (keyStore?.keys().length ?? 0) === 0) {
     alerts.push(createAlert('no_keys', 'error', 'No keys: all requests are refused. Create a key on the Keys page', { setting: ['keys'] }))
   }
   const storeFailure = keyStore?.failure ?? null

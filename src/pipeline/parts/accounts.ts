@@ -29,6 +29,8 @@ export interface Accounts {
   readonly checkpointTimer: CheckpointTimer
   /** Restores the budgets of keys added at run time. @param defaults limits of keys without their own */
   restoreBudgets(keys: readonly LimitedKey[], defaults: Limits | null): void
+  /** Restores the budgets of all callers of these issuers. */
+  restoreCallerBudgets(issuers: Config['callers'], defaults: Limits | null): void
   /** Restores the budgets of groups added at run time. @param all every group of the configuration */
   restoreGroupBudgets(groups: readonly LimitedKey[], all: Config['groups']): void
   /** Resolves when the ledger can be written, and the limits of all gateways are known or unavailable. */
@@ -73,6 +75,9 @@ export function openAccounts(config: Config, options: AccountsOptions): Accounts
     restoreFrom(history => pastGroupSpend(history, groups, all))
   // Of keys with the same name the last one applies, which is the one in the configuration.
   restore([ANONYMOUS_KEY, ...stored, ...config.keys], config.limits, false)
+  const restoreCallers = (issuers: Config['callers'], defaults: Limits | null): void =>
+    restoreFrom(history => pastCallerSpend(history, issuers, defaults))
+  restoreCallers(config.callers, config.limits)
   restoreGroups([...config.groups.values()], config.groups)
   const shipping = openShipping(config, log)
   if (config.ledger) ledger = openLoggedLedger(config.ledger, shipping !== null, log, onInterrupted)
@@ -87,6 +92,7 @@ export function openAccounts(config: Config, options: AccountsOptions): Accounts
     checkpointTimer,
     ready: () => Promise.all([ledger?.ready(), cluster?.ready()]),
     restoreGroupBudgets: restoreGroups,
+    restoreCallerBudgets: restoreCallers,
     restoreBudgets: (keys, defaults) => restore(keys, defaults, keys.length <= MAX_SINGLE_LOOKUPS),
     close: async () => {
       checkpointTimer.close()
@@ -105,13 +111,13 @@ export function reprice(accounts: Accounts, config: Config): Accounts {
 /** If more keys are looked up, the whole ledger is read. */
 const MAX_SINGLE_LOOKUPS = 100
 
-interface BudgetConfig {
-  readonly keys: readonly LimitedKey[]
+interface BudgetConfig<K> {
+  readonly keys: readonly K[]
   readonly limits: Limits | null
 }
 
 /** Keys with a budget over a new period: its past spend was not counted yet. */
-export function newlyBudgeted(before: BudgetConfig, after: BudgetConfig): LimitedKey[] {
+export function newlyBudgeted<K extends Pick<LimitedKey, 'name' | 'limits'>>(before: BudgetConfig<K>, after: BudgetConfig<K>): K[] {
   const known = new Map(before.keys.map(key => [key.name, key]))
   return after.keys.filter(({ name, limits }) => {
     const periods = periodsOf(limits, after.limits)
@@ -176,6 +182,17 @@ function* pastSpend(
   for (const { key, model, startedAt, pico } of sums) {
     const holder = budgeted.get(key)
     if (holder) yield { key: holder, model, startedAt, pico }
+  }
+}
+
+/** Callers are known only from their rows. */
+function* pastCallerSpend({ file, unwritten, clock }: SpendHistory, issuers: Config['callers'], defaults: Limits | null): Generator<Spend> {
+  const budgeted = issuers.filter(({ limits }) => hasBudget(limits, defaults))
+  if (budgeted.length === 0) return
+  const since = earliestPeriodStart([defaults, ...budgeted.map(({ limits }) => limits)], clock)
+  for (const { key: name, model, startedAt, pico } of spentSince(file, since, unwritten)) {
+    const issuer = budgeted.find(each => name?.startsWith(`${each.name}:`))
+    if (name !== null && issuer !== undefined) yield { key: { name, limits: issuer.limits }, model, startedAt, pico }
   }
 }
 

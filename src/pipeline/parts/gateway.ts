@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Attribution } from '../../attribution/attribution.ts'
 import type { CapsuleKeyStore } from '../../cluster/keys/capsule-key-store.ts'
 import type { KeyStore } from '../../auth/key-store.ts'
+import type { Callers } from '../../auth/callers/callers.ts'
 import type { Keyring } from '../../auth/keyring.ts'
 import type { CapsuleKey } from '../../base/secrets/capsule-keys.ts'
 import type { Clock } from '../../base/clock.ts'
@@ -37,6 +38,8 @@ export interface Gateway {
   readonly clock: Clock
   readonly log: Logger
   readonly keyring: Keyring
+  /** null = no issuer of callers' tokens is configured. */
+  readonly callers: Callers | null
   /** Keys created at run time; null = the configuration has no ledger. */
   readonly keyStore: KeyStore | null
   /** null = requests have neither users nor tags. */

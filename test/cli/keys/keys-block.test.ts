@@ -44,7 +44,7 @@ t.test('a key that cannot be blocked is reported, and no store is made', async t
       code: 1, stdout: '', stderr: 'error: gateway.yaml has no key named "taem"; did you mean "team"?\n',
     })
     t.match(await run(command, '-n', 'team', '-c', 'none.yaml'), { code: 2, stderr: 'has no ledger' })
-    t.match(await run(command), { code: 2, stdout: '', stderr: "required option '-n, --name <name>'" })
+    t.match(await run(command), { code: 2, stdout: '', stderr: "missing required argument 'name'" })
   }
   t.match(await run('unblock', '-n', 'team'), { code: 1, stderr: 'error: "team" is not blocked\n' })
   t.notOk(existsSync(join(cwd, 'data')))

@@ -75,6 +75,13 @@ const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   key_revoked: client(
     'Use another API key: this one was revoked or blocked, and its running requests were stopped.',
   ),
+  token_expired: client('Get a new token from the issuer. Most libraries do so before the old one expires.'),
+  token_not_yet_valid: client('Check the clocks of the issuer and of the gateway: they differ by more than 30 s.'),
+  token_signature: client('Check that the token is complete, signed by the issuer with a public key algorithm, and at most 16 kB long.'),
+  token_audience: operator('Request a token for the audience of the gateway, or add the audience of the token to callers[].audience.'),
+  token_issuer: operator('Use a token of a known issuer, or add the issuer to callers. It must match the claim iss to the letter.'),
+  token_group: operator('Add the caller to a group that callers[].groups.map names, or set a default group.'),
+  token_claims: operator('Compare the claims of the token with callers[].require and callers[].caller. The log names the claim.'),
   model_not_allowed: operator(
     `Use a model that the key allows, or allow this model ${WHERE_KEYS_ARE}.`,
   ),
@@ -98,6 +105,7 @@ const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   client_stalled: client('The client stopped reading the response. Check what it does while streaming.'),
   internal: operator('Search the gateway log for the request ID and report the error.'),
   limits_unavailable: operator(`${SEND_AGAIN} Check that the gateway reaches cluster.valkey.`),
+  token_keys_unavailable: operator('Check that the gateway can reach the issuer. The log has the reason.'),
   overloaded: operator(`${SEND_AGAIN} If this happens often, raise server.max_* or add workers.`),
   draining: client(`The gateway was shutting down. ${SEND_AGAIN}`),
   upstream_unreachable: operator(

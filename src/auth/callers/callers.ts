@@ -1,0 +1,203 @@
+import type { Clock } from '../../base/clock.ts'
+import { GatewayError, overloaded } from '../../base/errors.ts'
+import type { CallerIssuer } from '../../config/caller-types.ts'
+import type { Group } from '../../config/key-types.ts'
+import { identityOf, type Identity } from '../keyring.ts'
+import { callerDigest, compileIssuer, type CompiledIssuer, type CompileGlobs, type VerifiedCaller } from './caller-of.ts'
+import { IssuerUnavailable } from './fetch-json.ts'
+import { IssuerKeys, type IssuerKeysOptions } from './issuer-keys.ts'
+import { REFUSALS, tokenError } from './token-error.ts'
+import { TokenMemory } from './token-memory.ts'
+import { readToken, verifyToken } from './verify.ts'
+
+/** Longer tokens are refused unread. */
+export const MAX_TOKEN_BYTES = 16 * 1024
+/** About 10 MB. */
+const MAX_REMEMBERED = 20_000
+const MAX_REFUSED = 10_000
+/** ms for which a refusal is remembered: short, because the issuer can publish the missing key. */
+const REFUSED_MS = 5_000
+/** Tokens that are being verified, with those that wait for the keys of their issuer. */
+const MAX_PENDING = 1_000
+/** Signatures that are checked at the same time; files and names are looked up by the same threads. */
+const MAX_CHECKS = 8
+
+export interface CallersOptions {
+  readonly clock: Clock
+  /** Of the configuration. */
+  readonly groups: ReadonlyMap<string, Group>
+  readonly compile: CompileGlobs
+  isBlocked(digest: Buffer): boolean
+  onFailure(issuer: string, why: string): void
+  onRecovered(issuer: string): void
+}
+
+interface Remembered extends VerifiedCaller {
+  /** The text of the issuer's configuration: a caller of another one is verified again. */
+  readonly issuer: string
+  readonly identity: Identity
+  /** Whose groups the identity has. */
+  readonly owner: object
+}
+
+interface Refused { readonly error: GatewayError, readonly until: number, readonly owner: object }
+
+interface Issuer { readonly config: CompiledIssuer, readonly text: string, readonly limits: CallerIssuer['limits'], readonly keys: IssuerKeys }
+
+/** What outlasts a reload. */
+interface Memory {
+  readonly verified: TokenMemory<Remembered>
+  readonly refused: TokenMemory<Refused>
+  /** By the text of what the keys depend on. */
+  readonly keys: ReadonlyMap<string, IssuerKeys>
+}
+
+/** Verifies the tokens of callers and remembers them by their digest, so that a repeated request checks no signature. */
+export class Callers {
+  readonly #options: CallersOptions
+  readonly #issuers: readonly Issuer[]
+  readonly #byText: ReadonlyMap<string, Issuer>
+  readonly #memory: Memory
+  readonly #pending = new Map<string, Promise<Identity | GatewayError>>()
+  readonly #waiting: (() => void)[] = []
+  #checks = 0
+  /** Stands for this configuration, without keeping it alive. */
+  readonly #owner = {}
+
+  /** @param before keeps its keys of unchanged issuers, and remembered tokens */
+  constructor(issuers: readonly CallerIssuer[], options: CallersOptions, before: Callers | null = null) {
+    this.#options = options
+    const kept = before === null ? null : before.#memory
+    const keys = new Map<string, IssuerKeys>()
+    this.#issuers = issuers.map(issuer => {
+      const { name, issuer: url, jwks, jwksGrace } = issuer
+      const at = JSON.stringify([url, jwks, jwksGrace])
+      const own = keys.get(at) ?? kept?.keys.get(at) ?? new IssuerKeys(issuer, reporterOf(name, options))
+      keys.set(at, own)
+      return { config: compileIssuer(issuer, options.compile), text: textOf(issuer), limits: issuer.limits, keys: own }
+    })
+    this.#byText = new Map(this.#issuers.map(issuer => [issuer.text, issuer]))
+    const { verified, refused } = kept ?? { verified: new TokenMemory<Remembered>(MAX_REMEMBERED), refused: new TokenMemory<Refused>(MAX_REFUSED) }
+    this.#memory = { verified, refused, keys }
+  }
+
+  /** Begins to read the keys of the issuers. */
+  start(): void {
+    for (const keys of this.#memory.keys.values()) keys.start()
+  }
+
+  /** Stops what `next` does not use. */
+  stop(next: Callers | null): void {
+    const kept = new Set(next === null ? [] : next.#memory.keys.values())
+    for (const keys of this.#memory.keys.values()) if (!kept.has(keys)) keys.stop()
+  }
+
+  /**
+   * @param at the SHA-256 of the text, in base64
+   * @returns the error that refuses the token; a promise only for a token that is not remembered; null = this is no token
+   */
+  find(text: string, at: string): Identity | GatewayError | Promise<Identity | GatewayError> | null {
+    const known = this.#memory.verified.get(at)
+    if (known !== undefined) {
+      const found = this.#admit(known, at)
+      if (found !== null) return found
+    }
+    const refused = this.#memory.refused.get(at)
+    if (refused?.owner === this.#owner && this.#options.clock.wall() < refused.until) return refused.error
+    const pending = this.#pending.get(at)
+    if (pending !== undefined) return pending
+    if (!text.startsWith('eyJ')) return null
+    if (text.length > MAX_TOKEN_BYTES) return new GatewayError('token_signature', 'the token has more than 16 kB')
+    const token = readToken(text)
+    if (token === null) return null
+    const issuers = this.#issuers.filter(({ config }) => config.issuer === token.issuer)
+    if (issuers.length === 0) return tokenError('token_issuer', 'no entry of callers has this issuer')
+    if (this.#pending.size >= MAX_PENDING) return overloaded('too many tokens are being verified')
+    const verifying = this.#verify(text, at, token.header, issuers).finally(() => this.#pending.delete(at))
+    this.#pending.set(at, verifying)
+    return verifying
+  }
+
+  /** @returns null = the issuer has changed */
+  #admit(known: Remembered, at: string): Identity | GatewayError | null {
+    const { clock, isBlocked } = this.#options
+    if (clock.wall() >= known.until) {
+      this.#memory.verified.delete(at)
+      return tokenError('token_expired', known.name)
+    }
+    const current = known.owner === this.#owner ? known : this.#adopt(known, at)
+    if (current === null) return null
+    const { key } = current.identity
+    return key !== null && isBlocked(key.digest) ? blocked(known.name) : current.identity
+  }
+
+  /** Gives a caller that was verified before a reload the groups and limits of this configuration. */
+  #adopt({ issuer: text, ...caller }: Remembered, at: string): Remembered | null {
+    const issuer = this.#byText.get(text)
+    return issuer === undefined ? null : this.#remember(caller, issuer, at)
+  }
+
+  #remember({ name, group, until }: VerifiedCaller, { text, limits }: Issuer, at: string): Remembered {
+    const key = { name, digest: callerDigest(name), models: null, limits, expiresAt: until, ...group !== null && { group } }
+    const identity = identityOf(key, this.#options.compile, this.#options.groups)
+    const remembered = { name, group, until, issuer: text, identity, owner: this.#owner }
+    this.#memory.verified.set(at, remembered)
+    return remembered
+  }
+
+  async #verify(text: string, at: string, header: Parameters<IssuerKeys['keysFor']>[0], issuers: readonly Issuer[]): Promise<Identity | GatewayError> {
+    let refusal: GatewayError | null = null
+    for (const issuer of issuers) {
+      try {
+        const caller = await this.#verifyFor(issuer, text, header)
+        const found = this.#admit(this.#remember(caller, issuer, at), at)
+        if (found !== null) return found
+      } catch (error) {
+        refusal = furthest(refusal, error instanceof IssuerUnavailable ? unavailable(error) : error)
+      }
+    }
+    const error = refusal ?? tokenError('token_issuer', 'no entry of callers has this issuer')
+    if (error.code !== 'token_keys_unavailable') this.#memory.refused.set(at, { error, until: this.#options.clock.wall() + REFUSED_MS, owner: this.#owner })
+    return error
+  }
+
+  async #verifyFor({ config, keys }: Issuer, text: string, header: Parameters<IssuerKeys['keysFor']>[0]): Promise<VerifiedCaller> {
+    // Otherwise a token could make the gateway read keys for an algorithm that it never accepts.
+    if (!config.algorithms.includes(String(header.alg))) throw tokenError('token_signature', `${config.name}: the algorithm ${String(header.alg).slice(0, 32)} is not accepted`)
+    const candidates = await keys.keysFor(header)
+    if (this.#checks >= MAX_CHECKS) await new Promise<void>(resolve => this.#waiting.push(resolve))
+    this.#checks++
+    try {
+      return await verifyToken(text, candidates, config, this.#options.clock.wall())
+    } finally {
+      this.#checks--
+      this.#waiting.shift()?.()
+    }
+  }
+}
+
+function reporterOf(name: string, { clock, onFailure, onRecovered }: CallersOptions): IssuerKeysOptions {
+  return { clock, onFailure: why => onFailure(name, why), onRecovered: () => onRecovered(name) }
+}
+
+/** Without the limits, which the next request takes from the current configuration. */
+function textOf({ limits: _limits, ...issuer }: CallerIssuer): string {
+  return JSON.stringify(issuer, (_, value: unknown) => (value instanceof Map ? [...value as Map<unknown, unknown>] : value))
+}
+
+function blocked(name: string): GatewayError {
+  return new GatewayError('key_revoked', 'the caller is blocked', {
+    headers: { 'x-should-retry': 'false', 'www-authenticate': 'Bearer' }, cause: new Error(name),
+  })
+}
+
+function unavailable(cause: Error): GatewayError {
+  return new GatewayError('token_keys_unavailable', 'the token cannot be verified now; try again soon', { headers: { 'retry-after': '5' }, cause })
+}
+
+/** The refusal of the issuer that the token fits best. @throws what is no refusal */
+function furthest(before: GatewayError | null, error: unknown): GatewayError {
+  if (!(error instanceof GatewayError)) throw error
+  const rank = ({ code }: GatewayError) => REFUSALS.findIndex(each => each === code)
+  return before === null || rank(error) > rank(before) ? error : before
+}
