@@ -66,6 +66,7 @@ export const SECTIONS: readonly Section[] = [
     text: 'Keys, costs, failover',
     items: [
       { text: 'Keys', link: '/keys' },
+      { text: 'Callers with tokens', link: '/callers' },
       { text: 'Limits and budgets', link: '/limits' },
       { text: 'Users and tags', link: '/attribution' },
       { text: 'Metering and prices', link: '/metering' },

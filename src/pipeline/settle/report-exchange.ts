@@ -42,8 +42,7 @@ export function logExchange(gateway: Gateway, exchange: Exchange, failure: Gatew
     gateway.log.warn(which, 'the upstream reported invalid usage: it was counted instead, or is unknown')
   }
   if (failure === null) gateway.log.info(line, 'exchange')
-  else if (failure.source === 'client') gateway.log.info({ ...line, why: failure.message }, 'exchange')
-  else gateway.log.warn({ ...line, why: failure.message, cause: causeOf(failure) }, 'exchange')
+  else gateway.log[failure.source === 'client' ? 'info' : 'warn']({ ...line, why: failure.message, cause: causeOf(failure) }, 'exchange')
 }
 
 /** What the client said of its user and tags, and the configuration does not count. */
