@@ -146,6 +146,8 @@ export class RequestTrace {
       'gateway.attempts': row.attempts.length,
       'http.response.status_code': row.status,
       'gateway.key': row.key,
+      'user.id': row.user,
+      ...row.tags && tagAttributes(row.tags),
       'gateway.route': row.route,
       'gateway.upstream': row.upstream,
       'gateway.cost_usd': usd(row.costPico),
@@ -210,6 +212,10 @@ function usd(pico: bigint | null): number | null {
 }
 
 /** null = unknown: not set */
+function tagAttributes(tags: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(tags).map(([name, value]) => [`gateway.tag.${name}`, value]))
+}
+
 function setAttributes(span: Span, attributes: Readonly<Record<string, string | number | null>>): void {
   for (const [name, value] of Object.entries(attributes)) if (value !== null) span.setAttribute(name, value)
 }

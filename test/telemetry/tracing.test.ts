@@ -52,6 +52,7 @@ async function start(t: Test, otlp: string, upstream: string, more = ''): Promis
 upstreams: { dead: { url: "http://127.0.0.1:1" }, real: { url: "${upstream}", auth: { bearer: sk-operator-secret-1234 } } }
 routes: [{ model: "*", to: [dead, { upstream: real, model: real-model }] }]
 models: { real-model: { price: { input: 1, output: 2 } } }
+attribution: { user: [header], tags: { project: [header] } }
 telemetry: { otlp: { ${otlp} }${more} }
 `)
 }
@@ -88,7 +89,7 @@ t.test('a trace has spans for the request and each attempt, below the span of th
   const collector = await startCollector(t)
   const model = await startModel(t)
   const gateway = await start(t, `endpoint: "${collector.url}", protocol: http/json, headers: { x-token: secret }, metrics: false`, model.url)
-  await ask(gateway, { traceparent: `00-${CLIENT_TRACE}-${CLIENT_SPAN}-01`, tracestate: 'vendor=1' })
+  await ask(gateway, { traceparent: `00-${CLIENT_TRACE}-${CLIENT_SPAN}-01`, tracestate: 'vendor=1', 'x-gateway-tags': 'project=alpha,user=u1' })
   await collector.until(() => collector.spans.length === 3)
   const { spans } = collector
   t.ok(spans.every(({ traceId }) => traceId === CLIENT_TRACE))
@@ -104,7 +105,7 @@ t.test('a trace has spans for the request and each attempt, below the span of th
     'gen_ai.usage.cache_read.input_tokens': 4, 'gateway.cost_usd': 0.00002,
   })
   t.equal(Number(served?.['gen_ai.usage.input_tokens']), 10)
-  t.match(attributesOf(request), { 'gateway.key': 'test', 'gateway.upstream': 'real', 'gateway.cost_usd': 0.00002 })
+  t.match(attributesOf(request), { 'gateway.key': 'test', 'user.id': 'u1', 'gateway.tag.project': 'alpha', 'gateway.upstream': 'real', 'gateway.cost_usd': 0.00002 })
   t.equal(model.headers[0]?.traceparent, `00-${CLIENT_TRACE}-${attempts[1]?.spanId}-01`, 'the upstream gets the span of its attempt')
   t.equal(model.headers[0]?.tracestate, 'vendor=1')
   t.equal(collector.requests[0]?.url, '/v1/traces')
