@@ -17,7 +17,7 @@ const FOLDER = 'dist/gateway'
 const common = {
   platform: 'node',
   // Tables of some MB, which are read when they are first asked, and what few configurations have.
-  external: [/^@pydantic\/genai-prices/, /^gpt-tokenizer/, /^@opentelemetry\//, /^@grpc\//, 'prom-client', 'pg', 'ioredis', 'oauth4webapi', 'openid-client', 'jose', /^@azure\//, /^@aws-sdk\//, /^@smithy\//, 'google-auth-library', 'bufferutil', 'utf-8-validate'],
+  external: [/^@pydantic\/genai-prices/, /^gpt-tokenizer/, /^@opentelemetry\//, /^@grpc\//, 'prom-client', 'pg', 'ioredis', 'oauth4webapi', 'openid-client', /^jose\//, /^@azure\//, /^@aws-sdk\//, /^@smithy\//, 'google-auth-library', 'bufferutil', 'utf-8-validate'],
   plugins: [builtinsInPart(), undiciInPart(), responsesByName(), schemaCompiled(), licences()],
 }
 

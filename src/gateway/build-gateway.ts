@@ -90,7 +90,7 @@ export function activate(gateway: Gateway, before: Gateway | null): void {
   gateway.checks.start()
   before?.callers?.stop(gateway.callers)
   gateway.callers?.start()
-  gateway.sharedState.telemetry?.configure(config.routes)
+  gateway.sharedState.telemetry?.configure(config.routes, config.callers.map(({ name }) => name))
   if (before === null) return
   gateway.sharedState.bodyRules = gateway.bodyRules
   if (config.log.level !== before.config.log.level) log.level = config.log.level

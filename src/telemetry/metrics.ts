@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client'
 import { HEDGE_LOST } from '../ledger/row.ts'
 import { genAiMetrics, type Conventions, type GenAiMetrics, type GenAiSeries } from './gen-ai-metrics.ts'
+import type { CallerLabels } from './caller-labels.ts'
 import type { ModelLabels } from './model-labels.ts'
 import { CounterFamily, HistogramFamily, type CounterSeries, type HistogramSeries } from './series.ts'
 import { errorTypeOf, type Settlement } from './settlement.ts'
@@ -35,6 +36,7 @@ interface CostSeries {
 export class Metrics {
   readonly registry = new Registry()
   readonly models: ModelLabels
+  readonly callers: CallerLabels
   readonly #series = new Map<string, SettlementSeries>()
   /** Requests with different statuses share one series of cost. */
   readonly #costSeries = new Map<CounterSeries, CostSeries>()
@@ -51,8 +53,9 @@ export class Metrics {
   readonly #unpriced = this.#counter('gateway_unpriced_requests_total', 'Requests whose cost is unknown, because the model has no price or the usage is unknown.')
   readonly #rejections = this.#counter('gateway_limit_rejections_total', 'Requests that a limit refused.')
 
-  constructor(conventions: Conventions, models: ModelLabels) {
+  constructor(conventions: Conventions, models: ModelLabels, callers: CallerLabels) {
     this.models = models
+    this.callers = callers
     this.#genAi = genAiMetrics(conventions, this.registry)
   }
 
@@ -63,7 +66,7 @@ export class Metrics {
     if (row.durationMs !== null) series.duration.observe(row.durationMs / 1000)
     if (isStream && row.firstByteMs !== null) series.firstToken.observe(row.firstByteMs / 1000)
     if (overheadMs !== null) series.overhead.observe(overheadMs / 1000)
-    if (refusedBy !== null) this.#rejections.series({ key: row.key ?? '', limit: refusedBy }).value++
+    if (refusedBy !== null) this.#rejections.series({ key: this.callers.labelOf(row.key) ?? '', limit: refusedBy }).value++
     this.#countAttempts(settlement, series.model)
     const { usage, costPico } = row
     const { tokens, cost } = series
@@ -83,22 +86,22 @@ export class Metrics {
 
   #seriesOf(settlement: Settlement): SettlementSeries {
     const { row, call } = settlement
-    const { protocol, endpoint, upstream, key, status, end, source, error } = row
+    const { protocol, endpoint, upstream, status, end, source, error } = row
+    const key = this.callers.labelOf(row.key)
     const model = this.models.labelOf(row.model, row.route)
     const server = call === null ? '' : `${call.provider}\n${call.serverAddress}`
     const id = `${protocol}\n${endpoint}\n${upstream}\n${key}\n${status}\n${end}\n${source}\n${error}\n${server}\n${model}`
     const known = this.#series.get(id)
     if (known !== undefined) return known
-    const series = this.#createSeries(settlement, model)
+    const series = this.#createSeries(settlement, model, key ?? '')
     this.#series.set(id, series)
     return series
   }
 
-  #createSeries(settlement: Settlement, model: string): SettlementSeries {
+  #createSeries(settlement: Settlement, model: string, key: string): SettlementSeries {
     const { row, call } = settlement
     const protocol = row.protocol ?? ''
     const upstream = row.upstream ?? ''
-    const key = row.key ?? ''
     const status = row.status === null ? '' : String(row.status)
     const tokens = (type: TokenType) => this.#tokens.series({ key, model, upstream, type })
     return {

@@ -6,6 +6,7 @@ import { createGauges, type GaugeSource } from './gauges.ts'
 import { PrometheusProducer } from './metric-producer.ts'
 import { serveMetrics } from './metrics-server.ts'
 import { Metrics } from './metrics.ts'
+import { CallerLabels } from './caller-labels.ts'
 import { ModelLabels } from './model-labels.ts'
 import { openMetricExport, openTraceExport, type TraceExport } from './otlp.ts'
 import { renderMetrics } from './render.ts'
@@ -33,7 +34,7 @@ export class Telemetry {
   constructor({ config, version, worker }: TelemetryOptions, traces: TraceExport | null) {
     const countsMetrics = config.prometheus !== null || config.otlp?.metrics === true
     this.sendsContent = config.otlp?.content ?? false
-    this.#metrics = countsMetrics ? new Metrics(config.conventions, new ModelLabels(worker?.count)) : null
+    this.#metrics = countsMetrics ? new Metrics(config.conventions, new ModelLabels(worker?.count), new CallerLabels(worker?.count)) : null
     this.#conventions = config.conventions
     this.#traces = traces
     this.#version = version
@@ -48,8 +49,10 @@ export class Telemetry {
     this.#metrics?.record(settlement)
   }
 
-  configure(routes: readonly Route[]): void {
+  /** @param issuers names of the issuers of callers */
+  configure(routes: readonly Route[], issuers: readonly string[]): void {
     this.#metrics?.models.configure(routes)
+    this.#metrics?.callers.configure(issuers)
   }
 
   watch(source: GaugeSource): void {
@@ -71,7 +74,7 @@ export class Telemetry {
     const metrics = this.#metrics
     if (metrics === null || this.#gauges === null) return { counted: [], current: [] }
     // Later counts belong to the next report.
-    this.#metrics = new Metrics(this.#conventions, metrics.models)
+    this.#metrics = new Metrics(this.#conventions, metrics.models, metrics.callers)
     return { counted: await metrics.registry.getMetricsAsJSON(), current: await this.#gauges.getMetricsAsJSON() }
   }
 

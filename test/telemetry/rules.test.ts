@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { createGauges } from '../../src/telemetry/gauges.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
+import { CallerLabels } from '../../src/telemetry/caller-labels.ts'
 import { ModelLabels } from '../../src/telemetry/model-labels.ts'
 import { ROOT } from '../cli/command.ts'
 
@@ -16,7 +17,7 @@ function metricNames(): Set<string> {
     inFlight: () => new Map(), circuits: () => [], budgets: () => [], ledger: () => null, shipping: () => null, stores: () => [], certificateEnd: () => 1,
     reloads: () => ({ applied: 0, rejected: 0, loadedAt: 0 }),
   }, '0')
-  const metrics = [...new Metrics('v1.41', new ModelLabels()).registry.getMetricsAsArray(), ...gauges.getMetricsAsArray()]
+  const metrics = [...new Metrics('v1.41', new ModelLabels(), new CallerLabels()).registry.getMetricsAsArray(), ...gauges.getMetricsAsArray()]
   const suffixes = (type: string) => type === 'histogram' ? ['_bucket', '_sum', '_count'] : ['']
   return new Set(metrics.flatMap(({ name, type }) => suffixes(String(type)).map(suffix => name + suffix)))
 }

@@ -100,7 +100,7 @@ export class IssuerKeys {
     const startedAt = this.#now
     let next: number
     try {
-      const { createLocalJWKSet } = await import('jose')
+      const { createLocalJWKSet } = await import('jose/jwks/local')
       const { value, maxAgeMs } = await fetchJson(await this.#address(), this.#stopped.signal)
       this.#keys = keySetOf(value, createLocalJWKSet)
       const lifetime = Math.max(MIN_LIFETIME, Math.min(maxAgeMs ?? DEFAULT_LIFETIME, MAX_LIFETIME))

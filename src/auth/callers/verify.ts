@@ -31,7 +31,7 @@ function jsonOf(part: string): Record<string, unknown> | null {
 
 /** @param now ms since 1970 @throws GatewayError token_... */
 export async function verifyToken(text: string, keys: readonly CryptoKey[], issuer: CompiledIssuer, now: number): Promise<VerifiedCaller> {
-  const { jwtVerify } = await import('jose')
+  const { jwtVerify } = await import('jose/jwt/verify')
   const options = {
     issuer: issuer.issuer, audience: [...issuer.audience], algorithms: [...issuer.algorithms],
     clockTolerance: LEEWAY_S, currentDate: new Date(now), requiredClaims: ['exp'],
