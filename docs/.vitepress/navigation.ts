@@ -53,6 +53,7 @@ export const SECTIONS: readonly Section[] = [
     text: 'Clients',
     items: [
       { text: 'All clients', link: '/clients' },
+      { text: "A client's own credential", link: '/own-credential' },
       { text: 'OpenAI SDK', link: '/clients/openai' },
       { text: 'Anthropic SDK', link: '/clients/anthropic' },
       { text: 'Google Gen AI SDK', link: '/clients/google-genai' },

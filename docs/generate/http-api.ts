@@ -33,7 +33,7 @@ The OpenAPI 3.1 document: <a href="../openapi.json" target="_self">openapi.json<
 
 ## Key
 
-Send the key in \`Authorization: Bearer\`, \`x-api-key\`, \`x-goog-api-key\`, \`api-key\`, \`?key=\` or \`?api-key=\`. It never
+Send the key in \`Authorization: Bearer\`, \`x-api-key\`, \`x-goog-api-key\`, \`api-key\`, \`x-gateway-key\`, \`?key=\` or \`?api-key=\`. It never
 goes upstream.
 
 ## Response headers

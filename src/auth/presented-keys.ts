@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { holdsKey } from '../protocols/request/presented-key.ts'
-import { KEY_HEADERS, SUBPROTOCOL_KEY_PREFIX } from '../protocols/http/vendor-headers.ts'
+import { GATEWAY_KEY_HEADER, KEY_HEADERS, OWN_CREDENTIAL_HEADERS, SUBPROTOCOL_KEY_PREFIX } from '../protocols/http/vendor-headers.ts'
 
 const SUBPROTOCOL_KEY = new RegExp(`(?:^|,)\\s*${RegExp.escape(SUBPROTOCOL_KEY_PREFIX)}([^\\s,]+)\\s*(?:,|$)`)
 
@@ -22,6 +22,28 @@ export function presentedKeys(headers: IncomingHttpHeaders, queryKey: string | n
   const subprotocol = offered && SUBPROTOCOL_KEY.exec(offered)?.[1]
   if (subprotocol) keys.push(subprotocol)
   return keys
+}
+
+/** What a request with the header `x-gateway-key` presents: every other credential is the client's own. */
+export interface SeparateCredentials {
+  /** The only text that is looked up as a key; empty = none. */
+  readonly gatewayKey: string
+  /** The client's own credential for a provider, flat names and values; empty = none. */
+  readonly own: readonly string[]
+}
+
+/** @param headers with `x-gateway-key` */
+export function separateCredentials(headers: IncomingHttpHeaders): SeparateCredentials {
+  const own = OWN_CREDENTIAL_HEADERS.flatMap(name => {
+    const value = headers[name]
+    return typeof value === 'string' && value !== '' ? [name, value] : []
+  })
+  return { gatewayKey: String(headers[GATEWAY_KEY_HEADER]), own }
+}
+
+/** The secrets of both, for removal from other headers and the query. */
+export function separateSecrets({ gatewayKey, own }: SeparateCredentials): string[] {
+  return [gatewayKey, ...own.filter((_, i) => i % 2 === 1).map(value => value.slice(value.search(/\S+$/)))]
 }
 
 /** The offered WebSocket subprotocols without credentials. @param keys that the client presented */

@@ -42,6 +42,8 @@ export const ERRORS = {
   missing_key: row(401, 'client', false, 'The request carries no key.'),
   invalid_key: row(401, 'client', false, 'The gateway does not know the key.'),
   key_expired: row(401, 'client', false, 'The key has expired. Or the secret was replaced by a rotation, and its grace period has ended.'),
+  own_credential_required: row(401, 'client', false,
+    "The target is used with the client's own credential, and the request has none beside the gateway's key in `x-gateway-key`."),
   too_many_wrong_keys: row(429, 'client', false, 'Too many wrong keys came from the address of the client.'),
   key_revoked: row(401, 'client', false, 'The key was revoked or blocked while the request ran. Or the caller is blocked.'),
   token_expired: row(401, 'client', false, 'The token of the caller has expired.'),

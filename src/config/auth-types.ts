@@ -1,5 +1,5 @@
 /** The source of an upstream's credential, and how it is sent. */
-export type Auth = MemberAuth | PoolAuth
+export type Auth = MemberAuth | PoolAuth | ClientAuth
 
 export type MemberAuth = StaticAuth | FileAuth | CommandAuth | OAuth2Auth | AzureAuth | AwsAuth | GoogleAuth
 
@@ -75,6 +75,12 @@ export interface GoogleAuth {
   readonly credentials: string | null
   /** The project, if the file names none; null = unknown. */
   readonly project: string | null
+}
+
+/** Each client sends its own credential, in a header of its choice. */
+export interface ClientAuth {
+  readonly kind: 'client'
+  readonly headers: readonly string[]
 }
 
 /** Several credentials, which requests take in turn. */

@@ -62,6 +62,7 @@ export interface RawConfig {
         aws?: RawAwsAuth
         google?: RawGoogleAuth
       } | undefined)[]
+      client?: boolean
     }
     headers?: Record<string, string | undefined>
     websocket?: boolean

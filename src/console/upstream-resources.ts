@@ -28,6 +28,7 @@ function rateLimitOf(limit: number | null, all: readonly (RateLimitState | null)
 
 /** @param all state of the upstream in each worker @param now ms since 1970 */
 export function credentialsOf({ auth }: Upstream, all: readonly WorkerUpstream[], now: number): Credential[] {
+  if (auth?.kind === 'client') return [{ kind: 'client', ...worstOf([], now) }]
   const members = auth?.kind === 'pool' ? auth.pool : auth === null ? [] : [auth]
   return members.flatMap(({ kind }, at) => {
     const states = all.flatMap(({ credentials }) => credentials[at] ?? [])

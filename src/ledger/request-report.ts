@@ -136,17 +136,18 @@ function countLines(row: LedgerRow): Line[] {
 }
 
 function costs(row: LedgerRow, bill: readonly CostLine[]): string {
-  const { costPico, price, priceVersion } = row
+  const { costPico, price, priceVersion, billed } = row
   const title = `Cost (price: ${escapeControlCharacters(priceVersion ?? 'none known')})\n`
   if (costPico === null) return `${title}  unknown: ${price === null ? 'there is no price for this' : COST_UNKNOWN_REASON}\n`
-  if (costPico === 0n) return `${title}  0 USD: nothing is billed\n`
+  if (costPico === 0n && billed === null) return `${title}  0 USD: nothing is billed\n`
   const lines = costLines(row, bill)
   return title + alignColumns([...lines, ['total', '', `${formatUsd(costPico)} USD`]])
 }
 
 /** When several upstreams made a response, each bills its share at its own price. */
 function costLines({ attempts }: LedgerRow, bill: readonly CostLine[]) {
-  const shares = attempts.flatMap(({ costUsd }, n) => (costUsd === undefined ? [] : [[`attempt ${n + 1}`, '', costUsd] as const]))
+  const shares = attempts.flatMap(({ costUsd, billed }, n) => (
+    costUsd === undefined ? [] : [[`attempt ${n + 1}${billed === undefined ? '' : ', which the client pays'}`, '', costUsd] as const]))
   if (shares.length > 0) return shares
   return bill.map(({ item, quantity, price, per, cost }) => [
     item,

@@ -34,6 +34,8 @@ export interface AttemptRecord {
   readonly inputTokens?: number
   readonly outputTokens?: number
   readonly costUsd?: string
+  /** The client's own credential was sent, so the client pays; absent = the operator pays. */
+  readonly billed?: 'client'
 }
 
 /** A request. null = unknown or absent; never replaced by 0. */

@@ -92,7 +92,7 @@ const ATTEMPT: Readonly<Record<keyof AttemptRecord, readonly [isOptional: boolea
   upstream: [false, isText], model: [false, value => value === null || isText(value)], outcome: [false, isText], ms: [false, isNumber],
   translated: [true, isText], dropped: [true, value => Array.isArray(value) && value.every(isText)],
   atMs: [true, isNumber], status: [true, isNumber], said: [true, isText], errorText: [true, isText],
-  inputTokens: [true, isNumber], outputTokens: [true, isNumber], costUsd: [true, isText],
+  inputTokens: [true, isNumber], outputTokens: [true, isNumber], costUsd: [true, isText], billed: [true, value => value === 'client'],
 }
 
 function isAttempt(value: unknown): value is AttemptRecord {

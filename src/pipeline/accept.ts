@@ -1,19 +1,26 @@
-import { presentedKeys } from '../auth/presented-keys.ts'
+import { presentedKeys, separateCredentials, separateSecrets } from '../auth/presented-keys.ts'
 import { GatewayError, overloaded } from '../base/errors.ts'
 import type { Writes } from './exchange/exchange.ts'
 import type { Gateway } from './parts/gateway.ts'
+import { GATEWAY_KEY_HEADER } from '../protocols/http/vendor-headers.ts'
 import { locate } from '../protocols/locate.ts'
 import { withoutKeys } from '../protocols/request/presented-key.ts'
 
 /** Accepts a well-formed request, unless too many are in progress. @throws GatewayError for a malformed request, draining, overloaded */
-export function accept(gateway: Gateway, exchange: Writes<'target' | 'classified' | 'presentedKeys'>): void {
+export function accept(gateway: Gateway, exchange: Writes<'target' | 'classified' | 'presentedKeys' | 'presentedSecrets' | 'credentials'>): void {
   const { req } = exchange
   const { target, classified } = locate(req.url ?? '', path => gateway.routes.namesPath(path))
   // The console has authenticated its own users.
-  const presented = exchange.preAuthenticated === null ? presentedKeys(req.headers, target.queryKey) : []
-  exchange.target = target.query === '' ? target : { ...target, query: withoutKeys(target.query, presented) }
+  const keys = exchange.preAuthenticated === null ? presentedKeys(req.headers, target.queryKey) : []
+  const hasSeparate = GATEWAY_KEY_HEADER in req.headers && exchange.preAuthenticated === null
+  const separate = hasSeparate ? separateCredentials(req.headers) : null
+  const secrets = separate === null ? keys : [...keys, ...separateSecrets(separate)]
+  exchange.target = target.query === '' ? target : { ...target, query: withoutKeys(target.query, secrets) }
   exchange.classified = classified
-  exchange.presentedKeys = presented
+  // An own credential of the client is no key.
+  exchange.presentedKeys = separate === null ? keys : [separate.gatewayKey].filter(key => key !== '')
+  exchange.presentedSecrets = secrets
+  exchange.credentials = separate
   if (req.httpVersion === '1.1' && req.headers.host === undefined) throw new GatewayError('bad_header', 'the request has no Host header')
   // Node uses the first Host header. A proxy in front may have used another one (RFC 9112 section 3.2).
   if (hostLines(req.rawHeaders) > 1) throw new GatewayError('bad_header', 'the request has more than one Host header')

@@ -1,5 +1,6 @@
 import { GatewayError } from '../base/errors.ts'
-import type { TranslateMode } from '../config/types.ts'
+import { isPaidByClient } from '../upstreams/attempt.ts'
+import type { Target, TranslateMode } from '../config/types.ts'
 import { wantsEventStream, type Exchange, type Plan } from './exchange/exchange.ts'
 import type { Gateway } from './parts/gateway.ts'
 import type { Estimate } from '../limits/types.ts'
@@ -25,15 +26,16 @@ export interface RequestEstimate extends Estimate {
   readonly fault: string | null
 }
 
-/** The worst case of all reachable targets, in cost and in output. @param others quotes of other named models, by target */
+/** The worst case of all reachable targets, in cost (of those that the operator pays) and in output. @param others quotes of other named models, by target */
 export function estimate(
   gateway: Gateway, exchange: Exchange, plan: Plan, others: readonly (readonly (QuotedPrice | null)[])[] = [],
 ): RequestEstimate {
   const { classified: { endpoint }, request: { body, model } } = exchange
-  const { quotes, reachable, route, hedgeAfter } = plan
+  const { reachable, route, hedgeAfter } = plan
+  const quotes = operatorQuotes(plan)
   if (body === null && endpoint.session !== null) {
     const isPriced = (model === null && !endpoint.session.required) || !quotes.includes(null)
-    return { inputTokens: null, tokens: 1, pico: isPriced ? 1n : null, fault: null }
+    return { inputTokens: null, tokens: 1, pico: isPriced ? BigInt(quotes.length && 1) : null, fault: null }
   }
   if (!isMetered(endpoint) || body === null) {
     const perRequest = quotes.every(isPricedByRequest) ? highestCost([blankUsage()], quotes) : null
@@ -58,7 +60,8 @@ export function estimate(
     const translated = live.isSpoken ? null : translatedBounds(gateway, exchange, live, route.translate)
     return maxOutputTokens(translated ?? output, unbounded)
   })
-  const pricesAt = (at: number): (QuotedPrice | null)[] => [quotes[at] ?? null, ...others[at] ?? []]
+  const pricesAt = (at: number): (QuotedPrice | null)[] =>
+    isPaidByClient((reachable[at] as Target).upstream) ? [] : [plan.quotes[at] ?? null, ...others[at] ?? []]
   const costs = outputs.map((outputTokens, at) => attemptsCost(usages, pricesAt(at), outputTokens, prompts))
   const most = Math.max(...outputs)
   const further = continuations(exchange, plan)
@@ -70,6 +73,12 @@ export function estimate(
     pico: addCost(costs.reduce(higher), continued === null ? null : BigInt(further) * continued),
     fault: output?.fault ?? body.form?.fault ?? null,
   }
+}
+
+/** The prices at the reachable targets that the operator pays. */
+export function operatorQuotes({ reachable, quotes }: Plan): readonly (QuotedPrice | null)[] {
+  const isAll = !reachable.some(({ upstream }) => isPaidByClient(upstream))
+  return isAll ? quotes : quotes.filter((_, at) => !isPaidByClient((reachable[at] as Target).upstream))
 }
 
 /** How many attempts may continue the stream (`resume: continue`). */
@@ -91,7 +100,7 @@ function higher(a: bigint | null, b: bigint | null): bigint | null {
   return a === null || b === null ? null : a > b ? a : b
 }
 
-/** Prices of the further models that a request names, by target of the plan; null = unpriced, or the server chooses the model. */
+/** Prices of the further models that a request names, by target of the plan, none where the client pays; null = unpriced, or the server chooses the model. */
 export function otherQuotes(gateway: Gateway, exchange: Exchange, { reachable }: Plan): (QuotedPrice | null)[][] {
   const { classified: { endpoint }, request: { body, model: own }, startedWall } = exchange
   const names = new Set<string | null>()
@@ -102,8 +111,8 @@ export function otherQuotes(gateway: Gateway, exchange: Exchange, { reachable }:
     })
   }
   const at = new Date(startedWall)
-  return reachable.map(({ upstream: { url } }) => (
-    [...names].map(name => name === null ? null : gateway.accounts.prices.priceOf(url, name, at, name))
+  return reachable.map(({ upstream }) => (
+    (isPaidByClient(upstream) ? [] : [...names]).map(name => name === null ? null : gateway.accounts.prices.priceOf(upstream.url, name, at, name))
   ))
 }
 

@@ -235,6 +235,7 @@ function credentialHeaders(auth: Auth): string[] {
     case 'azure': return [header, 'Bearer <token of Microsoft Entra ID>']
     case 'aws': return [header, `AWS4-HMAC-SHA256 <signature for ${auth.region}>`]
     case 'google': return [header, 'Bearer <token of Google Cloud>']
+    case 'client': return [header, `<the client's own, in this header or in ${auth.headers.slice(1).join(', ')}>`]
     case 'pool': return auth.headers.flatMap(name => [name, `<one of ${auth.pool.length} credentials>`])
   }
 }

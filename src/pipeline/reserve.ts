@@ -5,13 +5,13 @@ import type { Gateway } from './parts/gateway.ts'
 import { retryHeaders } from '../limits/retry-headers.ts'
 import type { Admission, LimitRefusal } from '../limits/types.ts'
 import { isMetered } from '../pricing/metering.ts'
-import { estimate, otherQuotes, type RequestEstimate } from './estimate.ts'
+import { estimate, operatorQuotes, otherQuotes, type RequestEstimate } from './estimate.ts'
 import { checkPriceable, hasBudgetFor, limitsUse } from './priceable.ts'
 import { checkpointRow } from './settle/ledger-row.ts'
 
 /**
  * Reserves the worst case, so that running requests together cannot overspend; the unused part is released at settlement.
- * The most expensive target decides; if a target is unpriced, the cost is unknown. With `hedge` the prompt counts twice.
+ * The most expensive target that the operator pays decides; if one is unpriced, the cost is unknown. With `hedge` the prompt counts twice.
  * @returns a promise only if several workers share the limiter
  * @throws GatewayError rate_limited, budget_spent, model_unpriced, limits_unavailable, invalid_output_bound
  */
@@ -27,7 +27,8 @@ export function reserve(
   const others = hasBudgetFor(key, gateway.config.limits, model) ? otherQuotes(gateway, exchange, plan) : []
   const expected = estimate(gateway, exchange, plan, others)
   const isMeteredCall = !isUpgrade && isMetered(exchange.classified.endpoint)
-  if (!isMeteredCall) checkPriceable(gateway, exchange, [...plan.quotes, ...others.flat()], key, isUpgrade)
+  const quotes = operatorQuotes(plan)
+  if (!isMeteredCall && quotes.length > 0) checkPriceable(gateway, exchange, [...quotes, ...others.flat()], key, isUpgrade)
   if (expected.fault !== null && limitsUse(key, gateway.config.limits, model)) throw unreadableBound(expected.fault)
   const admission = gateway.accounts.limiter.admit({ key, model, estimate: { tokens: expected.tokens, pico: expected.pico } })
   if (!(admission instanceof Promise)) {

@@ -1,4 +1,5 @@
 import { GatewayError } from '../base/errors.ts'
+import { isPaidByClient } from '../upstreams/attempt.ts'
 import { ANONYMOUS_KEY } from './parts/accounts.ts'
 import type { Exchange, Plan, Writes } from './exchange/exchange.ts'
 import type { Gateway } from './parts/gateway.ts'
@@ -10,7 +11,7 @@ import type { SocketSession } from '../protocols/endpoint/protocol.ts'
 import { visitModels } from '../protocols/request/named-models.ts'
 import { checkOtherModel } from './admit.ts'
 import { refusalError, unreadableBound } from './reserve.ts'
-import { estimateResponse, mayStartResponse, sessionOutput, tokensSent } from './session-estimate.ts'
+import { estimateResponse, isSessionPaidByClient, mayStartResponse, sessionOutput, tokensSent } from './session-estimate.ts'
 
 /** A key with a list of models may name no other, under a budget each model needs a price, and each response reserves its worst case. */
 export function sessionRules(gateway: Gateway, exchange: Writes<'refusedBy'>, plan: Plan): SessionRules {
@@ -30,12 +31,14 @@ export function sessionRules(gateway: Gateway, exchange: Writes<'refusedBy'>, pl
   return { check, reservations: admission.reservations }
 }
 
-function modelCheck(gateway: Gateway, { identity, startedWall }: Exchange, { reachable }: Plan, isBudgeted: boolean): (message: Buffer) => void {
+function modelCheck(gateway: Gateway, exchange: Exchange, { reachable }: Plan, isBudgeted: boolean): (message: Buffer) => void {
+  const { identity, startedWall } = exchange
   const { prices } = gateway.accounts
-  const hasPrice = (model: string) => reachable.every(({ upstream: { url } }) => prices.priceOf(url, model, new Date(startedWall), model) !== null)
+  const hasPrice = (model: string) => reachable.every(({ upstream }) =>
+    isPaidByClient(upstream) || prices.priceOf(upstream.url, model, new Date(startedWall), model) !== null)
   return message => visitModels(message, { isKnown: true, skipsOwn: false }, ({ model, param }) => {
     if (identity.restricted) checkOtherModel(identity, model, param, false)
-    if (isBudgeted && (model === null || !hasPrice(model))) {
+    if (isBudgeted && !isSessionPaidByClient(exchange) && (model === null || !hasPrice(model))) {
       throw new GatewayError('model_unpriced', `the key has a budget, and the model '${model ?? param}' has no price`, { param })
     }
   })

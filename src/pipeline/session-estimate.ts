@@ -1,3 +1,4 @@
+import { isPaidByClient } from '../upstreams/attempt.ts'
 import type { Exchange, Plan } from './exchange/exchange.ts'
 import type { Gateway } from './parts/gateway.ts'
 import type { SessionReservations } from './respond/session-reservations.ts'
@@ -61,7 +62,13 @@ export function estimateResponse(
   const usage = { ...blankUsage(), inputTokens: input, outputTokens }
   const usages = isConversation ? [usage, { ...usage, inputAudioTokens: input }] : [{ ...usage, inputImageTokens: own.mediaTokens || null }]
   const quotes = quotesOf(gateway, exchange, plan, message, model)
-  return { tokens: Math.max(1, input + outputTokens), pico: quotes.length === 0 ? null : highestCost(usages, quotes), fault: bounds.fault }
+  const pico = isSessionPaidByClient(exchange) ? 0n : quotes.length === 0 ? null : highestCost(usages, quotes)
+  return { tokens: Math.max(1, input + outputTokens), pico, fault: bounds.fault }
+}
+
+/** A session has one target, which is known when a message comes. */
+export function isSessionPaidByClient({ servedBy }: Exchange): boolean {
+  return servedBy !== null && isPaidByClient(servedBy.target.upstream)
 }
 
 /** @returns null = not JSON */
@@ -100,7 +107,7 @@ function namesEarlier(message: Buffer): boolean {
   return false
 }
 
-/** Prices of the session's model, and of the models that the message names, at each target. */
+/** Prices of the session's model, and of the models that the message names, at each target that the operator pays. */
 function quotesOf(gateway: Gateway, exchange: Exchange, { reachable }: Plan, message: Buffer, model: string | null): (QuotedPrice | null)[] {
   const { request: { model: alias }, classified: { endpoint }, startedWall } = exchange
   const isConversation = endpoint.session?.createConversation !== null
@@ -109,7 +116,7 @@ function quotesOf(gateway: Gateway, exchange: Exchange, { reachable }: Plan, mes
   if (!isConversation && names.size === 0 && model !== null) names.add(model)
   const at = new Date(startedWall)
   const { prices } = gateway.accounts
-  return reachable.flatMap(({ upstream: { url }, model: renamed }) => {
+  return reachable.filter(({ upstream }) => !isPaidByClient(upstream)).flatMap(({ upstream: { url }, model: renamed }) => {
     const own = isConversation ? renamed ?? alias ?? model : null
     const named = [...names].map(name => name === null ? null : prices.priceOf(url, name, at, name))
     return own === null ? named : [prices.priceOf(url, own, at, alias ?? own), ...named]

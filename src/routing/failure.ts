@@ -27,8 +27,12 @@ export function isCredentialRefused(status: number): boolean {
   return status === 401 || status === 403
 }
 
-export function isUntranslatable(code: ErrorCode): boolean {
-  return code === 'not_translatable' || code === 'translation_lossy'
+/** Another target may speak the client's protocol, or need no credential of the client. */
+const UNSUITED_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['not_translatable', 'translation_lossy', 'own_credential_required'])
+
+/** Can the request not be made for the target, although another target may serve it? */
+export function isUnsuited(code: ErrorCode): boolean {
+  return UNSUITED_CODES.has(code)
 }
 
 /**
@@ -40,8 +44,7 @@ export function retryability(error: GatewayError | null, status: number | null):
   if (error === null || isPermanent) return { retryable: status !== null && isFailure(status), sameTargetAllowed: !isPermanent }
   // The upstream refused the credential in an earlier request, and the gateway remembers the refusal.
   if (error.code === 'upstream_rejected_key') return { retryable: true, sameTargetAllowed: false }
-  // Another target may speak the client's protocol.
-  if (isUntranslatable(error.code)) return { retryable: true, sameTargetAllowed: false }
+  if (isUnsuited(error.code)) return { retryable: true, sameTargetAllowed: false }
   return { retryable: error.source === 'upstream' && error.retryable, sameTargetAllowed: !TIMEOUT_CODES.has(error.code) }
 }
 

@@ -1,5 +1,11 @@
 import type { Compression, CapturedBody } from './transcript.ts'
 
+/** Masks a secret of the client at the same length, also where chunks divide it. */
+export interface RecordingMask {
+  push(chunk: Buffer): Buffer
+  rest(): Buffer
+}
+
 /** Collects the beginning of a response as it passes. */
 export class ResponseRecorder {
   /** Bytes of each body that are kept. */
@@ -9,15 +15,22 @@ export class ResponseRecorder {
   /** The response's Content-Encoding; null = none. */
   encoding: string | null = null
   readonly #chunks: Buffer[] = []
+  /** null = nothing is masked. */
+  readonly #mask: RecordingMask | null
   #kept = 0
   #total = 0
 
-  constructor(limit: number) {
+  constructor(limit: number, mask: RecordingMask | null = null) {
     this.limit = limit
+    this.#mask = mask
   }
 
   push(chunk: Buffer): void {
     this.#total += chunk.length
+    this.#keep(this.#mask === null ? chunk : this.#mask.push(chunk))
+  }
+
+  #keep(chunk: Buffer): void {
     const room = this.limit - this.#kept
     if (room <= 0) return
     // Copy it: a part of a larger buffer would keep the whole buffer in memory.
@@ -27,6 +40,11 @@ export class ResponseRecorder {
   }
 
   responseBody(): CapturedBody {
+    if (this.#mask !== null) {
+      // A compressed body cannot be masked.
+      if (this.encoding !== null) return { contentType: this.contentType, bytes: Buffer.alloc(0), total: this.#total }
+      this.#keep(this.#mask.rest())
+    }
     return { contentType: this.contentType, bytes: Buffer.concat(this.#chunks), total: this.#total }
   }
 

@@ -1,15 +1,23 @@
 import { credentialRejected } from '../base/errors.ts'
+import type { Upstream } from '../config/types.ts'
 import type { Authorization, HeaderList, CredentialRefusal } from './credentials/credential.ts'
 import type { RefusedFor } from './credentials/refusals.ts'
 import type { OutgoingRequest } from '../proxy/upstream/transport.ts'
 import type { CallCredential } from '../proxy/upstream/upstream-call.ts'
+import { isOperatorError } from '../routing/failure.ts'
 import type { LiveUpstream, SharedCredential } from './live-upstreams.ts'
 
 /** The only status that always concerns the credential: 402 and 403 may concern the requested model or account. */
 export const REMEMBERED_STATUS = 401
+const TOO_MANY_REQUESTS = 429
 
 const NONE: HeaderList = []
 const NONE_REFUSED: readonly Authorization[] = []
+
+/** Is the provider paid by the client, whose own credential is sent? */
+export function isPaidByClient({ auth }: Pick<Upstream, 'auth'>): boolean {
+  return auth?.kind === 'client'
+}
 
 /** The use of a credential by one request. */
 export interface CredentialUse {
@@ -19,11 +27,13 @@ export interface CredentialUse {
   readonly key: string | null
   /** The client has chosen an account: a refusal may concern that account, not the credential. */
   readonly choosesAccount: boolean
+  /** The client's own credential, which is sent in place of the operator's; flat. null = the operator's is sent. */
+  readonly own: HeaderList | null
 }
 
 /**
- * One request to one upstream with the operator's credential: the attempt of a client's request (`UpstreamAttempt`), a health
- * check, or a check of credentials.
+ * One request to one upstream with the operator's credential, or the client's own: the attempt of a client's request
+ * (`UpstreamAttempt`), a health check, or a check of credentials.
  */
 export class Attempt implements CallCredential {
   readonly upstream: LiveUpstream
@@ -47,6 +57,8 @@ export class Attempt implements CallCredential {
    * @throws GatewayError credential_unavailable; upstream_rejected_key
    */
   authorize(request: OutgoingRequest): Promise<void> | null {
+    const { own } = this.#use
+    if (own !== null) this.#attach(request, own)
     const shared = this.upstream.credential
     if (shared === null) return null
     const authorization = shared.credential.authorize(this.#refused)
@@ -68,6 +80,16 @@ export class Attempt implements CallCredential {
   /** Did the upstream probably refuse the credential, and can another one succeed? */
   isRefusal(status: number): boolean {
     return this.#authorization !== null && (this.upstream.credential?.credential.refusalStatuses.has(status) ?? false)
+  }
+
+  /** The status is about the client's own credential or account: no fault of the operator or the upstream. */
+  concernsClient(status: number): boolean {
+    return this.#use.own !== null && (isOperatorError(status) || status === TOO_MANY_REQUESTS)
+  }
+
+  /** The upstream refused the client's own credential: the client gets the response, and no other target is tried. */
+  refusesClient(status: number): boolean {
+    return this.#use.own !== null && isOperatorError(status)
   }
 
   /** A refusal may concern the client's choice, not the credential. */

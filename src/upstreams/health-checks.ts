@@ -110,7 +110,7 @@ class HealthCheck {
     const call = new UpstreamCall({
       upstream: this.#upstream,
       request: { method: 'GET', path: config.health?.path ?? '/', headers: [], body: null, source: { raw: [], requestId: newId() } },
-      credential: new Attempt(this.#upstream, { purpose: ['health check'], key: null, choosesAccount: false }),
+      credential: new Attempt(this.#upstream, { purpose: ['health check'], key: null, choosesAccount: false, own: null }),
       client: null,
       deadlines, readTurns,
       decompresses: false,

@@ -29,7 +29,7 @@ export interface LiveUpstream extends UpstreamAddress {
   readonly provider: Provider | null
   /** OpenTelemetry's name of the vendor that owns the host; null = unknown. */
   readonly vendor: string | null
-  /** null = the upstream needs no credential */
+  /** The operator's; null = the upstream needs none, or gets the client's own. */
   readonly credential: SharedCredential | null
   readonly secrets: UpstreamSecrets
 }
@@ -150,7 +150,7 @@ function secretHeaders({ headers }: Upstream): string[] {
 
 /** @param before credential of the previous configuration */
 function credentialOf({ name, auth }: Upstream, parts: UpstreamParts, before: SharedCredential | null): SharedCredential | null {
-  if (auth === null) return null
+  if (auth === null || auth.kind === 'client') return null
   if (before !== null && isDeepStrictEqual(before.auth, auth)) return before
   return new SharedCredential(openCredential(auth, { ...parts, upstream: name }), auth, parts.clock)
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { presentedKeys, withoutSubprotocolKey } from '../../src/auth/presented-keys.ts'
+import { presentedKeys, separateCredentials, separateSecrets, withoutSubprotocolKey } from '../../src/auth/presented-keys.ts'
 
 t.test('the keys of a request come in the order of the specification', async t => {
   t.strictSame(presentedKeys({}, null), [])
@@ -36,4 +36,14 @@ t.test('the subprotocol that holds a credential is removed', async t => {
   t.equal(withoutSubprotocolKey('realtime'), 'realtime')
   t.equal(withoutSubprotocolKey('realtime, x.sk-0123456789abcdef', ['sk-0123456789abcdef']), 'realtime')
   t.equal(withoutSubprotocolKey('a,,b'), 'a, b')
+})
+
+t.test('beside x-gateway-key, every other credential is the own one of the client', async t => {
+  const separate = separateCredentials({
+    'x-gateway-key': 'gateway', 'authorization': 'Bearer one', 'x-api-key': 'two', 'api-key': '', 'x-goog-api-key': 'four', 'x-other': 'five',
+  })
+  t.strictSame(separate, { gatewayKey: 'gateway', own: ['authorization', 'Bearer one', 'x-api-key', 'two', 'x-goog-api-key', 'four'] })
+  t.strictSame(separateSecrets(separate), ['gateway', 'one', 'two', 'four'])
+  t.strictSame(separateSecrets(separateCredentials({ 'x-gateway-key': '', 'authorization': 'Basic abc' })), ['', 'abc'])
+  t.strictSame(separateCredentials({ 'x-gateway-key': '' }), { gatewayKey: '', own: [] })
 })

@@ -137,6 +137,14 @@ t.test('all upstreams are asked at the same time', async t => {
   t.equal(code, 0)
 })
 
+t.test("a client's own credential is not tried", async t => {
+  const { url, asked } = await startVendor(t)
+  const { code, rows } = await check(t, `  one: { url: "${url}", auth: { client: true } }`)
+  t.equal(code, 0)
+  t.match(JSON.stringify(rows), 'each client sends its own credential')
+  t.strictSame(asked, [])
+})
+
 t.test('simulators are not tried, because they have no credential', async t => {
   const cwd = t.testdir({ 'gateway.yaml': 'upstreams: { one: { simulator: true } }\nroutes: [{ to: one }]\nauth: open\n' })
   t.match(await gateway(['check', '--online'], { cwd }), { code: 0, stdout: /\nnothing to try: all upstreams are simulated\n$/ })

@@ -53,6 +53,12 @@ t.test('a credential in a configured header is masked, and other headers are sho
   t.notMatch(stdout, 'operator-secret')
 })
 
+t.test("a client's own credential is explained", async t => {
+  const file = join(t.testdir({ 'gateway.yaml': CONFIG.replace('b.example"', 'b.example", auth: { client: true }') }), 'gateway.yaml')
+  const { stdout } = await gateway(['explain', '-c', file, '-p', '/v1/chat/completions', '-m', 'kept'])
+  t.match(stdout, /header {4}authorization: <the client's own, in this header or in x-api-key, x-goog-api-key, api-key>\n/)
+})
+
 t.test('a route with affinity shows the affinity and no strategy', async t => {
   const text = await explained(t, 'kept')
   t.match(text, 'order     one target for each value of x-session; unhealthy targets last\n')

@@ -33,6 +33,10 @@ t.test('each credential of a pool has its own state, once a worker reports it', 
   t.strictSame(credentialsOf(upstreamOf(t, 'websocket: false'), [withCredentials({})], NOW), [])
 })
 
+t.test("a client's own credential is ready, although the gateway has none", async t => {
+  t.match(credentialsOf(upstreamOf(t, 'auth: { client: true }'), [workerWith({})], NOW), [{ kind: 'client', state: 'ready', fault: null, expires_at: null }])
+})
+
 const STATES: readonly (readonly [what: string, states: readonly Partial<CredentialState>[], expected: object])[] = [
   ['it works', [{}, {}], { state: 'ready', fault: null, rests_until: null, expires_at: null, rate_limits: null }],
   ['its source fails', [{}, { fault: 'ENOENT' }], { state: 'unavailable', fault: 'ENOENT' }],

@@ -86,6 +86,13 @@ t.test('the report marks what is running, interrupted, estimated or unpriced', a
   t.match(requestReport(unused, false, []), /input tokens +unknown\n +output tokens +unknown/)
 })
 
+t.test('the report says what the client pays', async t => {
+  const attempt = { upstream: 'own', model: 'm', outcome: 'ok', ms: 1, billed: 'client', costUsd: '0.00045' } as const
+  const text = requestReport(row('a', { costPico: 0n, billed: 'client', attempts: [attempt] }), false, BILL)
+  t.match(text, /billed +client/)
+  t.match(text, /attempt 1, which the client pays +0\.00045\n +total +0 USD\n/)
+})
+
 t.test('a name from the client cannot forge a line', async t => {
   const text = requestReport(row('a', { model: 'm\n  status       200\x1b[2J', error: 'model_not_found' }), false, [])
   t.match(text, 'model     m\\u{a}  status       200\\u{1b}[2J\n')

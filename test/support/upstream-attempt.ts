@@ -12,7 +12,7 @@ export class UncarriedAttempt extends UpstreamAttempt {
     super({
       target,
       upstream: {} as LiveUpstream,
-      use: { purpose: ['test'], key: null, choosesAccount: false },
+      use: { purpose: ['test'], key: null, choosesAccount: false, own: null },
       refused: [],
       sent: { sentBody: null, hidesUsage: false, dropped: [], translated: null },
       ownInput: null,

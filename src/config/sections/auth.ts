@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { secretText } from '../../base/secrets/secret-text.ts'
 import { isSecureUrl } from '../../base/secure-url.ts'
+import { OWN_CREDENTIAL_HEADERS } from '../../protocols/http/vendor-headers.ts'
 import type { Auth, MemberAuth } from '../auth-types.ts'
 import type { Path } from '../text/document.ts'
 import type { Findings } from '../text/findings.ts'
@@ -13,8 +14,8 @@ import { checkQuotes, timerDurationOf } from './values.ts'
 
 const DEFAULT_COMMAND_INTERVAL_MS = 15 * 60_000
 /** Keys of `auth` that define a form, and the valid combinations. */
-const FORM_KEYS = ['bearer', 'header', 'value', 'oauth2', 'azure', 'aws', 'google', 'pool']
-const FORMS = new Set(['bearer', 'header and value', 'oauth2', 'azure', 'aws', 'google', 'pool'])
+const FORM_KEYS = ['bearer', 'header', 'value', 'oauth2', 'azure', 'aws', 'google', 'pool', 'client']
+const FORMS = new Set(['bearer', 'header and value', 'oauth2', 'azure', 'aws', 'google', 'pool', 'client'])
 
 const AWS_HEADERS = ['authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-content-sha256']
 
@@ -30,7 +31,9 @@ export interface AuthPlace {
 export function buildAuth(raw: RawAuth | undefined, place: AuthPlace, path: Path, findings: Findings): Auth | null {
   if (raw === undefined) return null
   const given = FORM_KEYS.filter(name => findings.has([...path, name])).join(' and ')
-  if (!FORMS.has(given)) findings.error(path, 'auth needs exactly one of bearer, header with value, oauth2, azure, aws, google and pool', 'key')
+  if (!FORMS.has(given)) findings.error(path, 'auth needs exactly one of bearer, header with value, oauth2, azure, aws, google, pool and client', 'key')
+  if (raw.client === false) findings.error([...path, 'client'], 'this is true, or absent')
+  if (raw.client === true) return { kind: 'client', headers: OWN_CREDENTIAL_HEADERS }
   if (raw.pool === undefined) return buildMember(raw, place, path, findings)
   const pool = raw.pool.map((member, index) => {
     const at = [...path, 'pool', index]

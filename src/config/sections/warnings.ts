@@ -1,7 +1,7 @@
 import type { Findings } from '../text/findings.ts'
 import { compileGlob, compileGlobs, compileOverlaps } from '../glob.ts'
 import { everyTarget } from './routes.ts'
-import type { Config, Route } from '../types.ts'
+import type { Config, Route, Upstream } from '../types.ts'
 
 /** Warns of what is allowed but probably a mistake. Only for configurations without errors. */
 export function addConfigWarnings(config: Config, findings: Findings): void {
@@ -14,6 +14,7 @@ export function addConfigWarnings(config: Config, findings: Findings): void {
   warnOfHiddenRoutes(config.routes, findings)
   warnOfResumeWithoutPrefill(config.routes, findings)
   warnOfHedgeWithoutTarget(config.routes, findings)
+  warnOfMixedPayers(config, findings)
   warnOfUnservedModels(config, findings)
   warnOfSeparateLogins(config, findings)
   warnOfSeparateLimits(config, findings)
@@ -101,6 +102,23 @@ function warnOfHedgeWithoutTarget(routes: readonly Route[], findings: Findings):
     } else if (hedgeAfter >= timeouts.firstByte) {
       findings.warn(['routes', index, 'hedge', 'after'], 'hedge.after is not below timeouts.first_byte: the first target has failed by then')
     }
+  }
+}
+
+const isPaidByClient = ({ auth }: Upstream): boolean => auth?.kind === 'client'
+
+function warnOfMixedPayers({ routes, upstreams }: Config, findings: Findings): void {
+  for (const route of routes) {
+    const used = everyTarget(route).map(({ upstream }) => upstream)
+    const client = used.find(isPaidByClient)
+    const operator = used.find(upstream => !isPaidByClient(upstream))
+    if (client === undefined || operator === undefined) continue
+    findings.warn(['routes', route.index], `requests that fail at ${client.name}, which the client pays, go on to ${operator.name}, which you pay; `
+      + 'so do requests without a credential of the client')
+  }
+  for (const upstream of upstreams.values()) {
+    if (upstream.health === null || !isPaidByClient(upstream)) continue
+    findings.warn(['upstreams', upstream.name, 'health'], 'health checks of this upstream carry no credential, because clients send their own', 'key')
   }
 }
 

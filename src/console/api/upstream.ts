@@ -43,7 +43,7 @@ const RateLimit = StrictObject({
 const Remaining = StrictObject({ limit: Count, remaining: Count })
 
 const Credential = StrictObject({
-  kind: StringEnum(['static', 'file', 'command', 'oauth2', 'azure', 'aws', 'google']),
+  kind: StringEnum(['static', 'file', 'command', 'oauth2', 'azure', 'aws', 'google', 'client'], "client: the client's own, so the gateway has none"),
   state: StringEnum(
     ['ready', 'refresh_failing', 'rate_limited', 'refused', 'unavailable'],
     'refresh_failing: it holds, but its source fails; unavailable: there is none, because its source fails',

@@ -58,9 +58,9 @@ function errorText(code: string): string | null {
 
 /** If several attempts produced the response, each attempt is billed at its own price. */
 function costLines(row: LedgerRow): RequestDetails['bill'] {
-  if (row.costPico === null || row.costPico === 0n) return []
-  const shares = row.attempts.flatMap(({ costUsd: cost }, n) => (
-    cost === undefined ? [] : [{ item: `attempt ${n + 1}`, quantity: 1, price: cost, per: 1, cost_usd: cost }]))
+  if (row.costPico === null || (row.costPico === 0n && row.billed === null)) return []
+  const shares = row.attempts.flatMap(({ costUsd: cost, billed }, n) => (
+    cost === undefined ? [] : [{ item: `attempt ${n + 1}${billed === undefined ? '' : ', which the client pays'}`, quantity: 1, price: cost, per: 1, cost_usd: cost }]))
   if (shares.length > 0) return shares
   return explainCost(row.usage, row.price).map(({ item, quantity, price, per, cost }) => ({ item, quantity, price, per, cost_usd: cost }))
 }

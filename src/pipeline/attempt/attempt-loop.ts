@@ -1,5 +1,6 @@
 import { GatewayError, upstreamRateLimited } from '../../base/errors.ts'
 import { nextTurn } from '../../base/next-turn.ts'
+import { isPaidByClient } from '../../upstreams/attempt.ts'
 import type { Target, UpstreamLimits } from '../../config/types.ts'
 import { quote, type Exchange } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
@@ -7,7 +8,7 @@ import { writeCheckpoint } from '../parts/ledger-checkpoint.ts'
 import type { AttemptDraft, UpstreamAttempt, UpstreamAttemptOptions } from '../exchange/upstream-attempt.ts'
 import type { Authorization } from '../../upstreams/credentials/credential.ts'
 import type { Reservation } from '../../limits/types.ts'
-import { ACCOUNT_CHOICE_HEADERS } from '../../protocols/http/vendor-headers.ts'
+import { ACCOUNT_CHOICE_HEADERS, GATEWAY_KEY_HEADER, OWN_CREDENTIAL_HEADERS } from '../../protocols/http/vendor-headers.ts'
 import type { RetryStep } from '../../routing/retry-policy.ts'
 import type { LiveTarget } from '../../upstreams/live-targets.ts'
 import { failureWithoutResponse, type AttemptFailure } from './attempt-failure.ts'
@@ -168,18 +169,31 @@ export class AttemptLoop<A extends UpstreamAttempt, End> {
   }
 }
 
+/** @returns own_credential_required if the target is used with the client's own credential, and the request has none */
+export function missingOwnCredential({ credentials }: Exchange, { upstream }: Target): GatewayError | null {
+  if (!isPaidByClient(upstream) || (credentials !== null && credentials.own.length > 0)) return null
+  const names = `${OWN_CREDENTIAL_HEADERS.slice(0, -1).join(', ')} or ${OWN_CREDENTIAL_HEADERS.at(-1)}`
+  return new GatewayError(
+    'own_credential_required',
+    `this model is used with your own credential: send the key of the gateway in ${GATEWAY_KEY_HEADER}, and your credential for the provider in ${names}`,
+    { headers: { 'x-should-retry': 'false', 'www-authenticate': 'Bearer' } },
+  )
+}
+
 /** The options that all attempts of an exchange share, over HTTP or a WebSocket. */
 export function attemptOptions(
   gateway: Gateway, exchange: Exchange, { target, live, refused, reservation, sent, startedAt }:
   Pick<UpstreamAttemptOptions, 'target' | 'refused' | 'reservation' | 'sent' | 'startedAt'> & { readonly live: LiveTarget },
 ): UpstreamAttemptOptions {
-  const { id, identity, req } = exchange
+  const { id, identity, req, credentials } = exchange
   const { translated, dropped } = sent
+  const own = credentials !== null && isPaidByClient(target.upstream) ? credentials.own : null
   const record: AttemptDraft = {
     upstream: target.upstream.name,
     model: live.model,
     ...translated && { translated: `${translated.translator.from}->${translated.translator.to}` },
     ...dropped.length > 0 && { dropped },
+    ...own !== null && { billed: 'client' as const },
     outcome: 'ok',
     ms: 0,
     atMs: startedAt - exchange.startedAt,
@@ -191,6 +205,7 @@ export function attemptOptions(
       purpose: live.purpose,
       key: identity.key?.name ?? null,
       choosesAccount: ACCOUNT_CHOICE_HEADERS.some(name => req.headers[name] !== undefined),
+      own,
     },
     quoted: exchange.attempts.length === 0 ? exchange.quoted : quote(gateway.accounts.prices, exchange, target),
     health: gateway.health.begin(live.candidate, { requestId: id, record }),

@@ -83,8 +83,8 @@ export class ClientStream {
     if (refusal !== null) return refusal
     const body = this.#stages(attempt, head)
     if (body instanceof GatewayError) return body
-    // A response gate handles the errors that it holds, and lets no rejected credential pass.
-    if (head.status >= 400 && isOperatorError(head.status)) this.#recorder.credentialRejected(attempt.target, head.status)
+    // A response gate handles the errors that it holds, and lets no rejected credential of the operator pass.
+    if (head.status >= 400 && isOperatorError(head.status) && !attempt.refusesClient(head.status)) this.#recorder.credentialRejected(attempt.target, head.status)
     this.#attempt = attempt
     this.#open(attempt, head, { body, source, mayContinue: attempt.missingEnd !== null || this.continuation !== null })
     return null

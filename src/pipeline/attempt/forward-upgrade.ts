@@ -23,13 +23,13 @@ import { maskBody, maskHeaders } from '../../proxy/upstream/secret-mask.ts'
 import type { OutgoingRequest } from '../../proxy/upstream/transport.ts'
 import { upstreamPath } from '../../proxy/upstream/upstream-address.ts'
 import { Tunnel, type HandshakeRefusal } from '../../proxy/upstream/websocket.ts'
-import { isCredentialRefused } from '../../routing/failure.ts'
+import { isCredentialRefused, isUnsuited } from '../../routing/failure.ts'
 import type { RetryStep } from '../../routing/retry-policy.ts'
 import { MeteredSession } from '../respond/metered-session.ts'
 import type { SessionRules } from '../respond/session-reservations.ts'
 import type { HeldResponse } from '../respond/response-gate.ts'
 import { failureWithoutResponse, requestedRetryDelay, undeliveredError, type AttemptFailure } from './attempt-failure.ts'
-import { AttemptLoop, attemptOptions, type AttemptCarrier, type AttemptOutcome, type TargetPlan } from './attempt-loop.ts'
+import { AttemptLoop, attemptOptions, missingOwnCredential, type AttemptCarrier, type AttemptOutcome, type TargetPlan } from './attempt-loop.ts'
 import { MessageGuard } from './message-guard.ts'
 import { headerSource } from './outgoing-request.ts'
 import { AttemptRecorder } from './recorder.ts'
@@ -98,9 +98,11 @@ class Upgrading implements Stoppable, AttemptCarrier<WebSocketAttempt, TunnelEnd
     return null
   }
 
-  begin(target: Target, refused: readonly Authorization[], reservation: Reservation | null): WebSocketAttempt {
+  begin(target: Target, refused: readonly Authorization[], reservation: Reservation | null): WebSocketAttempt | GatewayError {
     const gateway = this.#gateway
     const exchange = this.#exchange
+    const missing = missingOwnCredential(exchange, target)
+    if (missing !== null) return missing
     const startedAt = gateway.clock.monotonic()
     const live = gateway.targets.at(target, exchange.classified.endpoint, exchange.request.model)
     const request = outgoingHandshake(exchange, live.upstream, target, exchange.trace?.startAttempt() ?? [])
@@ -114,6 +116,7 @@ class Upgrading implements Stoppable, AttemptCarrier<WebSocketAttempt, TunnelEnd
     // http-proxy-3 puts the head back onto the connection, where later attempts find it.
     this.#unsent = NOTHING
     const failure = await attempt.run(this.#plan, this.#socket, head, this.#rules)
+    if (failure?.status && attempt.refusesClient(failure.status)) return this.#refusedClient(attempt, failure)
     if (failure !== null) return { kind: 'failed', attempt, failure, isLast: false }
     this.#recorder.sessionEnded(attempt, attempt.endError, attempt.session?.isClientFault ?? false)
     return { kind: 'ended', end: { failure: attempt.endError } }
@@ -124,6 +127,16 @@ class Upgrading implements Stoppable, AttemptCarrier<WebSocketAttempt, TunnelEnd
     if (denied === null || (error !== null && error.source !== 'upstream')) throw error ?? undeliveredError(status, reason)
     this.#exchange.serve(denied.attempt)
     return { denied }
+  }
+
+  /** The client gets the refusal of its own credential as it is. */
+  #refusedClient(attempt: WebSocketAttempt, failure: AttemptFailure): AttemptOutcome<WebSocketAttempt, TunnelEnd> {
+    const { response } = failure
+    this.#recorder.failed(attempt, failure, { isRetried: false, isLast: true, isContinuation: false })
+    this.#exchange.throwIfStopped()
+    if (response === null) throw undeliveredError(failure.status)
+    this.#exchange.serve(attempt)
+    return { kind: 'ended', end: { denied: { attempt, response } } }
   }
 
   /** While a credential is being fetched, there is nothing to end. */
@@ -147,7 +160,7 @@ class HandshakePlan implements TargetPlan {
   }
 
   next({ error }: AttemptFailure): RetryStep | null {
-    return error === null || error.source === 'upstream' ? this.passOver() : null
+    return error === null || error.source === 'upstream' || isUnsuited(error.code) ? this.passOver() : null
   }
 
   passOver(): RetryStep | null {
@@ -196,7 +209,7 @@ class WebSocketAttempt extends UpstreamAttempt {
       return null
     }
     if (tunnel.refusal === null) return failureWithoutResponse(error ?? handshakeError(0, null), clock.wall())
-    return refusedHandshake(withoutSecrets(tunnel.refusal, this.secrets), clock.wall())
+    return refusedHandshake(withoutSecrets(tunnel.refusal, this.secrets), clock.wall(), this.refusesClient(tunnel.refusal.status))
   }
 
   #createTunnel({ timeouts }: Plan['route'], socket: Socket, head: Buffer, rules: SessionRules): Tunnel {
@@ -209,7 +222,7 @@ class WebSocketAttempt extends UpstreamAttempt {
       head,
       path: this.#request.path,
       headers: guard === null ? this.#request.headers : withoutExtensions(this.#request.headers),
-      handshake: handshakeHeaders(exchange.req as IncomingMessage, exchange.presentedKeys, guard !== null),
+      handshake: handshakeHeaders(exchange.req as IncomingMessage, exchange.presentedSecrets, guard !== null),
       upstream: { url: this.upstream.url, agent: this.upstream.transport.agent },
       gatewayHeaders: gatewayHeadersFor(gateway, exchange, this.upstream.config),
       clock: gateway.clock,
@@ -241,16 +254,16 @@ class WebSocketAttempt extends UpstreamAttempt {
   }
 }
 
-/** @param nowMs ms since 1970 */
-function refusedHandshake({ status, headers, body }: HandshakeRefusal, nowMs: number): AttemptFailure {
+/** @param nowMs ms since 1970 @param isClients the client's own credential was refused */
+function refusedHandshake({ status, headers, body }: HandshakeRefusal, nowMs: number, isClients: boolean): AttemptFailure {
   const head = responseHead(status, headers)
   const said = body && decompressedOrRaw(body, head.coding)
   // A 401 or 403 with a denial reason refuses the content, not the credential: the client gets the response unchanged.
   const reason = said && isCredentialRefused(status) ? denialReason(said) : null
   return {
-    error: reason === null ? handshakeError(status, headerValue(headers, 'retry-after')) : null,
+    error: reason === null && !isClients ? handshakeError(status, headerValue(headers, 'retry-after')) : null,
     status,
-    response: reason === null || body === null ? null : { head, body },
+    response: (reason === null && !isClients) || body === null ? null : { head, body },
     said,
     reason,
     retryAfterMs: requestedRetryDelay(headers, said, nowMs),

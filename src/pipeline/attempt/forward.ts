@@ -5,7 +5,7 @@ import type { Gateway } from '../parts/gateway.ts'
 import type { Authorization } from '../../upstreams/credentials/credential.ts'
 import type { Reservation } from '../../limits/types.ts'
 import { Deadlines } from '../../proxy/http/deadlines.ts'
-import { isUntranslatable } from '../../routing/failure.ts'
+import { isUnsuited } from '../../routing/failure.ts'
 import { StreamBreak } from '../respond/response-stream.ts'
 import { failureWithoutResponse, undeliveredError, type AttemptFailure } from './attempt-failure.ts'
 import { AttemptLoop, type AttemptCarrier, type AttemptOutcome } from './attempt-loop.ts'
@@ -114,7 +114,7 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
       return attempt
     } catch (thrown) {
       // If there is no memory for the request of a second attempt, the first one continues alone.
-      if (thrown instanceof GatewayError && (own !== null || isUntranslatable(thrown.code))) return thrown
+      if (thrown instanceof GatewayError && (own !== null || isUnsuited(thrown.code))) return thrown
       throw thrown
     }
   }

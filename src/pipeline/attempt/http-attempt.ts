@@ -14,7 +14,7 @@ import { ResponseGate, type GateOutlet } from '../respond/response-gate.ts'
 import { NOTHING_HELD, createResponseStream, type HeldContent } from '../respond/response-stages.ts'
 import type { ClientStream } from './client-stream.ts'
 import { failureOfResponse, failureWithoutResponse, type AttemptFailure } from './attempt-failure.ts'
-import { attemptOptions } from './attempt-loop.ts'
+import { attemptOptions, missingOwnCredential } from './attempt-loop.ts'
 import { outgoingRequest, providerRequest } from './outgoing-request.ts'
 import { NO_REFUSAL_TARGETS } from './retry-plan.ts'
 
@@ -37,6 +37,8 @@ export interface HttpAttemptOptions extends Pick<UpstreamAttemptOptions, 'target
 /** @throws GatewayError if the request cannot be made: there is no attempt then */
 export function beginHttpAttempt(gateway: Gateway, exchange: Exchange, options: HttpAttemptOptions): HttpAttempt {
   const { target, translate, continuationEdits } = options
+  const missing = missingOwnCredential(exchange, target)
+  if (missing !== null) throw missing
   const startedAt = gateway.clock.monotonic()
   const live = gateway.targets.at(target, exchange.classified.endpoint, exchange.request.model)
   const trace = exchange.trace?.startAttempt() ?? []
@@ -180,7 +182,7 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
     this.responded(head.status, head.headers)
     const { requirements, stream, deadlines } = this.#options
     // Without a further attempt too, a 401 or 403 may refuse the content, and a translated response must be translatable.
-    const isRefused = head.status >= 400 && (isCredentialRefused(head.status) || this.isRefusal(head.status))
+    const isRefused = head.status >= 400 && !this.refusesClient(head.status) && (isCredentialRefused(head.status) || this.isRefusal(head.status))
     const isRead = isRefused || this.translated !== null
     const required = requirements ?? (isRead ? ERROR_REQUIREMENTS : null)
     if (required === null) return this.pass(head)

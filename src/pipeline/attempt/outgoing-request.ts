@@ -68,7 +68,8 @@ export function outgoingRequest(
     body: bytes,
     source: headerSource(exchange, {
       raw: betas.headers,
-      uncompressed: exchange.request.stream,
+      // A recording is searched for the client's own credential.
+      uncompressed: exchange.request.stream || (exchange.recording !== null && exchange.credentials !== null),
       dropContentEncoding: isPlain && body?.wire !== null,
       trace,
     }),
@@ -113,7 +114,7 @@ export function translatorFor(endpoint: Endpoint, speaks: readonly string[] | nu
 }
 
 export function headerSource(
-  { id: requestId, req: { httpVersion }, presentedKeys, trustedPeer }: Exchange,
+  { id: requestId, req: { httpVersion }, presentedSecrets: presentedKeys, trustedPeer }: Exchange,
   own: Pick<HeaderSource, 'raw' | 'uncompressed' | 'dropContentEncoding' | 'trace'>,
 ): HeaderSource {
   return { ...own, requestId, presentedKeys, httpVersion, trustedPeer }

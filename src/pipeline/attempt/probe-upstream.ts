@@ -58,7 +58,7 @@ async function probe(upstream: LiveUpstream, model: string | null, clock: Clock)
   const call = new UpstreamCall({
     upstream,
     ...probeRequest(upstream, asked),
-    credential: new Attempt(upstream, { purpose: ['check'], key: null, choosesAccount: false }),
+    credential: new Attempt(upstream, { purpose: ['check'], key: null, choosesAccount: false, own: null }),
     client: null,
     deadlines,
     readTurns: new ReadTurns(),

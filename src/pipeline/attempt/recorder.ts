@@ -40,13 +40,14 @@ export class AttemptRecorder {
     const { error, status, response, said, reason, retryAfterMs } = failure
     // A request refused for its content says nothing about the credential, whatever the status.
     const isOurs = reason === null && status !== null
-    const isSecret = isOurs && isCredentialRefused(status)
+    const isClients = status !== null && attempt.concernsClient(status)
+    const isSecret = isOurs && isCredentialRefused(status) && !isClients
     this.#outcome(attempt, error?.code ?? (isLast && !isRetried && isSecret ? 'upstream_rejected_key' : 'error_answer'), status)
     if (said !== null) this.#error(attempt, said)
     if (error?.code === 'credential_unavailable') attempt.record.said = credentialReason(error)
     if (error?.code === 'upstream_rejected_key' && status === null) attempt.record.said = NOT_SENT
-    // Refused content, an outdated credential and a limit are no fault of the upstream.
-    const isFault = reason !== null || isRetried || error?.code === 'upstream_rate_limited' ? false : error
+    // Refused content, an outdated credential, a limit and the client's own account are no fault of the upstream.
+    const isFault = reason !== null || isRetried || isClients || error?.code === 'upstream_rate_limited' ? false : error
       ? error.source === 'upstream'
       : status !== null && isFailure(status) && !(isSecret && attempt.isClientsChoice)
     if (isFault) attempt.health.failed(retryAfterMs)
@@ -55,7 +56,7 @@ export class AttemptRecorder {
     // The part that was generated is billed, although the client got none of it.
     const held = error?.code === 'client_gone' ? attempt.readHeld() : null
     if (held !== null) attempt.deliver(held)
-    if (isOurs && isOperatorError(status) && attempt.rememberRefusal(status) && !isRetried) this.credentialRejected(attempt.target, status)
+    if (isOurs && isOperatorError(status) && !isClients && attempt.rememberRefusal(status) && !isRetried) this.credentialRejected(attempt.target, status)
     if (error?.code === 'credential_unavailable') {
       // The credential itself logs the reason.
       const reason = causeOf(error) ?? error.message
@@ -84,7 +85,7 @@ export class AttemptRecorder {
     else if (error !== null) attempt.health.abandoned()
     else if (!isError) attempt.health.succeeded()
     else if (status < 400) attempt.health.failed(null)
-    else if (!isRetryableStatus(status)) attempt.health.abandoned()
+    else if (!isRetryableStatus(status) || attempt.concernsClient(status)) attempt.health.abandoned()
     else attempt.health.failed(requestedRetryDelay(headers, errorBody, this.#gateway.clock.wall()))
   }
 

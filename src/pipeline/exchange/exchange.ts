@@ -1,5 +1,6 @@
 import type { Attributed } from '../../attribution/attribution.ts'
 import { ANONYMOUS, type Identity } from '../../auth/keyring.ts'
+import type { SeparateCredentials } from '../../auth/presented-keys.ts'
 import type { GatewayError } from '../../base/errors.ts'
 import { MemoryBudget } from '../../base/memory-budget.ts'
 import type { Route, Target } from '../../config/types.ts'
@@ -102,8 +103,12 @@ class WritableExchange {
   target: RequestTarget = EMPTY_TARGET
   /** Written by `accept`. */
   classified: Classified = NO_ENDPOINT
-  /** Keys that the client presented, valid or not: none is sent upstream. Written by `accept`. */
+  /** What is looked up as a key. Written by `accept`. */
   presentedKeys: readonly string[] = []
+  /** The keys and own credentials that the client presented, valid or not: not sent upstream. Written by `accept`. */
+  presentedSecrets: readonly string[] = []
+  /** null = all presented keys are the gateway's. Written by `accept`. */
+  credentials: SeparateCredentials | null = null
   /** Written by `pipeline.ts`. */
   identity: Identity = ANONYMOUS
   /** Written by `pipeline.ts`. */

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../base/errors.ts'
+import { isPaidByClient } from '../../upstreams/attempt.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
 import { LedgerCheckpoint } from '../parts/ledger-checkpoint.ts'
@@ -154,6 +155,10 @@ export class MeteredSession implements Session {
     return { ...mergeSessionCosts(bills), quoted: parts.at(-1)?.quoted ?? this.#quoted, model: this.#modelSoFar }
   }
 
+  get #isPaidByClient(): boolean {
+    return isPaidByClient(this.#target.upstream)
+  }
+
   get #modelSoFar(): string | null {
     return this.#reportedModel ?? this.#conversation?.transcriptionModel ?? null
   }
@@ -241,7 +246,7 @@ export class MeteredSession implements Session {
       const bill = settleCost(settled, quoted)
       this.#settlingParts.delete(part)
       this.#add(bill)
-      if (held !== null) this.#reservations?.settle(held, usedBy(bill))
+      if (held !== null) this.#reservations?.settle(held, { ...usedBy(bill), ...this.#isPaidByClient && { pico: 0n } })
       this.#checkpoint.writeNow()
     }).catch((error: unknown) => {
       held?.reservation.settle({ tokens: null, pico: null })

@@ -39,7 +39,7 @@ export function classifierFor(
   const reserveMemory = exchange.memory.reserveForResponse
   const endpoint = attempt.endpoint ?? exchange.classified.endpoint
   const { status } = head
-  if (isRetryableStatus(status)) return new ErrorResponseClassifier(true, head, reasons)
+  if (isRetryableStatus(status) && !attempt.refusesClient(status)) return new ErrorResponseClassifier(true, head, reasons)
   if (REQUEST_REFUSAL_STATUSES.has(status) && reasons.size > 0) return new ErrorResponseClassifier(false, head, reasons)
   const { respondsWithJson, streamsByPath } = endpoint
   const isEvents = isEventStream(head)

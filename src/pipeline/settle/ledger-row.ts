@@ -1,19 +1,21 @@
 import type { GatewayError } from '../../base/errors.ts'
+import type { UpstreamAttempt } from '../exchange/upstream-attempt.ts'
 import { clientReceivedError } from '../exchange/error-response.ts'
 import { callsModel, isBackgroundRequest, type Exchange } from '../exchange/exchange.ts'
 import type { EndReason, LedgerRow } from '../../ledger/row.ts'
 import { isMetered, isUnmetered } from '../../pricing/metering.ts'
 import type { QuotedPrice } from '../../pricing/prices.ts'
 import { provisional } from '../../pricing/provisional.ts'
-import { addUsage, addCost, settleCost, provisionalSource } from '../../pricing/settled-cost.ts'
+import { addUsage, settleCost, provisionalSource } from '../../pricing/settled-cost.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
 import type { StreamMeter } from '../../protocols/events/stream-meter.ts'
 import type { Usage } from '../../protocols/usage/usage.ts'
+import { paidCost, type CostPart } from './paid-cost.ts'
 
 /** The row of a running exchange, with known or estimated values, in case the process dies now. */
 export function checkpointRow(exchange: Exchange): LedgerRow {
   const session = exchange.servedBy?.session?.usageSoFar()
-  if (session) return ledgerRow(exchange, session)
+  if (session) return ledgerRow(exchange, { ...session, ...paidCost(exchange, [{ attempt: exchange.servedBy, billed: true, costPico: session.costPico }]) })
   const parts = responsesSoFar(exchange)
   const [{ meter, quoted }] = parts
   const usage = parts.map(part => part.usage).reduce(addUsage)
@@ -21,7 +23,8 @@ export function checkpointRow(exchange: Exchange): LedgerRow {
     usage,
     source: provisionalSource(meter, usage),
     quoted,
-    costPico: isFree(exchange) ? 0n : parts.map(part => part.costPico).reduce(addCost),
+    ...paidCost(exchange, parts),
+    ...isFree(exchange) && { costPico: 0n },
   })
 }
 
@@ -32,17 +35,17 @@ function isFree(exchange: Exchange): boolean {
   return !isMetered(endpoint) && endpoint.session === null && !(callsModel(exchange) && isUnmetered(endpoint))
 }
 
-interface ResponseSoFar {
+interface ResponseSoFar extends CostPart {
   readonly meter: StreamMeter | null
   readonly usage: Usage
   readonly quoted: QuotedPrice | null
-  readonly costPico: bigint | null
 }
 
 /** The responses of the current attempt, and of earlier attempts that were interrupted. */
 function responsesSoFar(exchange: Exchange): [ResponseSoFar, ...ResponseSoFar[]] {
   const part = (
     { response, quoted: quotedPrice, estimatedInput }: Pick<Exchange, 'response' | 'quoted' | 'estimatedInput'>, encoding: string | null,
+    attempt: UpstreamAttempt | null,
   ): ResponseSoFar => {
     const meter = response?.kind === 'stream' ? response.meter : null
     const { usage, unread } = provisional({
@@ -56,25 +59,25 @@ function responsesSoFar(exchange: Exchange): [ResponseSoFar, ...ResponseSoFar[]]
     const quoted = priceFor(quotedPrice, response)
     const source = provisionalSource(meter, usage)
     const { costPico } = settleCost({ usage, source, billed: true, suspect: false, unread }, quoted)
-    return { meter, usage, quoted, costPico }
+    return { meter, usage, quoted, costPico, attempt, billed: true }
   }
   const { quoted, estimatedInput, servedBy, interruptedAttempts } = exchange
   // A held response was generated too, and is billed.
   const response = exchange.response ?? servedBy?.held ?? null
   const encoding = servedBy?.response?.encoding ?? null
-  return [part({ response, quoted, estimatedInput }, encoding), ...interruptedAttempts.map(attempt => (
-    part({ response: attempt.metered, quoted: attempt.quoted, estimatedInput: attempt.estimatedInput }, null)
+  return [part({ response, quoted, estimatedInput }, encoding, servedBy), ...interruptedAttempts.map(attempt => (
+    part({ response: attempt.metered, quoted: attempt.quoted, estimatedInput: attempt.estimatedInput }, null, attempt)
   ))]
 }
 
-interface RowUsage extends Pick<LedgerRow, 'usage' | 'source' | 'costPico'> {
+interface RowUsage extends Pick<LedgerRow, 'usage' | 'source' | 'costPico' | 'billed'> {
   readonly quoted: QuotedPrice | null
   /** The model that the upstream named, if the request names none. */
   readonly model?: string | null
 }
 
 /** @param usage so far, or in total if the exchange has ended */
-export function ledgerRow(exchange: Exchange, { usage, source, costPico, quoted, model: reportedModel = null }: RowUsage): LedgerRow {
+export function ledgerRow(exchange: Exchange, { usage, source, costPico, billed, quoted, model: reportedModel = null }: RowUsage): LedgerRow {
   const { classified, ended, servedBy, delivery: { status, firstByteAt, bytes } } = exchange
   const model = exchange.request.model ?? reportedModel
   const target = servedBy?.target ?? null
@@ -105,7 +108,7 @@ export function ledgerRow(exchange: Exchange, { usage, source, costPico, quoted,
     owner: exchange.identity.key?.owner ?? null,
     user: exchange.attributed?.user ?? null,
     tags: exchange.attributed?.tags ?? null,
-    billed: null,
+    billed,
     usage,
     source,
     costPico,

@@ -1,19 +1,22 @@
 import type { Exchange, Writes } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
+import { StreamMask, secretsOf } from '../../proxy/upstream/secret-mask.ts'
 import { ResponseRecorder } from '../../transcripts/recording.ts'
 
 /** Bytes of each body in a trace. */
 const MAX_TRACE_CONTENT = 64 * 1024
 
-/** Records what the client is sent from now on, if a rule or the telemetry configuration says so. */
+/** Records what the client is sent from now on, if a rule or the telemetry configuration says so; without the client's own credential. */
 export function startRecording(gateway: Gateway, exchange: Writes<'recording'>): void {
+  const own = secretsOf(exchange.credentials?.own ?? [])
+  const mask = () => own.length === 0 ? null : new StreamMask(own)
   if (exchange.trace?.isSampled && gateway.sharedState.telemetry?.sendsContent) {
-    exchange.recording = new ResponseRecorder(MAX_TRACE_CONTENT)
+    exchange.recording = new ResponseRecorder(MAX_TRACE_CONTENT, mask())
   }
   const { key } = exchange.identity
   if (key === null) return
   const rule = gateway.bodyRules(key.name)
-  if (rule !== null) exchange.recording = new ResponseRecorder(rule.limit)
+  if (rule !== null) exchange.recording = new ResponseRecorder(rule.limit, mask())
 }
 
 /** Stores the recording for as long as the current rule says. */

@@ -10,6 +10,7 @@ import { settleUsage, type MeteredResponse, type SettledUsage } from '../../pric
 import { settleCost, settleCostByModel, mergeCosts, noteCost, type AttemptCost, type SettledCost } from '../../pricing/settled-cost.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
 import { ledgerRow } from './ledger-row.ts'
+import { paidCost, type PaidCost } from './paid-cost.ts'
 import { archiveRecording } from './record-bodies.ts'
 import { logExchange, sendToTelemetry } from './report-exchange.ts'
 import { withDecompressed } from './with-decompressed.ts'
@@ -18,6 +19,8 @@ interface Bill extends SettledCost {
   readonly quoted: QuotedPrice | null
   /** The model that the upstream of a session named. */
   readonly model?: string | null
+  /** Who pays, if several attempts made the response. */
+  readonly paid?: PaidCost
 }
 
 /**
@@ -53,15 +56,23 @@ function enter(gateway: Gateway, exchange: Exchange, failure: GatewayError | nul
   const session = exchange.servedBy?.session ?? null
   const reservation = exchange.reserved?.reservation ?? null
   if (session !== null) noteMixedPrices(exchange, bill, bill.quoted)
-  const row = ledgerRow(exchange, bill)
+  const paid = bill.paid ?? paidOfOne(exchange, bill)
+  const row = ledgerRow(exchange, { ...bill, ...paid })
   gateway.accounts.ledger?.close(row, exchange.ledgerEntry)
-  const used = actualUsage(session, bill, row.costPico)
+  const used = actualUsage(session, bill, paid.costPico)
   if (bill.billed) reservation?.settle(session?.unsettled(used) ?? used)
   else reservation?.release()
   if (exchange.attempts.some(({ reservation: limited }) => limited !== null)) settleUpstreamLimits(exchange, used.tokens, bill.billed)
   sendToTelemetry(gateway, exchange, failure, row)
   if (exchange.recording !== null) archiveRecording(gateway, exchange, exchange.recording)
   logExchange(gateway, exchange, failure, row, bill.suspect)
+}
+
+function paidOfOne(exchange: Exchange, bill: Bill): PaidCost {
+  const { servedBy } = exchange
+  const paid = paidCost(exchange, [{ attempt: servedBy, ...bill }])
+  if (servedBy !== null && paid.billed === 'client') noteCost(servedBy.record, bill)
+  return paid
 }
 
 /** @returns a promise if something has to be counted or decompressed first */
@@ -132,14 +143,17 @@ function actualUsage(session: Session | null, { usage, unread }: SettledCost, pi
 
 /** The cost of a response whose first parts came from other attempts. */
 async function withInterrupted(
-  { attempts }: Exchange, interrupted: readonly UpstreamAttempt[], settling: Bill | Promise<Bill>,
+  exchange: Exchange, interrupted: readonly UpstreamAttempt[], settling: Bill | Promise<Bill>,
 ): Promise<Bill> {
+  const { attempts, servedBy } = exchange
   const last = await settling
-  const parts: AttemptCost[] = []
-  for (const { share, quoted, metered, record } of interrupted) {
-    if (share !== null) parts.push({ record, bill: settleCost(await share.settled, priceFor(quoted, metered)) })
+  const parts: (AttemptCost & { readonly attempt: UpstreamAttempt | null })[] = []
+  for (const attempt of interrupted) {
+    const { share, quoted, metered, record } = attempt
+    if (share !== null) parts.push({ attempt, record, bill: settleCost(await share.settled, priceFor(quoted, metered)) })
   }
-  return { ...mergeCosts([...parts, { record: attempts.at(-1)?.record, bill: last }]), quoted: last.quoted }
+  parts.push({ attempt: servedBy, record: attempts.at(-1)?.record, bill: last })
+  return { ...mergeCosts(parts), quoted: last.quoted, paid: paidCost(exchange, parts.map(({ attempt, bill }) => ({ attempt, ...bill }))) }
 }
 
 /** @param tokens of the whole exchange; null = unknown, and the reservations stay @param isBilled something was used */

@@ -1,9 +1,15 @@
 /** Headers other than `Authorization` in which clients send a key: those of Anthropic, Google and Azure. */
 export const KEY_HEADERS = ['x-api-key', 'x-goog-api-key', 'api-key'] as const
 
+/** The header of the gateway's key beside a client's own credential for a provider. */
+export const GATEWAY_KEY_HEADER = 'x-gateway-key'
+
+/** Headers in which a client sends its own credential for a provider. */
+export const OWN_CREDENTIAL_HEADERS = ['authorization', ...KEY_HEADERS] as const
+
 /** All headers that may hold a client's key and are not sent upstream. */
 export const CREDENTIAL_HEADERS: readonly string[] = [
-  'authorization', ...KEY_HEADERS,
+  ...OWN_CREDENTIAL_HEADERS, GATEWAY_KEY_HEADER, 'x_gateway_key',
   // The gateway reads no key from these spellings, but clients may send them.
   ...KEY_HEADERS.map(name => name.replaceAll('-', '_')), 'apikey', 'x-apikey', 'x_apikey',
 ]

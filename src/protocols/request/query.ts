@@ -1,5 +1,5 @@
 import { singleModel } from './inspect.ts'
-import { KEY_HEADERS } from '../http/vendor-headers.ts'
+import { GATEWAY_KEY_HEADER, KEY_HEADERS } from '../http/vendor-headers.ts'
 
 /** The parameters that name the model. Azure's realtime sessions, which have an API version, name it `deployment`, in any case. */
 function modelParams(params: URLSearchParams): (name: string) => boolean {
@@ -51,7 +51,7 @@ const GOOGLE_KEY_PARAM = 'key'
 /** Azure's parameter for a credential, mainly for WebSockets. */
 const AZURE_KEY_PARAM = 'api-key'
 /** Parameters that are never forwarded, in lower case and with hyphens. */
-const KEY_PARAMS: ReadonlySet<string> = new Set([GOOGLE_KEY_PARAM, AZURE_KEY_PARAM, 'apikey', ...KEY_HEADERS])
+const KEY_PARAMS: ReadonlySet<string> = new Set([GOOGLE_KEY_PARAM, AZURE_KEY_PARAM, 'apikey', GATEWAY_KEY_HEADER, ...KEY_HEADERS])
 
 export interface QueryKey {
   /** The value of `?key=` or `?api-key=`; null = none. */

@@ -1,4 +1,4 @@
-import type { Auth } from '../../config/auth-types.ts'
+import type { Auth, ClientAuth } from '../../config/auth-types.ts'
 import { AwsCredential } from './aws-credential.ts'
 import { azureTokens } from './azure-tokens.ts'
 import { runCommand } from './command.ts'
@@ -11,7 +11,7 @@ import { PoolCredential, type CredentialOptions } from './pool-credential.ts'
 import { RefreshingCredential, type FetchedCredential } from './refreshing-credential.ts'
 
 /** Nothing is fetched before the first request. */
-export function openCredential(auth: Auth, options: CredentialOptions): Credential {
+export function openCredential(auth: Exclude<Auth, ClientAuth>, options: CredentialOptions): Credential {
   const { clock, log, upstream } = options
   const reporter = new FaultReporter(log, upstream)
   switch (auth.kind) {

@@ -1,26 +1,11 @@
-import { join } from 'node:path'
 import t from 'tap'
-import { KEY } from '../../support/gateway.ts'
 import { chatVendor, deepseekVendor, mistralVendor, openaiVendor } from '../../support/vendors/chat.ts'
 import { generateVendor } from '../../support/vendors/generate.ts'
 import { converseVendor, novaVendor } from '../../support/vendors/converse.ts'
 import { invokeVendor, messagesVendor } from '../../support/vendors/messages.ts'
 import { reasoningVendor } from '../../support/vendors/responses.ts'
-import { SOLUTION, PROMPT, TASK, holdDelegatedSession, holdSession, isMissing } from './command-line.ts'
-import type { Client, DelegatingClient } from './command-line.ts'
-
-const CLAUDE_CODE: Client = {
-  command: 'claude',
-  protocol: 'messages',
-  args: () => ['-p', PROMPT, '--model', 'claude-sonnet-4-5', '--allowedTools', 'Read,Write,Bash'],
-  env: ({ url }) => ({ ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' }),
-  look: ({ directory }) => ({ calls: [
-    { name: 'Read', input: { file_path: join(directory, 'question.txt') } },
-    { name: 'Read', input: { file_path: join(directory, 'picture.png') } },
-    { name: 'Bash', input: { command: 'wc -c < question.txt > counted.txt', description: 'Count' } },
-  ] }),
-  write: ({ directory }) => ({ calls: [{ name: 'Write', input: { file_path: join(directory, 'solution.txt'), content: SOLUTION } }] }),
-}
+import { CLAUDE_CODE } from './claude-code.ts'
+import { PROMPT, TASK, holdDelegatedSession, holdSession, isMissing, type DelegatingClient } from './command-line.ts'
 
 /** It compacts where the last response had more than 1 % of the window. */
 const DELEGATING: DelegatingClient = {

@@ -21,6 +21,7 @@ const FORMS: readonly (readonly [what: string, auth: string, expected: object, p
   ['an identity of Azure', '{ azure: {} }', { kind: 'azure', tenant: null, clientId: null, clientSecret: null, authority: null }],
   ['AWS', '{ aws: { profile: p, role_arn: "arn:aws:iam::123456789012:role/gateway" } }', { kind: 'aws', region: 'eu-west-1', profile: 'p', roleArn: 'arn:aws:iam::123456789012:role/gateway' }, 'bedrock: { region: eu-west-1 }'],
   ['a pool', '{ pool: [{ bearer: sk-1 }, { header: x-key, value: sk-2 }, { bearer: sk-3 }] }', { kind: 'pool', headers: ['authorization', 'x-key'], pool: [{ value: 'Bearer sk-1' }, { value: 'sk-2' }, { value: 'Bearer sk-3' }] }],
+  ["the client's own credential", '{ client: true }', { kind: 'client', headers: ['authorization', 'x-api-key', 'x-goog-api-key', 'api-key'] }],
 ]
 
 for (const [what, auth, expected, place] of FORMS) {
@@ -43,6 +44,8 @@ const PROBLEMS: readonly (readonly [what: string, auth: string, expected: object
   ['two forms', '{ bearer: sk-1, aws: {} }', { severity: 'error', message: /^auth needs exactly one of/ }],
   ['no form', '{}', { severity: 'error' }],
   ['a header without a value', '{ header: x-key }', { severity: 'error', message: /^auth needs exactly one of/ }],
+  ['client: false', '{ client: false }', { severity: 'error', message: 'this is true, or absent' }],
+  ["a client's credential in a pool", '{ pool: [{ client: true }] }', { severity: 'error', message: /^unknown key "client"/ }],
   ['a pool in a pool', '{ pool: [{ pool: [{ bearer: sk-1 }] }] }', { severity: 'error' }],
   ['a file and a command', '{ bearer: { file: f, command: [c] } }', { severity: 'error', message: 'a secret comes from either a file or a command' }],
   ['a time for a file', '{ bearer: { file: /etc/hostname, every: 1m } }', { severity: 'error', message: /^this is for a command/ }],

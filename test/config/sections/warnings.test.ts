@@ -2,6 +2,7 @@ import t from 'tap'
 import { LEAST, problems } from '../../behaviour/config/loading.ts'
 
 const TWO = 'upstreams: { demo: { simulator: true }, other: { simulator: true } }\n'
+const OWN = 'upstreams: { own: { url: "https://a.example", auth: { client: true } }, demo: { simulator: true } }\n'
 const KEY = 'key: sk-0123456789abcdef'
 
 const CASES: readonly (readonly [what: string, text: string, expected: readonly object[]])[] = [
@@ -22,6 +23,9 @@ const CASES: readonly (readonly [what: string, text: string, expected: readonly 
   ['hedge without retries', `${TWO}auth: open\nroutes: [{ to: [demo, other], retries: 0, hedge: { after: 1s } }]\n`, [{ message: /^hedge needs a second target/ }]],
   ['hedge at the timeout of the first byte', `${TWO}auth: open\nroutes: [{ to: [demo, other], hedge: { after: 2s }, timeouts: { first_byte: 2s } }]\n`, [{ message: /^hedge.after is not below timeouts.first_byte/ }]],
   ['hedge before the first byte', `${TWO}auth: open\nroutes: [{ to: [demo, other], hedge: { after: 1s }, timeouts: { first_byte: 2s } }]\n`, []],
+  ['targets that the client pays, and others', `${OWN}auth: open\nroutes: [{ to: [own, demo] }]\n`, [{ message: /^requests that fail at own, which the client pays, go on to demo, which you pay/ }]],
+  ['a route for each payer', `${OWN}auth: open\nroutes: [{ model: m, to: own }, { to: demo }]\n`, []],
+  ["health checks with a client's credential", `${OWN.replace('client: true }', 'client: true }, health: { path: /x }')}auth: open\nroutes: [{ model: m, to: own }, { to: demo }]\n`, [{ message: /^health checks of this upstream carry no credential/ }]],
   ['a key for a model without a route', `${LEAST.replace('to: demo', 'model: ["gpt-*"], to: demo')}keys: [{ name: a, ${KEY}, models: [gpt-4o, o3, "g*", "*"] }]\n`, [{ line: 3, message: 'no route serves a model of this name' }]],
   ['a key for any model of a route that takes all', `${LEAST}keys: [{ name: a, ${KEY}, models: [o3] }]\n`, []],
   [

@@ -69,6 +69,9 @@ const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   ),
   invalid_key: client('Check the API key: it is mistyped, revoked, or belongs to another gateway.'),
   key_expired: client('Use the new secret of the key, or ask the operator for one: this one has expired.'),
+  own_credential_required: client(
+    "Send the gateway's key in x-gateway-key, and your own credential for the provider in authorization, x-api-key, api-key or x-goog-api-key.",
+  ),
   too_many_wrong_keys: client(
     'Stop the client at this address that repeats a wrong API key. API keys of 16 characters or more work meanwhile.',
   ),

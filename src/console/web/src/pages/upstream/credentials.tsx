@@ -10,6 +10,7 @@ type Row = Credential & { readonly at: number }
 
 const KINDS: Readonly<Record<Credential['kind'], string>> = {
   static: 'Fixed', file: 'File', command: 'Command', oauth2: 'OAuth 2.0', azure: 'Microsoft Entra ID', aws: 'AWS', google: 'Google Cloud',
+  client: "The client's own",
 }
 
 const STATES: Readonly<Record<Credential['state'], { tone: Tone, text: string }>> = {
@@ -24,7 +25,7 @@ const COLUMNS: readonly Column<Row>[] = [
   { id: 'at', title: 'Credential', cell: ({ at, kind }) => <>{count(at)}. {KINDS[kind]}</> },
   {
     id: 'state', title: 'State', long: 'wrap',
-    cell: ({ state, fault }) => (
+    cell: ({ kind, state, fault }) => kind === 'client' ? 'Sent with each request' : (
       <span>
         <StatusBadge tone={STATES[state].tone}>{STATES[state].text}</StatusBadge>
         {fault !== null && <> <small>credentials: {fault}</small></>}
