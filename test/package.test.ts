@@ -7,10 +7,10 @@ import t from 'tap'
 import { Browser } from './behaviour/console/console.ts'
 
 const root = join(import.meta.dirname, '..')
-// The runtime of the tests comes first on PATH, as it would on a machine that has it.
+// The Node of the tests is the first on PATH, as if it were installed.
 const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` }
 
-// The test runner loads itself into every Node that a test starts; a user's has no such thing.
+// Removes the loader of the test runner from each Node that a test starts.
 const PLAIN = ['-u', 'NODE_OPTIONS']
 
 t.test('the packed package, installed into an empty prefix, serves', async t => {
@@ -69,7 +69,7 @@ t.test('the packed package, installed into an empty prefix, serves', async t => 
   child.kill('SIGTERM')
   const [code] = await once(child, 'exit')
   t.equal(code, 0)
-  // 50 ms of the start: an import of node:http would suffice, or one `new Headers()`.
+  // Saves 50 ms at the start; an import of node:http or one `new Headers()` would load undici.
   t.notMatch(readFileSync(modules, 'utf8'), 'internal/deps/undici', "node's own undici is not loaded")
   t.match(run('usage', '--json').trim().split('\n').length, 1, 'the ledger has its row')
 })

@@ -15,7 +15,7 @@ function opened(t: { teardown(close: () => void): void }) {
   return { db, record, fill, countOf }
 }
 
-t.test('events are read back, the newest first', async t => {
+t.test('audit events are read with the newest first', async t => {
   const { db, record } = opened(t)
   const full: AuditEvent = { at: 7, actor: 'key: team', address: '192.0.2.1', action: 'key.created', subject: 'a', detail: 'd' }
   record()
@@ -26,7 +26,7 @@ t.test('events are read back, the newest first', async t => {
   t.strictSame(readAuditEvents(db, 1, 10), [])
 })
 
-t.test('long texts are cut', async t => {
+t.test('long texts of audit events are cut', async t => {
   t.equal(truncateAuditText('x'.repeat(256)), 'x'.repeat(256))
   t.equal(truncateAuditText('x'.repeat(257)), `${'x'.repeat(256)}…`)
   const { db, record } = opened(t)
@@ -35,17 +35,17 @@ t.test('long texts are cut', async t => {
   t.strictSame([event?.actor.length, event?.detail?.length], [257, 257])
 })
 
-t.test('old audit events are deleted for each kind of actor separately', async t => {
+t.test('old audit events are deleted separately for each kind of actor', async t => {
   const { db, record, fill, countOf } = opened(t)
   fill(10_150, 'key: team', 'login')
   fill(10_100, 'console: unknown', 'login')
   record()
-  t.equal(countOf('key: team'), 10_150, 'only every hundredth event deletes')
+  t.equal(countOf('key: team'), 10_150, 'old events are deleted only at each hundredth event')
   while (Number(db.prepare('SELECT max(id) AS id FROM audit').get()?.['id']) % 100 !== 0) record()
   t.strictSame([countOf('key: team'), countOf('console: unknown')], [10_000, 10_000])
   const kept = countOf('console: ops')
   fill(10_150, 'key: team', 'logout')
   while (Number(db.prepare('SELECT max(id) AS id FROM audit').get()?.['id']) % 100 !== 0) record({ actor: 'key: other' })
   t.equal(countOf('console: ops'), kept)
-  t.equal(Number(db.prepare("SELECT min(at) AS at FROM audit WHERE actor = 'key: team' AND action = 'logout'").get()?.['at']), 151, 'the oldest go')
+  t.equal(Number(db.prepare("SELECT min(at) AS at FROM audit WHERE actor = 'key: team' AND action = 'logout'").get()?.['at']), 151, 'the oldest events are deleted')
 })

@@ -5,8 +5,8 @@ import { openSession } from '../support/http2.ts'
 import { rawRequest, startUpstream } from '../support/upstream.ts'
 
 /*
- * An open gateway knows nobody, and a browser that can reach it sends it what a page of any site wants:
- * a WebSocket, a form, JSON without a content type.
+ * A gateway with `auth: open` accepts requests without a key. A page of any site can make a browser send such requests:
+ * a WebSocket, a form, or JSON without a content type.
  */
 
 let seen = 0
@@ -64,13 +64,13 @@ for (const headers of [
   })
 }
 
-t.test('an Origin that equals Host, with or without the default port, is the gateway\'s own', async t => {
+t.test('an Origin that equals Host, with or without the default port, is accepted', async t => {
   t.match(await asked(['Origin: http://llm.example.com'], 'LLM.example.com:80'), /^HTTP\/1\.1 200 /)
   t.match(await asked(['Origin: https://llm.example.com'], 'llm.example.com:443'), /^HTTP\/1\.1 200 /)
   t.match(await asked(['Origin: http://llm.example.com'], 'llm.example.com:8080'), /^HTTP\/1\.1 401 /)
 })
 
-t.test('a Host that is not a name of the gateway is refused, because any domain can resolve to the gateway', async t => {
+t.test('a request without a key is refused if Host is not a name of the gateway', async t => {
   seen = 0
   for (const name of ['evil.example', 'evil.example:80', 'localhost.evil.example', '127.0.0.1.evil.example', '192.0.2.1']) {
     for (const headers of [[`Origin: http://${name}`, 'Sec-Fetch-Site: same-origin'], []]) {
@@ -85,7 +85,7 @@ t.test('a Host that is not a name of the gateway is refused, because any domain 
   }
 })
 
-t.test('a caller with a key is served by any name', async t => {
+t.test('a request with a key is served for any Host', async t => {
   const guarded = await startTestGateway(t, `
 auth: open
 keys: [{ name: test, key: ${KEY} }]
@@ -100,7 +100,7 @@ routes: [{ to: up }]
   t.match(await ask([`x-api-key: ${KEY}`]), /^HTTP\/1\.1 200 /)
 })
 
-t.test('a request from a page of another site is refused over HTTP/2 too', async t => {
+t.test('over HTTP/2 a request is refused if its authority is not a name of the gateway', async t => {
   const session = await openSession(t, gateway.url)
   const ask = async (authority: string) => {
     const stream = session.request({ ':method': 'POST', ':path': '/v1/chat/completions', ':authority': authority })
@@ -113,7 +113,7 @@ t.test('a request from a page of another site is refused over HTTP/2 too', async
   t.equal(await ask('localhost'), 200)
 })
 
-t.test('a WebSocket of another site\'s page is refused', async t => {
+t.test('a WebSocket from a page of another site is refused', async t => {
   seen = 0
   const answer = await rawRequest(gateway.url, [
     'GET /v1/realtime?model=m HTTP/1.1', `Host: ${host}`, 'Origin: https://evil.example',

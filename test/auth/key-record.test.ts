@@ -10,7 +10,7 @@ const STORED = '{"requests_per_minute":60,"budget":{"usd":"0.10","per":"month"},
 
 const row = (more: Readonly<Record<string, KeyRow[string]>> = {}): KeyRow => ({ id: 3, name: 'team', digest: new Uint8Array(DIGEST), created_at: 1000, ...more })
 
-t.test('a row becomes a frozen key, without members for null columns', async t => {
+t.test('a row is read as a frozen key without members for null columns', async t => {
   const { id, key, createdAt, revokedAt } = readRecord(row())
   t.strictSame([id, createdAt, revokedAt], [3, 1000, null])
   t.strictSame(key, { name: 'team', digest: DIGEST, models: null, limits: null })
@@ -53,12 +53,12 @@ for (const [what, more, message] of BROKEN) {
   t.test(`a row with ${what} is refused`, async t => t.throws(() => readRecord(row(more)), { code: 'row', message }))
 }
 
-t.test('limits are stored with the names of gateway.yaml, without absent ones', async t => {
+t.test('limits are stored with the names of gateway.yaml, without absent limits', async t => {
   t.equal(JSON.stringify(limitsToJson(LIMITS)), STORED)
   t.strictSame(limitsToJson({ ...NONE, models: new Map() }), {})
 })
 
-t.test('a change stores only the given members, and null removes a member', async t => {
+t.test('a change stores only the given members; a member that is null is removed', async t => {
   t.strictSame(propertiesOf({}), {})
   t.strictSame(propertiesOf({ models: ['a'], limits: LIMITS, group: 'g', owner: 'o', note: 'n', expiresAt: 5, prefix: 'p' }), {
     models: '["a"]', limits: STORED, group_name: 'g', owner: 'o', note: 'n', expires_at: 5, prefix: 'p',
@@ -68,7 +68,7 @@ t.test('a change stores only the given members, and null removes a member', asyn
   })
 })
 
-t.test('a rotation keeps the latest sixteen secrets that are still valid', async t => {
+t.test('a rotation keeps the latest sixteen old secrets that have not expired', async t => {
   const key: Key = { name: 'team', digest: DIGEST, models: null, limits: null }
   const hex = DIGEST.toString('hex')
   t.equal(oldSecretsAfter(key, 100, 99), `[["${hex}",100]]`)
@@ -80,7 +80,7 @@ t.test('a rotation keeps the latest sixteen secrets that are still valid', async
   t.strictSame(kept.at(-1), [hex, 200])
 })
 
-t.test('a summary has numbers where PostgreSQL sends text', async t => {
+t.test('the summary of a key has numbers, even if PostgreSQL sends numbers as text', async t => {
   t.strictSame(summaryOf({ id: '12', name: 'team', digest: new Uint8Array(DIGEST), revoked_at: '500' }), { id: 12, name: 'team', digest: DIGEST, revokedAt: 500 })
   t.equal(summaryOf({ id: 1, name: 'a', digest: DIGEST, revoked_at: null }).revokedAt, null)
 })

@@ -34,7 +34,7 @@ function key(name: string, more: Partial<Key> = {}): Key {
   return { name, digest: hash('sha256', `secret of ${name}`, 'buffer'), models: null, limits: null, ...more }
 }
 
-/** Looks at the file when the clock says so, or when the system tells of a change. */
+/** A running KeyStore, and `look`, which makes the store read its file. */
 function open(t: Test, file: string) {
   const clock = new FakeClock()
   const troubles: string[] = []
@@ -54,7 +54,7 @@ function open(t: Test, file: string) {
   }
 }
 
-t.test('the store is in the directory of the ledger, readable by its owner only', async t => {
+t.test('the key store is in the directory of the ledger, and only its owner can read the files', async t => {
   const file = keyFileOf(join(t.testdir({}), 'data', 'ledger.db'))
   t.match(file, /data\/keys\.db$/)
   const before = process.umask(0)
@@ -67,7 +67,7 @@ t.test('the store is in the directory of the ledger, readable by its owner only'
 })
 
 const skip = process.getuid?.() === 0 ? false : 'only root gives files away'
-t.test('files made by root get the owner of the directory', { skip }, async t => {
+t.test('files that root creates get the owner of the directory', { skip }, async t => {
   const directory = t.testdir({})
   chownSync(directory, 65_534, 65_533)
   const file = keyFileOf(join(directory, 'ledger.db'))
@@ -92,7 +92,7 @@ t.test('stored keys are read back with all their fields', async t => {
   t.strictSame(readKeys(join(t.testdir({}), 'nowhere.db')), [])
 })
 
-t.test('the file does not contain the value of a key', async t => {
+t.test('the key store does not contain the values of keys', async t => {
   const file = join(t.testdir({}), 'keys.db')
   using store = new KeyFile(file)
   store.create(key('a'), 1, BY)
@@ -100,7 +100,7 @@ t.test('the file does not contain the value of a key', async t => {
   t.notMatch(JSON.stringify(db.prepare('SELECT *, hex(digest) AS h FROM keys').all()), 'secret of')
 })
 
-t.test('two live keys cannot share a name; a revoked key frees its name', async t => {
+t.test('two active keys cannot have the same name, and the name of a revoked key can be used again', async t => {
   using store = new KeyFile(join(t.testdir({}), 'keys.db'))
   store.create(key('a'), 1, BY)
   const again = key('a', { digest: hash('sha256', 'another', 'buffer') })
@@ -111,13 +111,13 @@ t.test('two live keys cannot share a name; a revoked key frees its name', async 
   t.match(store.find('id', 1), { id: 1, revokedAt: 3 })
   t.match(store.find('digest', key('a').digest), { id: 1 })
   revoke(store, 1, 9)
-  t.match(store.find('id', 1), { revokedAt: 3 }, 'the first revocation stands')
+  t.match(store.find('id', 1), { revokedAt: 3 }, 'a second revocation does not change the time')
   revoke(store, 2, 12)
-  t.match(store.find('name', 'a'), { id: 2, revokedAt: 12 }, 'of those that are revoked, the last')
+  t.match(store.find('name', 'a'), { id: 2, revokedAt: 12 }, '`find` returns the last revoked key with the name')
   t.equal(store.find('name', 'b'), null)
 })
 
-t.test('a running store reads changes, and reports each once', async t => {
+t.test('a running KeyStore reads changes of other processes and reports each change once', async t => {
   const file = join(t.testdir({}), 'keys.db')
   const running = open(t, file)
   using other = new KeyFile(file)
@@ -139,7 +139,7 @@ t.test('a running store reads changes, and reports each once', async t => {
   t.strictSame(running.troubles, [])
 })
 
-t.test('a writer waits until every live process has read its change', async t => {
+t.test('waitUntilPublished returns true after each live process has read the change', async t => {
   const file = join(t.testdir({}), 'keys.db')
   const first = open(t, file)
   const second = open(t, file)
@@ -147,7 +147,7 @@ t.test('a writer waits until every live process has read its change', async t =>
   other.create(key('a'), 1, BY)
   t.equal(other.waitUntilPublished(0), false)
   first.look()
-  t.equal(other.waitUntilPublished(0), false, 'the second has not looked')
+  t.equal(other.waitUntilPublished(0), false, 'the second process has not read the change')
   second.look()
   t.equal(other.waitUntilPublished(0), true)
   t.equal(second.names(), 'a')
@@ -159,7 +159,7 @@ t.test('a writer waits until every live process has read its change', async t =>
   t.equal(first.names(), '')
 })
 
-t.test('several processes can write at once', async t => {
+t.test('two writers of the same file do not fail', async t => {
   const file = join(t.testdir({}), 'keys.db')
   using first = new KeyFile(file)
   using second = new KeyFile(file)
@@ -167,7 +167,7 @@ t.test('several processes can write at once', async t => {
   t.equal(readKeys(file).length, 50)
 })
 
-t.test('a store that is locked at the start is reported once, and read when the lock ends', async t => {
+t.test('a store that is locked at the start is reported once, and read after the lock ends', async t => {
   const file = join(t.testdir({}), 'keys.db')
   {
     using other = new KeyFile(file)
@@ -197,7 +197,7 @@ t.test('a writer does not block readers', async t => {
   t.strictSame(readKeys(file), [])
 })
 
-t.test('the known keys stay when the store is deleted or overwritten with garbage', async t => {
+t.test('known keys stay active after the file of the store is deleted or overwritten', async t => {
   const file = join(t.testdir({}), 'keys.db')
   {
     using other = new KeyFile(file)
@@ -218,7 +218,7 @@ t.test('the known keys stay when the store is deleted or overwritten with garbag
   t.equal(running.recoveries(), 1)
 })
 
-t.test('a replaced or restored store has only its own keys', async t => {
+t.test('after the file of the store is replaced, only the keys and blocks of the new file are active', async t => {
   const dir = t.testdir({})
   const file = join(dir, 'keys.db')
   const other = join(dir, 'other.db')
@@ -233,7 +233,7 @@ t.test('a replaced or restored store has only its own keys', async t => {
   using saved = new DatabaseSync(other)
   await backup(saved, `${other}.copy`)
   const running = open(t, file)
-  // What SQLite has put beside a store belongs to it.
+  // The -wal and -shm files of SQLite belong to the replaced store.
   for (const part of ['-wal', '-shm']) rmSync(file + part)
   renameSync(`${other}.copy`, file)
   running.look()
@@ -247,12 +247,12 @@ t.test('a replaced or restored store has only its own keys', async t => {
   await backup(saved, file)
   running.look()
   t.equal(running.names(), 'b')
-  t.equal(running.store.keys()[0], same, 'the key that is as it was is the same')
+  t.equal(running.store.keys()[0], same, 'an unchanged key stays the same object')
   t.match(running.changes.at(-1), { added: { length: 0 }, removed: { length: 1, 0: { name: 'c' } } })
   t.strictSame(running.troubles, [])
 })
 
-t.test('a store that is garbage from the start is reported, and has no keys', async t => {
+t.test('a store that is invalid at the start is reported and has no keys', async t => {
   const file = join(t.testdir({ 'keys.db': 'x'.repeat(8_192) }), 'keys.db')
   const running = open(t, file)
   t.equal(running.names(), '')
@@ -261,7 +261,7 @@ t.test('a store that is garbage from the start is reported, and has no keys', as
   t.throws(() => readKeys(file), /not a database/)
 })
 
-t.test('a row that cannot be read does not affect other rows', async t => {
+t.test('an unreadable row does not affect other keys', async t => {
   const file = join(t.testdir({}), 'keys.db')
   using other = new KeyFile(file)
   other.create(key('a'), 1, BY)
@@ -283,7 +283,7 @@ t.test('a row that cannot be read does not affect other rows', async t => {
   }
 })
 
-t.test('a key whose row becomes unreadable keeps its last known state', async t => {
+t.test('a key whose row becomes unreadable keeps its limits', async t => {
   const file = join(t.testdir({}), 'keys.db')
   using other = new KeyFile(file)
   other.create(key('a', { limits: LIMITS }), 1, BY)
@@ -295,10 +295,10 @@ t.test('a key whose row becomes unreadable keeps its last known state', async t 
   t.match(running.store.keys(), [{ name: 'a', limits: LIMITS }])
   revoke(other, 1, 3)
   running.look()
-  t.strictSame(running.store.keys(), [], 'and can be revoked')
+  t.strictSame(running.store.keys(), [], 'a key with an unreadable row can be revoked')
 })
 
-t.test('files of other programs and of newer versions are not changed', async t => {
+t.test('files of other programs and of newer versions of the gateway are refused', async t => {
   const dir = t.testdir({})
   const foreign = join(dir, 'foreign.db')
   {
@@ -321,13 +321,13 @@ t.test('files of other programs and of newer versions are not changed', async t 
   t.strictSame(readKeys(empty), [])
 })
 
-t.test('blocks are read like other changes, and each is reported once', async t => {
+t.test('a running KeyStore reads blocks and unblocks of other processes, and reports each once', async t => {
   const file = join(t.testdir({}), 'keys.db')
   const { store, changes, look, clock } = open(t, file)
   using other = new KeyFile(file)
   const [one, two] = [key('one'), key('two')]
   t.equal(other.block(one, 1, BY), true)
-  t.equal(other.block(one, 2, BY), false, 'it is so already')
+  t.equal(other.block(one, 2, BY), false, 'the key is already blocked')
   look()
   t.same(store.blocked(), [one.digest])
   t.same(changes.map(({ blocked, unblocked }) => [blocked.length, unblocked.length]), [[1, 0]])
@@ -341,20 +341,20 @@ t.test('blocks are read like other changes, and each is reported once', async t 
   look()
   t.match(
     changes.at(-1), { added: [{ name: 'three' }], blocked: { length: 0 }, unblocked: { length: 0 } },
-    'numbers of changes are one row',
+    'a new key does not repeat earlier blocks',
   )
   t.equal(other.waitUntilPublished(0), true)
   t.same(readBlocks(file).map(({ name, blockedAt }) => [name, blockedAt]), [['two', 5]])
   t.equal(clock.pending > 0, true)
-  // A store that begins now knows of it at once.
+  // A KeyStore that starts later has the same block.
   t.same(open(t, file).store.blocked(), [two.digest])
   t.equal(other.block(one, 7, BY), true, 'a key that was unblocked can be blocked again')
   t.equal(other.unblock(two, 8, BY), true)
   look()
-  t.same(store.blocked(), [one.digest], 'and each is unblocked for itself')
+  t.same(store.blocked(), [one.digest], 'another blocked key stays blocked')
 })
 
-t.test('a change replaces the key, and the audit list shows its creation and its change', async t => {
+t.test('a changed key replaces the previous key, and the audit list has the creation and the change', async t => {
   const file = join(t.testdir({}), 'keys.db')
   const { store, changes, look } = open(t, file)
   using other = new KeyFile(file)
@@ -376,20 +376,20 @@ t.test('a change replaces the key, and the audit list shows its creation and its
   t.strictSame(other.audit(entries[0]?.id ?? 0, 10), entries.slice(1))
   other.change(found, { models: null }, 'models: all', 3, BY)
   look()
-  t.match(store.keys(), [{ models: null, limits: { concurrent: 3 } }], 'what is not said stays')
+  t.match(store.keys(), [{ models: null, limits: { concurrent: 3 } }], 'members that the change does not name stay')
   other.change(found, { limits: null }, 'limits: none', 4, BY)
   other.change(found, { models: ['fast'] }, 'models: fast', 5, BY)
   look()
   t.match(store.keys(), [{ models: ['fast'], limits: null }])
 })
 
-t.test('the audit list keeps 10,000 events of each action, and is pruned every 100 events', async t => {
+t.test('each hundredth event deletes all but the latest 10,000 audit events of its action', async t => {
   using store = new KeyFile(join(t.testdir({}), 'keys.db'))
   store.create(key('a'), 1, BY)
   const db = new DatabaseSync(join(t.testdirName, 'keys.db'))
   db.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10098)
     INSERT INTO audit (at, actor, action) SELECT i, 'console: unknown', 'login.refused' FROM n`)
-  // The 10,100th entry: the key's own was the first.
+  // The 10,100th event, because the creation of the key is the first.
   store.recordAuditEvent({
     at: 20_000, actor: 'console: unknown', address: null,
     action: 'login.refused', subject: null, detail: null,
@@ -401,7 +401,7 @@ t.test('the audit list keeps 10,000 events of each action, and is pruned every 1
   t.match(counts, [{ action: 'key.created', n: 1 }, { action: 'login.refused', n: 10_000, first: 100 }])
 })
 
-t.test('a store of version 1 is migrated with all its keys', async t => {
+t.test('a store with schema version 1 is migrated with all its keys', async t => {
   const file = join(t.testdir({}), 'keys.db')
   const db = new DatabaseSync(file)
   db.exec(`${MIGRATIONS[0]}; PRAGMA user_version = 1; PRAGMA application_id = ${0x47574b53}`)
@@ -421,7 +421,7 @@ t.test('a store of version 1 is migrated with all its keys', async t => {
   t.same(readKeys(file).map(({ revokedAt }) => revokedAt), [5, 3])
 })
 
-t.test('a rotation keeps the description of the key; old secrets are deleted when they expire', async t => {
+t.test('a rotation keeps the description of the key, and deletes expired old secrets', async t => {
   const file = join(t.testdir({}), 'keys.db')
   using writer = new KeyFile(file)
   const described = { owner: 'research', note: 'batch jobs', expiresAt: 9_000, prefix: 'mgw_aaaa' }
@@ -440,9 +440,9 @@ t.test('a rotation keeps the description of the key; old secrets are deleted whe
   t.match(changes, [{ added: [{ name: 'a' }], removed: [{ name: 'a' }] }])
   t.strictSame(rotate(secret('third', 700), 200).oldSecrets, [
     { digest: key('a').digest, validUntil: 500 }, { digest: key('second').digest, validUntil: 700 },
-  ], 'a rotation within the grace of another cuts nobody off')
+  ], 'a second rotation keeps the old secret of the first rotation')
   for (const name of ['a', 'second', 'third']) t.match(writer.find('digest', key(name).digest), { name: 'a' }, name)
-  t.equal(rotate(secret('fourth', 900), 900).oldSecrets, undefined, 'nothing of what is over is kept')
+  t.equal(rotate(secret('fourth', 900), 900).oldSecrets, undefined, 'expired old secrets are deleted')
   t.equal(writer.find('digest', key('third').digest), null)
   t.match(writer.audit(null, 9).map(({ action, detail }) => [action, detail]), [
     ['key.rotated', 'old secret refused'],

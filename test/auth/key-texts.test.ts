@@ -21,13 +21,13 @@ for (const [given, expected] of [
   t.test(`limits are written as text: ${expected}`, async t => t.equal(limitsText(given), expected))
 }
 
-t.test('the description of a key has its known fields', async t => {
+t.test('the description text of a key contains only fields that are set', async t => {
   t.equal(descriptionText({}), null)
   t.equal(descriptionText({ owner: 'research' }), 'owner: research')
   t.equal(descriptionText({ group: 'g', owner: 'o', note: 'n', expiresAt: Date.UTC(2027, 0, 1) }), 'group: g; owner: o; note: n; expires: 2027-01-01T00:00:00.000Z')
 })
 
-t.test('a rotation says how long the old secret is valid', async t => {
+t.test('the text about a rotation has the end of the old secret', async t => {
   t.equal(rotationText({ oldValidUntil: 1001 }, 1000), 'old secret valid until 1970-01-01T00:00:01.001Z')
   t.equal(rotationText({ oldValidUntil: 1000 }, 1000), 'old secret refused')
 })

@@ -35,7 +35,7 @@ t.test('a key can use the models that its globs match', async t => {
   t.equal(ring.find('3')?.restricted, true)
 })
 
-t.test('a configured key overrides a stored one with the same value', async t => {
+t.test('a configured key overrides a stored key with the same value', async t => {
   const stored = { ...key('stored', 'sk'), models: ['gpt-*'] }
   const ring = new Keyring([key('configured', 'sk')], compileGlobs, { keys: [stored], blocked: [] })
   t.match(ring.find('sk'), { key: { name: 'configured' }, restricted: false })
@@ -43,12 +43,12 @@ t.test('a configured key overrides a stored one with the same value', async t =>
   t.ok(ring.find('sk'))
 })
 
-t.test('an empty ring accepts no key', async t => {
+t.test('an empty Keyring finds no key', async t => {
   t.equal(new Keyring([], compileGlobs).find(''), null)
   t.equal(ANONYMOUS.key, null)
 })
 
-t.test('a ring finds a key among ten thousand', async t => {
+t.test('a Keyring finds a key among ten thousand', async t => {
   const ring = new Keyring(
     Array.from({ length: 10_000 }, (_each, i) => key(`k${i}`, `sk-${i}`)), compileGlobs,
   )
@@ -56,14 +56,14 @@ t.test('a ring finds a key among ten thousand', async t => {
   t.equal(ring.find('sk-10000'), null)
 })
 
-t.test('a blocked key is not found, configured or stored, until it is unblocked', async t => {
+t.test('a blocked key is not found until the key is unblocked, whether configured or stored', async t => {
   const [configured, stored] = [key('a', 'sk-a'), key('b', 'sk-b')]
   const ring = new Keyring([configured], compileGlobs, { keys: [stored], blocked: [configured.digest] })
   t.equal(ring.find('sk-a'), null)
   t.equal(ring.find('sk-b')?.key, stored)
   ring.update({ added: [], removed: [], blocked: [stored.digest, configured.digest] })
   t.equal(ring.find('sk-b'), null)
-  // It changes meanwhile, and stays outside.
+  // A change of the blocked key does not unblock it.
   const changed = key('b', 'sk-b', ['fast'])
   ring.update({ added: [changed], removed: [stored] })
   t.equal(ring.find('sk-b'), null)
@@ -72,23 +72,23 @@ t.test('a blocked key is not found, configured or stored, until it is unblocked'
   t.equal(ring.find('sk-b')?.key, changed)
   ring.update({ added: [], removed: [changed], blocked: [changed.digest] })
   ring.update({ added: [], removed: [], unblocked: [changed.digest] })
-  t.equal(ring.find('sk-b'), null, 'it was revoked while it was shut out')
+  t.equal(ring.find('sk-b'), null, 'the key was revoked while it was blocked')
 })
 
-t.test('a digest finds the same key as its value', async t => {
+t.test('a lookup by digest finds the same key as a lookup by value', async t => {
   const ring = new Keyring([key('a', 'sk-a')], compileGlobs)
   t.equal(ring.findByDigest(hash('sha256', 'sk-a', 'buffer')), ring.find('sk-a'))
   t.equal(ring.findByDigest(hash('sha256', 'sk-b', 'buffer')), null)
   t.equal(ring.findByDigest(Buffer.alloc(0)), null)
 })
 
-t.test('a replaced secret finds the key until it expires, and the new secret finds it always', async t => {
+t.test('a key is found by its old secret until that secret expires, and by its new secret', async t => {
   const clock = { now: 0, wall: () => clock.now }
   const old = hash('sha256', 'sk-old', 'buffer')
   const rotated = { ...key('a', 'sk-new'), oldSecrets: [{ digest: old, validUntil: 100 }] }
   const ring = new Keyring([], compileGlobs, { keys: [rotated], blocked: [] })
   const [before, after] = [ring.find('sk-old'), ring.find('sk-new')]
-  t.equal(before?.key, rotated, 'one key, and so one set of limits')
+  t.equal(before?.key, rotated, 'both secrets find the same key object')
   t.equal(after?.key, rotated)
   for (const [at, isOver] of [[99, false], [100, true]] as const) {
     clock.now = at
@@ -96,10 +96,10 @@ t.test('a replaced secret finds the key until it expires, and the new secret fin
     t.notOk(hasExpired(after!, clock))
   }
   ring.update({ added: [], removed: [rotated] })
-  t.strictSame([ring.find('sk-old'), ring.find('sk-new')], [null, null], 'both go with the key')
+  t.strictSame([ring.find('sk-old'), ring.find('sk-new')], [null, null], 'neither secret finds a removed key')
 })
 
-t.test('all secrets of a key expire with the key', async t => {
+t.test('no secret of a key is valid longer than the key', async t => {
   const ring = new Keyring([{
     ...key('a', 'sk-new', ['gpt-*']), expiresAt: 50,
     oldSecrets: [{ digest: hash('sha256', 'sk-old', 'buffer'), validUntil: 100 }],

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { presentedKeys, separateCredentials, separateSecrets, withoutSubprotocolKey } from '../../src/auth/presented-keys.ts'
 
-t.test('the keys of a request come in the order of the specification', async t => {
+t.test('the keys of a request are returned in a fixed order of headers', async t => {
   t.strictSame(presentedKeys({}, null), [])
   t.strictSame(
     presentedKeys({
@@ -13,7 +13,7 @@ t.test('the keys of a request come in the order of the specification', async t =
   )
 })
 
-t.test('only the scheme Bearer presents a key, in any case', async t => {
+t.test('a key in the Authorization header needs the scheme Bearer, in upper or lower case', async t => {
   for (const value of ['Bearer k', 'bearer k', 'BEARER   k', 'Bearer\tk ', 'bEaReR k']) {
     t.strictSame(presentedKeys({ authorization: value }, null), ['k'], value)
   }
@@ -24,12 +24,12 @@ t.test('only the scheme Bearer presents a key, in any case', async t => {
   }
 })
 
-t.test('empty headers present no key', async t => {
+t.test('empty headers contain no key', async t => {
   t.strictSame(presentedKeys({ 'x-api-key': '', 'x-goog-api-key': '', 'api-key': '' }, ''), [])
   t.strictSame(presentedKeys({ 'sec-websocket-protocol': 'openai-insecure-api-key.' }, null), [])
 })
 
-t.test('the subprotocol that holds a credential is removed', async t => {
+t.test('withoutSubprotocolKey removes the key from a list of WebSocket subprotocols', async t => {
   const offered = 'realtime, openai-insecure-api-key.sk-1, openai-beta.realtime-v1'
   t.equal(withoutSubprotocolKey(offered), 'realtime, openai-beta.realtime-v1')
   t.equal(withoutSubprotocolKey('openai-insecure-api-key.sk-1'), '')

@@ -2,7 +2,7 @@ import t from 'tap'
 import { isoTime, systemClock, within } from '../../src/base/clock.ts'
 import type { MonotonicTime, WallTime } from '../../src/base/clock.ts'
 
-t.test('the type checker does not accept a date as a monotonic time, or the reverse', async t => {
+t.test('the type checker accepts neither a wall time as a monotonic time nor a monotonic time as a wall time', async t => {
   const wall: WallTime = systemClock.wall()
   const monotonic: MonotonicTime = systemClock.monotonic()
   t.match(isoTime(wall), /^20/)
@@ -13,7 +13,7 @@ t.test('the type checker does not accept a date as a monotonic time, or the reve
   t.ok(deadline > monotonic)
 })
 
-t.test('within ends with the promise, or after the given time', async t => {
+t.test('`within` settles with the promise, or after the given time', async t => {
   await within(systemClock, 60_000, Promise.resolve())
   const alive = setInterval(() => undefined, 1000)
   t.teardown(() => clearInterval(alive))

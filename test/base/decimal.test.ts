@@ -12,7 +12,7 @@ import {
   toUnits,
 } from '../../src/base/decimal.ts'
 
-t.test('reads decimals in the spellings of people and of JSON', async t => {
+t.test('parseDecimal reads decimals with and without leading zeros, fraction and exponent', async t => {
   const forms: [string, string][] = [
     ['2.50', '2.5'],
     ['0', '0'],
@@ -28,13 +28,13 @@ t.test('reads decimals in the spellings of people and of JSON', async t => {
   for (const [text, expected] of forms) t.equal(formatDecimal(parseDecimal(text)), expected, text)
 })
 
-t.test('refuses text that is not a decimal', async t => {
+t.test('parseDecimal refuses text that is not a decimal', async t => {
   for (const text of ['', '.', '-1', '+1', '1,5', '0x10', 'NaN', '1e', 'e5', ' 1', '1 ', '1e999', '1_000']) {
     t.throws(() => parseDecimal(text), RangeError, JSON.stringify(text))
   }
 })
 
-t.test('every number that JavaScript prints is read exactly', async () => {
+t.test('parseDecimal reads each number that JavaScript prints exactly', async () => {
   fc.assert(
     fc.property(
       fc.double({ min: 1e-30, max: 1e30, noNaN: true }),
@@ -43,7 +43,7 @@ t.test('every number that JavaScript prints is read exactly', async () => {
   )
 })
 
-t.test('adds, multiplies and shifts exactly', async t => {
+t.test('add, multiply and shift are exact', async t => {
   const decimal = fc
     .tuple(fc.bigInt({ min: 0n, max: 10n ** 30n }), fc.nat(20))
     .map(([units, scale]) => ({ units, scale }))
@@ -58,7 +58,7 @@ t.test('adds, multiplies and shifts exactly', async t => {
   )
 })
 
-t.test('rounds halves up, once from the exact value', async t => {
+t.test('toUnits and divide round the exact value half up', async t => {
   t.equal(toUnits(parseDecimal('0.00000000000149'), 12), 1n)
   t.equal(toUnits(parseDecimal('0.0000000000015'), 12), 2n)
   t.equal(toUnits(parseDecimal('0.0000000000014999999999999'), 12), 1n)
@@ -67,12 +67,12 @@ t.test('rounds halves up, once from the exact value', async t => {
   t.equal(formatDecimal(divide(parseDecimal('2'), 3n, 4)), '0.6667')
 })
 
-t.test('writes negative amounts', async t => {
+t.test('formatDecimal writes negative amounts', async t => {
   t.equal(formatDecimal({ units: -5n, scale: 1 }), '-0.5')
   t.equal(formatDecimal({ units: -1200n, scale: 2 }), '-12')
 })
 
-t.test('reads amounts of USD as picodollars', async t => {
+t.test('picoUsd reads amounts of USD as picodollars', async t => {
   const amounts: [string, bigint][] = [
     ['50', 50_000_000_000_000n],
     ['0.25', 250_000_000_000n],
@@ -89,7 +89,7 @@ t.test('reads amounts of USD as picodollars', async t => {
   for (const usd of ['', '.', '-1', 'fifty', '1,5']) t.throws(() => picoUsd(usd), RangeError, usd)
 })
 
-t.test('writes picodollars as exact USD', async t => {
+t.test('formatUsd writes picodollars as exact amounts of USD', async t => {
   for (const [pico, text] of [
     [0n, '0'],
     [1n, '0.000000000001'],

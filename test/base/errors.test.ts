@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { ERRORS, GatewayError, asGatewayError, causeOf } from '../../src/base/errors.ts'
 
-t.test('docs/errors.md lists every error, with its status, source and meaning', async t => {
+t.test('docs/errors.md lists each error with its status, source, retryability and meaning', async t => {
   const docs = readFileSync(new URL('../../docs/errors.md', import.meta.url), 'utf8')
   const rows = docs.split('\n').filter(line => line.startsWith('| `'))
   const expected = Object.entries(ERRORS).map(
@@ -12,17 +12,17 @@ t.test('docs/errors.md lists every error, with its status, source and meaning', 
   t.strictSame(rows, expected)
 })
 
-t.test('every thrown value becomes an error of the table', async t => {
+t.test('asGatewayError converts each thrown value to an error of the table', async t => {
   const known = new GatewayError('draining', 'x')
   t.equal(asGatewayError(known), known)
   const unknown = asGatewayError(new TypeError('secret detail'))
   t.equal(unknown.code, 'internal')
   t.equal(unknown.status, 500)
-  t.notMatch(unknown.message, /secret/, 'the client does not read what it was')
+  t.notMatch(unknown.message, /secret/, 'the message of an unknown error is not sent to the client')
   t.match(unknown.cause, { message: 'secret detail' })
 })
 
-t.test('the cause of a JSON error does not contain the parsed text', async t => {
+t.test('causeOf removes the parsed text from the message of a JSON error', async t => {
   const cause = thrownBy(() => JSON.parse('a secret'))
   t.match(cause, /a secret/)
   t.equal(causeOf(new GatewayError('upstream_invalid', 'x', { cause })), 'the text is not valid JSON')

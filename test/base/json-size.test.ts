@@ -11,13 +11,13 @@ const TEXTS: readonly (readonly [text: string, size: object])[] = [
 ]
 
 for (const [text, size] of TEXTS) {
-  t.test(`counts the values of ${text}`, async t => {
+  t.test(`measureJson counts the values of ${text}`, async t => {
     t.match(measureJson(text), size)
-    t.match(scanJson(Buffer.from(text), []), { ok: true, size }, 'a scan counts the same')
+    t.match(scanJson(Buffer.from(text), []), { ok: true, size }, 'scanJson returns the same counts')
   })
 }
 
-t.test('an empty object or array counts as one value more', async t => {
+t.test('measureJson counts an empty object or array as two values', async t => {
   t.match(measureJson('[{},[]]'), { containers: 3, members: 0, values: 5 })
 })
 
@@ -52,7 +52,7 @@ const PATHS: readonly (readonly [text: string, path: string])[] = [
 ]
 
 for (const [text, path] of PATHS) {
-  t.test(`finds the path behind ${text}`, async t => {
+  t.test(`jsonPath finds the path at the end of ${text}`, async t => {
     t.equal(jsonPath(Buffer.from(text), text.length), path)
   })
 }

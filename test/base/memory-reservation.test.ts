@@ -9,7 +9,7 @@ import { readableMeter } from '../support/readable-meter.ts'
 const KB = 1024
 const PIECE = Buffer.alloc(32 * KB, 'x')
 
-/** Memory of so many bytes. */
+/** A memory of at most `most` bytes. */
 function memory(most: number): { taken: number; take: ReserveMemory } {
   const state = {
     taken: 0,
@@ -22,7 +22,7 @@ function memory(most: number): { taken: number; take: ReserveMemory } {
   return state
 }
 
-t.test('reservations up to 64 kB are not counted; larger ones are counted in full until they are released', async t => {
+t.test('reservations up to 64 kB are not counted; larger reservations are counted completely', async t => {
   const state = memory(200 * KB)
   const room = new MemoryReservation(state.take)
   t.ok(room.resize(64 * KB))
@@ -33,10 +33,10 @@ t.test('reservations up to 64 kB are not counted; larger ones are counted in ful
   t.equal(state.taken, 100 * KB)
   t.ok(room.resize(10))
   t.equal(state.taken, 0)
-  t.ok(new MemoryReservation().resize(1e12), 'nobody counts')
+  t.ok(new MemoryReservation().resize(1e12), 'without a `ReserveMemory` no memory is counted')
 })
 
-t.test('an event beyond the memory limit is forwarded unread, and the events after it are read', async t => {
+t.test('an event beyond the memory limit is reported as oversize without data, and later events are read', async t => {
   const state = memory(200 * KB)
   const seen: [boolean, string][] = []
   const reader = new SseReader({ event: ({ buf, dataStart, dataEnd, oversize }) => {
@@ -51,12 +51,12 @@ t.test('an event beyond the memory limit is forwarded unread, and the events aft
   reader.push(Buffer.from('\n\n'))
   t.equal(state.taken, 0)
   push('def', 8)
-  t.equal(state.taken, 0, 'what there is no room for is let go')
+  t.equal(state.taken, 0, 'the memory of an event beyond the limit is released')
   reader.push(Buffer.from('\n\ndata: ghi\n\n'))
   t.same(seen, [[false, 'abc'], [true, ''], [false, 'ghi']])
 })
 
-t.test('an array element beyond the memory limit is forwarded unread', async t => {
+t.test('an array element beyond the memory limit is reported as oversize', async t => {
   const state = memory(200 * KB)
   const seen: boolean[] = []
   const reader = new JsonArrayReader({ event: ({ oversize }) => void seen.push(oversize) }, { reserveMemory: state.take })
@@ -74,7 +74,7 @@ t.test('an array element beyond the memory limit is forwarded unread', async t =
   t.same(seen, [false, true, false])
 })
 
-t.test('an unread last event counts as a possible end of the stream', async t => {
+t.test('`terminated` is null if the last event is oversize and can be the end of the stream', async t => {
   const none = () => false
   const large = 'x'.repeat(100 * KB)
   const meterOf = (endpoint: 'responses' | 'chat.completions' | 'generate.stream', ...texts: string[]) => {
@@ -87,10 +87,10 @@ t.test('an unread last event counts as a possible end of the stream', async t =>
   const responses = meterOf('responses', completed.slice(0, 90_000), completed.slice(90_000))
   t.equal(responses.terminated, null)
   responses.push(Buffer.from(event({ type: 'response.output_text.delta', delta: 'more' })))
-  t.equal(responses.terminated, false, 'it was not')
+  t.equal(responses.terminated, false, 'an event after the oversize event shows that the stream has not ended')
   const half = meterOf('responses', completed.slice(0, 50_000), completed.slice(50_000, 90_000))
   half.end()
-  t.equal(half.terminated, false, 'half of an event is no end')
+  t.equal(half.terminated, false, 'an incomplete oversize event is not the end of the stream')
   const chat = event({ choices: [{ delta: { content: large } }] })
   t.equal(meterOf('chat.completions', chat.slice(0, 90_000), chat.slice(90_000)).terminated, false)
   const element = JSON.stringify({ candidates: [{ finishReason: 'STOP', content: large }] })

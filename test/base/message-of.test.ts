@@ -1,7 +1,7 @@
 import t from 'tap'
 import { messageOf } from '../../src/base/message-of.ts'
 
-t.test('every thrown value has a message', async t => {
+t.test('messageOf returns a message for each thrown value', async t => {
   t.equal(messageOf(new Error('it broke')), 'it broke')
   t.equal(messageOf('it broke'), 'it broke')
   t.equal(messageOf(new AggregateError([new Error('no IPv6'), new Error('no IPv4')])), 'no IPv6, no IPv4')

@@ -18,7 +18,7 @@ async function start(t: Test, timeouts?: ServerTimeouts, handler: http.RequestLi
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-t.test('slow clients do not keep fast ones out', async t => {
+t.test('slow clients do not block other clients', async t => {
   for (const beginning of ['', 'GET /x HTTP/1.1\r\nHost: x\r\n', 'POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1']) {
     const url = await start(t)
     const slow = await Promise.all(Array.from({ length: 3 }, () => connect(t, url)))
@@ -30,7 +30,7 @@ t.test('slow clients do not keep fast ones out', async t => {
   }
 })
 
-t.test('a connection above the limit closes the one with the oldest last request', async t => {
+t.test('a connection above the limit closes the connection whose last request is the oldest', async t => {
   const url = await start(t)
   const [used, idle] = [await connect(t, url), await connect(t, url)] as const
   for (const client of [used, idle, used]) {
@@ -45,7 +45,7 @@ t.test('a connection above the limit closes the one with the oldest last request
   await used.until(/served$/)
 })
 
-t.test('a slow head, a slow body, an idle connection and an unread response each time out', async t => {
+t.test('a slow request head, a slow request body, an idle connection and an unread response each time out', async t => {
   const short = { headersTimeout: 100, requestTimeout: 200, keepAlive: 1_000 }
   for (const [title, request, response] of [
     ['nothing', '', /^HTTP\/1\.1 408 /],

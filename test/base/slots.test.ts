@@ -24,7 +24,7 @@ t.test('an empty slot can be deleted and read', async t => {
   slots.delete(7)
   t.equal(slots.size, 0)
   t.equal(slots.at(7), null)
-  t.not(slots.add({}), slots.add({}), 'a place is not given to two')
+  t.not(slots.add({}), slots.add({}), 'two items do not get the same slot')
 })
 
 t.test('items can be deleted during iteration', async t => {
@@ -40,13 +40,13 @@ t.test('items can be deleted during iteration', async t => {
   t.equal(slots.size, 0)
 })
 
-/** Bytes that collections of young objects alone leave at most, while so many come and go. */
+/** @returns bytes of the heap, at most, that are in use between minor garbage collections while `turn` runs 5,000 times */
 function leftBy(turn: (item: object, at: number) => void): number {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as (options?: { type: 'minor' }) => void
   const ballast = () => Array.from({ length: 1_000 }, () => 0)
   for (let i = 0; i < 32; i++) turn({ ballast: ballast() }, i)
-  // By now the collection itself is old.
+  // After two full collections the collection under test is among the old objects.
   gc()
   gc()
   const before = process.memoryUsage().heapUsed
@@ -56,13 +56,13 @@ function leftBy(turn: (item: object, at: number) => void): number {
     if (i % 250 !== 0) continue
     gc({ type: 'minor' })
     gc({ type: 'minor' })
-    // A full collection may come at any time, and would hide what the others left.
+    // The maximum, because V8 may run a full collection at any time, which frees what minor collections leave.
     most = Math.max(most, process.memoryUsage().heapUsed - before)
   }
   return most
 }
 
-t.test('a deleted item is collected at once, where a Set would keep most items', async t => {
+t.test('the garbage collection of young objects frees deleted items of Slots, unlike those of a Set', async t => {
   const slots = new Slots<object>()
   const places = new Map<number, number>()
   const bySlots = leftBy((item, at) => {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { formatNumber, table, escapeControlCharacters } from '../../src/base/text-table.ts'
 
-t.test('columns are as wide as their longest cell, with numbers aligned right', async t => {
+t.test('a column is as wide as its longest cell, and numbers are aligned right', async t => {
   const columns = [
     { title: 'KEY', text: ({ key }: Item) => key },
     { title: 'TOKENS', text: ({ tokens }: Item) => formatNumber(tokens), right: true },
@@ -35,7 +35,7 @@ t.test('columns are aligned for names in any script', async t => {
   ].join(''))
 })
 
-t.test('a name cannot control the terminal or forge a line', async t => {
+t.test('control characters and line breaks in a cell are escaped', async t => {
   t.equal(escapeControlCharacters('red \x1b[31m'), 'red \\u{1b}[31m')
   t.equal(escapeControlCharacters('two\r\nlines\u2028'), 'two\\u{d}\\u{a}lines\\u{2028}')
   t.equal(escapeControlCharacters('\x9b2J\u202egnp.exe'), '\\u{9b}2J\\u{202e}gnp.exe')
@@ -44,7 +44,7 @@ t.test('a name cannot control the terminal or forge a line', async t => {
   t.equal(table(columns, ['\x1b[2J\nfake']), 'A\n\\u{1b}[2J\\u{a}fake\n')
 })
 
-t.test('numbers are grouped, and an unknown one is a dash', async t => {
+t.test('digits of numbers are grouped by thousands, and an unknown number is a dash', async t => {
   t.equal(formatNumber(0), '0')
   t.equal(formatNumber(12_345.678_9), '12,345.679')
   t.equal(formatNumber(2n ** 64n), '18,446,744,073,709,551,616')

@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import { STREAM_HEAD, chunk, startWireUpstream } from '../support/wire.ts'
 
-/** An upstream that makes an event only when it hears that the one before has arrived. */
+/** An upstream that sends each event only after the test has acknowledged the previous event. */
 export async function acknowledgedUpstream(t: Test, events: number) {
   const acknowledge: (() => void)[] = []
   const acks = Array.from({ length: events }, () => new Promise<void>(resolve => acknowledge.push(resolve)))

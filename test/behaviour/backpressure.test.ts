@@ -14,9 +14,9 @@ const HEAD = (size: number) =>
   `HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: ${size}\r\n\r\n`
 
 /**
- * Writes events until the peer takes no more, and goes on when it does. `stuck`
- * settles when it has waited for a drain through many turns of the event loop
- * in which nothing moved.
+ * Writes events until the socket buffer is full, and continues after a drain. `stuck`
+ * settles after many turns of the event loop without a drain
+ * and without progress.
  */
 function pump(
   socket: { write(text: string): boolean; once(event: 'drain', listener: () => void): unknown },
@@ -49,7 +49,7 @@ function pump(
   return { stuck: stuck.promise, done: done.promise }
 }
 
-/** An upstream that sends so many bytes, as fast as they are taken. */
+/** An upstream that sends `total` bytes as fast as they are read. */
 async function largeUpstream(t: Test, total: number) {
   const running = Promise.withResolvers<ReturnType<typeof pump>>()
   const upstream = await startWireUpstream(t, async wire => {
@@ -61,7 +61,7 @@ async function largeUpstream(t: Test, total: number) {
   return { gateway: await startTestGateway(t, proxyTo(upstream.url)), running: running.promise }
 }
 
-t.test('a client that does not read makes the upstream stop; when it reads it gets every byte', async t => {
+t.test('the upstream stops sending while a client does not read, and the client gets every byte once it reads', async t => {
   const total = 100 * MB
   const { gateway, running } = await largeUpstream(t, total)
   const client = await connect(t, gateway.url)
@@ -72,11 +72,11 @@ t.test('a client that does not read makes the upstream stop; when it reads it ge
   t.ok(written < 40 * MB, `${written} bytes are with the kernel and in bounded buffers`)
   const head = early.indexOf('\r\n\r\n') + 4
   await countTo(client.socket, total - (client.text.length - head))
-  t.pass('every byte came')
+  t.pass('the client gets every byte')
 })
 
-t.test('HTTP/2: a client that does not read makes the upstream stop; ' +
-  'when it reads it gets every byte', async t => {
+t.test('HTTP/2: the upstream stops sending while a client does not read, ' +
+  'and the client gets every byte once it reads', async t => {
   const total = 40 * MB
   const { gateway, running } = await largeUpstream(t, total)
   const session = await openSession(t, gateway.url)
@@ -91,7 +91,7 @@ t.test('HTTP/2: a client that does not read makes the upstream stop; ' +
   t.equal(got, total)
 })
 
-t.test('a client that does not read makes an HTTP/2 upstream stop', async t => {
+t.test('an HTTP/2 upstream stops sending while a client does not read', async t => {
   const total = 60 * MB
   const certificate = certificateFiles(t)
   const streams = Promise.withResolvers<ServerHttp2Stream>()
@@ -115,10 +115,10 @@ routes: [{ to: up }]
   await running.done
   stream.end()
   await counted
-  t.pass('every byte came')
+  t.pass('the client gets every byte')
 })
 
-t.test('200 MB pass with bounded memory', async t => {
+t.test('a response of 200 MB is forwarded with bounded memory', async t => {
   const total = 200 * MB
   const { gateway } = await largeUpstream(t, total)
   const client = await connect(t, gateway.url)
@@ -135,7 +135,7 @@ t.test('200 MB pass with bounded memory', async t => {
   t.ok(most < 150 * MB, `${Math.round(most / MB)} MB at most, garbage included`)
 })
 
-/** Reads on, keeping nothing, until so many bytes came. */
+/** Reads and drops data until `total` bytes have arrived. */
 async function countTo(socket: Socket, total: number, onPiece = () => {}): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   let got = 0

@@ -9,10 +9,10 @@ import { startUpstream } from '../support/upstream.ts'
 
 const HEADERS = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
 const BODY = JSON.stringify({ model: 'm', messages: [] })
-/** All of it is held, and more than the system takes of it. */
+/** A response that the gateway holds completely, and that is larger than the buffers of the system. */
 const ANSWER = `{"choices":[{"message":{"content":"${' '.repeat(30_000_000)}"}}]}`
 
-/** A gateway that has all of a large answer before its client gets any. */
+/** A gateway that reads a large response completely before it sends the response. */
 async function holding(t: Test): Promise<TestGateway> {
   const { url } = await startUpstream(t, (req, res) => {
     req.resume()
@@ -21,7 +21,7 @@ async function holding(t: Test): Promise<TestGateway> {
   return startTestGateway(t, `upstreams: { up: { url: "${url}" } }\nroutes: [{ to: up, resume: hold }]\n`)
 }
 
-/** Bytes that its log line tells of, once the exchange has ended. */
+/** @returns the bytes in the log line of the request, after its end */
 async function bytesOut(gateway: TestGateway, end: string): Promise<number> {
   const line = await gateway.waitForLog(({ msg }) => msg === 'exchange')
   if (line['end'] !== end) throw new Error(`it ended with ${String(line['end'])}`)
@@ -42,10 +42,10 @@ t.test('bytes_out counts only bytes sent before the client disconnected', async 
   }
   req.destroy()
   const told = await bytesOut(gateway, 'client_gone')
-  t.ok(told >= came && told < ANSWER.length, `${told} bytes, of which the client has read ${came}`)
+  t.ok(told >= came && told < ANSWER.length, `bytes_out is ${told}, and the client has read ${came} bytes`)
 })
 
-t.test('bytes_out over HTTP/2 stays near the window of a stream that the client does not read', async t => {
+t.test('bytes_out over HTTP/2 does not count bytes that wait for a client that does not read', async t => {
   const gateway = await holding(t)
   const session = await openSession(t, gateway.url)
   const headers = { 'content-type': 'application/json' }

@@ -13,11 +13,11 @@ import type { Wire } from '../support/wire.ts'
 
 const CHAT = { model: 'm', stream: true, messages: [] }
 
-/** The ways in which a client leaves over HTTP/2. */
+/** The ways in which a client disconnects over HTTP/2. */
 const LEAVES: Record<string, (request: H2Request, session: ClientHttp2Session, tcp: Socket) => void> = {
   'sends RST_STREAM': request => request.stream.close(constants.NGHTTP2_CANCEL),
   'ends its session': (_request, session) => session.destroy(),
-  'ends its session with a fault': (_request, session) => session.destroy(
+  'ends its session with an error code': (_request, session) => session.destroy(
     new Error('x'), constants.NGHTTP2_PROTOCOL_ERROR,
   ),
   'resets its connection': (_request, _session, tcp) => tcp.resetAndDestroy(),
@@ -25,14 +25,14 @@ const LEAVES: Record<string, (request: H2Request, session: ClientHttp2Session, t
   'half-closes its connection': (_request, _session, tcp) => tcp.end(),
 }
 
-/** The moments at which it does: what the upstream has sent by then, and what the client then waits for. */
+/** The moments of the disconnect: the data that the upstream sends before, and the data that the client waits for. */
 const MOMENTS: Record<string, {
   play: (wire: Wire) => void
   seen: (request: H2Request) => Promise<unknown>
   status: number
 }> = {
-  'before the head': { play: () => {}, seen: () => Promise.resolve(), status: 499 },
-  'between the head and the first byte': {
+  'before the response head': { play: () => {}, seen: () => Promise.resolve(), status: 499 },
+  'between the response head and the first byte': {
     play: wire => wire.send(STREAM_HEAD), seen: request => request.head, status: 200,
   },
   'in mid-stream': {
@@ -70,9 +70,9 @@ for (const [leaves, leave] of Object.entries(LEAVES)) {
     })
   }
 
-  // Node's client ends its body before it resets the stream: that one is made by hand below.
+  // Node's client ends the body before it resets the stream, so a separate test below sends the frames itself.
   if (leaves === 'sends RST_STREAM') continue
-  t.test(`HTTP/2: the request of a client that ${leaves} before the end of its body does not go upstream`, async t => {
+  t.test(`HTTP/2: a request does not go upstream if its client ${leaves} before the end of the body`, async t => {
     let connections = 0
     const upstream = await startWireUpstream(t, async () => {
       connections++
@@ -81,7 +81,7 @@ for (const [leaves, leave] of Object.entries(LEAVES)) {
     const { session, tcp } = await openSessionOn(t, gateway.url)
     const request = new H2Request(session, 'POST', '/v1/other', { 'content-type': 'application/json' }, false)
     request.stream.write('{"model":"m",')
-    // The gateway has begun with this request when it answers another on the same session.
+    // After a response to another request on the session, the gateway has started this request.
     await new H2Request(session, 'GET', '/api/status').closed
     leave(request, session, tcp)
     await loggedAsGone(t, gateway, 499)

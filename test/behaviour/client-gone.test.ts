@@ -13,12 +13,12 @@ import type { Wire } from '../support/wire.ts'
 const CHAT = { model: 'm', stream: true, messages: [] }
 const PLAIN = { model: 'm', messages: [] }
 
-/** The ways in which a client leaves over HTTP/1.1. */
+/** The ways in which a client disconnects over HTTP/1.1. */
 const LEAVES: Record<string, (client: Wire) => void> = {
-  'closes': client => client.socket.destroy(),
-  'resets': client => client.socket.resetAndDestroy(),
+  'closes the connection': client => client.socket.destroy(),
+  'resets the connection': client => client.socket.resetAndDestroy(),
   // RFC 9112 section 9.6 lets a server take a half-closed connection for an abandoned one.
-  'half-closes': client => client.socket.end(),
+  'half-closes the connection': client => client.socket.end(),
 }
 
 /**
@@ -44,7 +44,7 @@ async function loggedAsGone(t: Test, gateway: TestGateway, status: number): Prom
   const line = await gateway.waitForLog(each => each.msg === 'exchange')
   t.equal(line.error, 'client_gone')
   t.equal(line.status, status)
-  t.equal(line.level, 30, 'it is no fault of anybody')
+  t.equal(line.level, 30, 'the level is info')
   t.equal(gateway.logged.filter(each => each.msg === 'exchange').length, 1, 'logged once')
 }
 
@@ -98,11 +98,11 @@ for (const [leaves, leave] of Object.entries(LEAVES)) {
     await loggedAsGone(t, gateway, 200)
   })
 
-  t.test(`the request of a client that ${leaves} before the end of its body does not go upstream`, async t => {
+  t.test(`a request does not go upstream if its client ${leaves} before the end of the body`, async t => {
     const { gateway, requests } = await setUp(t, () => {})
     const client = await connect(t, gateway.url)
     client.send(post('/v1/chat/completions', PLAIN).slice(0, -3))
-    // The gateway has begun with this request when it answers another that came later.
+    // After a response to a later request, the gateway has started this request.
     await (await fetch(`${gateway.url}/api/status`)).text()
     leave(client)
     await loggedAsGone(t, gateway, 499)
@@ -110,7 +110,7 @@ for (const [leaves, leave] of Object.entries(LEAVES)) {
   })
 }
 
-t.test('over TLS, a client that closes in mid-stream ends the upstream request at once', async t => {
+t.test('over TLS, a client that closes the connection in mid-stream ends the upstream request at once', async t => {
   const { cert, certFile, keyFile } = certificateFiles(t)
   const { gateway, reached, torn } = await setUp(
     t, wire => wire.send(STREAM_HEAD + chunk('data: {"n":1}\n\n')),
@@ -126,7 +126,7 @@ t.test('over TLS, a client that closes in mid-stream ends the upstream request a
 })
 
 t.test('a client that disconnects during the TLS handshake with the upstream is logged once, with status 499', async t => {
-  // TLS that never answers: the connection is never there.
+  // A server that does not respond to the TLS handshake, so that the connection is not established.
   const silent = Promise.withResolvers<Wire>()
   const upstream = await startWireUpstream(t, async wire => {
     silent.resolve(wire)
@@ -140,7 +140,7 @@ t.test('a client that disconnects during the TLS handshake with the upstream is 
   await loggedAsGone(t, gateway, 499)
 })
 
-t.test('hazard: if a client disconnects during the first pipelined request, the later ones never start', async t => {
+t.test('hazard: if a client disconnects during the first pipelined request, the later requests do not go upstream', async t => {
   let connections = 0
   const first = Promise.withResolvers<Wire>()
   const upstream = await startWireUpstream(t, async wire => {
@@ -161,7 +161,7 @@ t.test('hazard: if a client disconnects during the first pipelined request, the 
   t.equal(connections, 1)
 })
 
-t.test('hazard: the request of a client that disconnects before any response is not retried', async t => {
+t.test('hazard: a request is not retried if its client disconnects before any response', async t => {
   let connections = 0
   const upstream = await startWireUpstream(t, async wire => {
     connections++

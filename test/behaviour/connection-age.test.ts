@@ -15,7 +15,7 @@ const ask = async (url: string) => (await fetch(`${url}/v1/chat/completions`, {
   method: 'POST', headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json' }, body: '{"model":"m","messages":[]}',
 })).text()
 
-/** Requests at all times, so that no connection is ever idle for long. */
+/** Sends requests without pauses, so that no connection is idle for long. */
 async function askUntil(url: string, body: string): Promise<string[]> {
   const bodies: string[] = []
   while (bodies.at(-1) !== body) bodies.push(...await Promise.all([ask(url), ask(url), ask(url)]))
@@ -38,7 +38,7 @@ async function startHttp2(t: Test, body: string, certificate: { readonly cert: s
 }
 
 for (const protocol of ['HTTP/1.1', 'HTTP/2'] as const) {
-  t.test(`requests reach a new address although connections to the old one are always in use (${protocol})`, async t => {
+  t.test(`requests reach the new address of an upstream, even if the old connection is always in use (${protocol})`, async t => {
     const certificate = selfSigned()
     const folder = mkdtempSync(join(tmpdir(), 'age-'))
     t.teardown(() => rmSync(folder, { recursive: true }))

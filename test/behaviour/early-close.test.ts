@@ -83,13 +83,13 @@ const STREAMS: Record<string, Stream> = {
 
 interface LateUpstream {
   readonly url: string
-  /** Connections so far. */
+  /** Number of connections so far. */
   readonly connections: () => number
-  /** Ends the body of the stream that waits for it. */
+  /** Ends the body of the waiting stream. */
   endBody(): Promise<void>
 }
 
-/** An upstream that sends the whole stream, and ends the body when the test says. */
+/** An upstream that sends all events of the stream, and ends the body in `endBody`. */
 async function startLateUpstream(t: Test, { events }: Stream): Promise<LateUpstream> {
   let waiting: ServerResponse | null = null
   let connections = 0
@@ -111,7 +111,7 @@ async function startLateUpstream(t: Test, { events }: Stream): Promise<LateUpstr
   }
 }
 
-/** The key may have one request at a time. */
+/** A gateway whose key may have one running request. */
 function open(t: Test, url: string, route = ''): Promise<Books> {
   return openBooks(t, `
 upstreams: { up: { url: "${url}", usage: as_is } }
@@ -122,7 +122,7 @@ log: { bodies: [{ key: test, keep: 1d, limit: 10kb }] }
 `)
 }
 
-/** When it has answered, the gateway has read what an upstream sent before. */
+/** Requests the status. After the response the gateway has read all earlier data of the upstream. */
 async function status(gatewayUrl: string): Promise<void> {
   await (await fetch(`${gatewayUrl}/api/status`)).text()
 }
@@ -135,7 +135,7 @@ async function settled(books: Books, count: number): Promise<void> {
   await books.gateway.waitForLog(({ msg }) => msg === 'exchange' && exchanges(books).length >= count)
 }
 
-/** Closes the connection as soon as the end of the protocol has come. */
+/** Closes the connection after the last event of the protocol. */
 async function readAndClose(t: Test, books: Books, { path, request, last }: Stream): Promise<void> {
   const client = await connect(t, books.gateway.url)
   client.send(post(path, request))
@@ -159,7 +159,7 @@ async function checkRows(t: Test, books: Books, count: number): Promise<void> {
 
 for (const [name, stream] of Object.entries(STREAMS)) {
   for (const [route, count] of [['', 40], [', resume: continue, retries: 1', 5]] as const) {
-    t.test(`${name}${route}: a client that closes after the end marker has the whole response`, async t => {
+    t.test(`${name}${route}: a response is complete if the client closes after the end marker`, async t => {
       const upstream = await startLateUpstream(t, stream)
       const books = await open(t, upstream.url, route)
       for (let n = 1; n <= count; n++) {
@@ -173,7 +173,7 @@ for (const [name, stream] of Object.entries(STREAMS)) {
     })
   }
 
-  t.test(`${name}: the transcript of a client that closes after the end marker is complete`, async t => {
+  t.test(`${name}: the transcript is complete if the client closes after the end marker`, async t => {
     const upstream = await startLateUpstream(t, stream)
     const books = await open(t, upstream.url)
     await readAndClose(t, books, stream)
@@ -188,7 +188,7 @@ for (const [name, stream] of Object.entries(STREAMS)) {
   })
 }
 
-t.test('over HTTP/2, a client that resets its stream after the end marker has the whole response', async t => {
+t.test('over HTTP/2, a response is complete if the client resets the stream after the end marker', async t => {
   const stream = STREAMS.chat as Stream
   const upstream = await startLateUpstream(t, stream)
   const books = await open(t, upstream.url)
@@ -202,7 +202,7 @@ t.test('over HTTP/2, a client that resets its stream after the end marker has th
   await checkRows(t, books, 1)
 })
 
-t.test('a client of a translated stream that closes after the end marker has the whole response', async t => {
+t.test('a translated response is complete if the client closes after the end marker', async t => {
   const upstream = await startLateUpstream(t, STREAMS.messages as Stream)
   const books = await openBooks(t, `
 upstreams: { up: { url: "${upstream.url}", speaks: [messages] } }
@@ -226,7 +226,7 @@ t.test('a client that closes before the end marker is recorded as disconnected',
   }
 })
 
-t.test('openai: a loop over a stream is complete, even if the body ends late', async t => {
+t.test('openai: a response is complete if the SDK reads to the end marker, even if the upstream ends the body later', async t => {
   for (const name of ['chat', 'responses']) {
     const upstream = await startLateUpstream(t, STREAMS[name] as Stream)
     const books = await open(t, upstream.url)
@@ -242,7 +242,7 @@ t.test('openai: a loop over a stream is complete, even if the body ends late', a
   }
 })
 
-t.test('anthropic: a loop over a stream is complete, even if the body ends late', async t => {
+t.test('anthropic: a response is complete if the SDK reads to the end marker, even if the upstream ends the body later', async t => {
   const upstream = await startLateUpstream(t, STREAMS.messages as Stream)
   const books = await open(t, upstream.url)
   const client = new Anthropic({ baseURL: books.gateway.url, apiKey: KEY, maxRetries: 0 })
@@ -254,7 +254,7 @@ t.test('anthropic: a loop over a stream is complete, even if the body ends late'
   await checkRows(t, books, 10)
 })
 
-/** Reads events to the last one, as programs do that know it. */
+/** Reads up to the last event, like a program that knows the last event. */
 async function readThrough(
   books: Books, upstream: LateUpstream, events: AsyncIterable<object>, count: number,
 ): Promise<void> {

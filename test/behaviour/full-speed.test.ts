@@ -12,13 +12,13 @@ import { post, proxyTo } from '../support/wire.ts'
 import type { ClientsOrder } from './threads/full-speed-peers.ts'
 
 const KB = 1024
-/** Turns of the event loop in which nothing moves. */
+/** Turns of the event loop without progress. */
 const STILL_TURNS = 100
 
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
-/** Sockets that this process makes or accepts while the test runs. */
+/** Sockets that this process opens or accepts while the test runs. */
 function watchSockets(t: Test, channel: 'net.client.socket' | 'net.server.socket'): Socket[] {
   const sockets: Socket[] = []
   const add = (message: unknown) => void sockets.push((message as { socket: Socket }).socket)
@@ -27,7 +27,7 @@ function watchSockets(t: Test, channel: 'net.client.socket' | 'net.server.socket
   return sockets
 }
 
-/** A gateway before an upstream that sends as fast as it can, and clients that do not read. */
+/** A gateway with an upstream that sends at full speed, and with clients that do not read. */
 async function stalledStreams(t: Test) {
   const worker = new Worker(new URL('threads/full-speed-peers.ts', import.meta.url))
   t.teardown(() => worker.terminate())
@@ -36,7 +36,7 @@ async function stalledStreams(t: Test) {
   const upstreams = watchSockets(t, 'net.client.socket')
   const clients = watchSockets(t, 'net.server.socket')
   const request = post('/v1/chat/completions', { model: 'm', stream: true, messages: [] })
-  /** Opens so many streams more; settles when nothing moves any more. */
+  /** Opens `count` more streams; settles when no stream makes progress. */
   const open = async (count: number) => {
     const expected = upstreams.length + count
     worker.postMessage({ port: Number(new URL(gateway.url).port), count, request } satisfies ClientsOrder, [])
@@ -51,15 +51,15 @@ async function stalledStreams(t: Test) {
   return { upstreams, clients, open }
 }
 
-/** Bytes outside of V8's heap that are in use. */
+/** @returns used bytes outside of V8's heap */
 async function bytesInUse(): Promise<number> {
   collectGarbage()
-  // V8 frees them in a thread.
+  // V8 frees the bytes in another thread.
   collectGarbage()
   return process.memoryUsage().arrayBuffers
 }
 
-t.test('the gateway buffers a bounded part of a stream whose client does not read', async t => {
+t.test('the gateway buffers at most 192 kB of a stream whose client does not read', async t => {
   const { upstreams, clients, open } = await stalledStreams(t)
   await open(1)
   const [upstream, client] = [upstreams[0] as Socket, clients[0] as Socket]
@@ -67,10 +67,10 @@ t.test('the gateway buffers a bounded part of a stream whose client does not rea
   t.ok(held <= 192 * KB, `${Math.round(held / KB)} kB`)
 })
 
-t.test('streams at full speed whose clients do not read use bounded memory', async t => {
+t.test('each stream whose client does not read uses at most 320 kB of memory', async t => {
   const count = 50
   const { open } = await stalledStreams(t)
-  // The parser and other parts that all streams share.
+  // Opens one stream first, for the parser and other parts that all streams share.
   await open(1)
   const before = await bytesInUse()
   await open(count)

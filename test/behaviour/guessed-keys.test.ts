@@ -33,7 +33,7 @@ t.test('after many wrong keys from one address, a short key gets 429 and a long 
   t.ok((statuses.get(429) ?? 0) > 0)
   t.strictSame([...statuses.keys()], [401, 429])
   t.equal((await ask(LONG)).status, 200)
-  // Enough wrong keys come to keep the limit, however long the ones before took.
+  // Enough wrong keys to stay above the limit, however long the earlier requests took.
   for (let n = 0; n < 100; n++) await ask(`again-${n}`)
   const refused = await ask('wrong')
   t.equal(refused.status, 429)

@@ -7,7 +7,7 @@ upstreams: { demo: { simulator: true } }
 routes: [{ model: [demo], to: demo }]
 `)
 
-/** Each is answered by the gateway itself, and none has a body. */
+/** Requests to which the gateway itself responds, without bodies. */
 const OWN_ANSWERS = {
   '/api/status': 200,
   '/v1/models': 200,
@@ -16,7 +16,7 @@ const OWN_ANSWERS = {
   '/nowhere': 404,
 }
 
-t.test('one connection carries all requests that the gateway responds to without an upstream', async t => {
+t.test('the connection stays open after every response that the gateway makes without an upstream', async t => {
   const client = await connect(t, url)
   for (const [path, status] of Object.entries(OWN_ANSWERS)) {
     client.clear()
@@ -27,7 +27,7 @@ t.test('one connection carries all requests that the gateway responds to without
   }
 })
 
-t.test('a request refused before the end of its body is the last on its connection', async t => {
+t.test('a request that is refused before the end of its body gets Connection: close', async t => {
   const client = await connect(t, url)
   client.send('POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{')
   t.match(await client.until(/\}$/), /^HTTP\/1\.1 401 [^]*\r\nconnection: close\r\n/i)

@@ -22,16 +22,16 @@ for (const [place, query, headers] of [
   ['x-goog-api-key', '', { 'x-goog-api-key': KEY }],
   ['api-key', '', { 'api-key': KEY }],
   ['?api-key=', `?a=1&api%2Dkey=${KEY}&b=2`, {}],
-  ['api-key, with a foreign one in Authorization', '', { 'authorization': 'Bearer foreign', 'api-key': KEY }],
+  ['api-key, with a foreign key in Authorization', '', { 'authorization': 'Bearer foreign', 'api-key': KEY }],
   ['?key=', `?a=1&key=${KEY}&b=2`, {}],
   ['?key=, escaped', `?%6bey=${KEY.replace('-', '%2D')}&a=1&b=2`, {}],
-  ['x-api-key, with something of another vendor in Authorization', '', {
+  ['x-api-key, with a token of another vendor in Authorization', '', {
     'authorization': 'Bearer ey.x', 'x-api-key': KEY,
   }],
   ['Authorization, with a foreign x-api-key', '', {
     'authorization': `Bearer ${KEY}`, 'x-api-key': 'foreign',
   }],
-  ['a WebSocket subprotocol, though no WebSocket is asked for', '', {
+  ['a WebSocket subprotocol of a request that opens no WebSocket', '', {
     'sec-websocket-protocol': `realtime, openai-insecure-api-key.${KEY}`,
   }],
 ] as const) {
@@ -55,12 +55,12 @@ for (const [place, query, headers] of [
   ['x_api_key', '', { x_api_key: KEY }],
   ['any header', '', { 'x-mine': KEY }],
   ['any header, with a scheme', '', { 'x-mine': `Token ${KEY}` }],
-  ['any header, among others', '', { 'x-mine': `a=1; key="${KEY}"` }],
+  ['any header, with other values around the key', '', { 'x-mine': `a=1; key="${KEY}"` }],
   ['?KEY=', `&KEY=${KEY}`, {}],
   ['?api_key=', `&api_key=${KEY}`, {}],
   ['any parameter', `&mine=${KEY}`, {}],
   ['any parameter, escaped', `&mine=${KEY.replace('-', '%2D')}`, {}],
-  ['any parameter, among others', `&mine=Bearer+${KEY}`, {}],
+  ['any parameter, with other text before the key', `&mine=Bearer+${KEY}`, {}],
   ['the name of a parameter', `&${KEY}`, {}],
 ] as const) {
   t.test(`hazard: a second copy of the key in ${place} is not forwarded`, async t => {
@@ -116,7 +116,7 @@ t.test('hazard: if a request has two keys, no copy of either key is forwarded', 
   t.notMatch(JSON.stringify(seen), /sk-(?:test|wrong)/)
 })
 
-t.test('hazard: a media type sent as a key does not change the content-type of the body', async t => {
+t.test('hazard: a media type sent as a key does not select one of two content-type headers', async t => {
   seen = null
   const client = await connect(t, gateway.url)
   client.send([
@@ -127,7 +127,7 @@ t.test('hazard: a media type sent as a key does not change the content-type of t
   t.equal(seen!.headers['content-type'], undefined)
 })
 
-t.test('of two valid keys, the first in the order of the specification counts', async t => {
+t.test('of two valid keys, Authorization takes precedence over x-api-key, and x-api-key over the query', async t => {
   const answer = await fetch(`${gateway.url}/v1/files`, {
     headers: { 'authorization': `Bearer ${KEY}`, 'x-api-key': OTHER },
   })
@@ -144,7 +144,7 @@ t.test('a request with a wrong and a valid key in the same header is refused', a
   t.match(await client.until(/\}\}$/), /^HTTP\/1\.1 401 /)
 })
 
-t.test('without configured keys every request is refused', async t => {
+t.test('with an empty list of keys, every request for a model gets 401', async t => {
   const closed = await startTestGateway(
     t, `upstreams: { up: { url: "${upstream.url}" } }\nroutes: [{ to: up }]\nkeys: []\n`,
   )
@@ -156,7 +156,7 @@ t.test('without configured keys every request is refused', async t => {
   t.equal((await fetch(`${closed.url}/api/status`)).status, 200)
 })
 
-t.test('auth: open accepts any client, and does not forward the credentials', async t => {
+t.test('with auth: open, any client is accepted, and the key of the client is not forwarded', async t => {
   const open = await startTestGateway(t, `
 upstreams: { up: { url: "${upstream.url}" } }
 routes: [{ to: up }]
@@ -169,8 +169,8 @@ keys: [{ name: limited, key: ${OTHER}, models: [x] }]
     t.equal(seen!.headers.authorization, undefined)
   }
   const limited = await fetch(`${open.url}/v1/files`, { headers: { authorization: `Bearer ${OTHER}` } })
-  t.equal(limited.status, 403, 'a known key keeps its limits')
+  t.equal(limited.status, 403, 'a configured key keeps its limits')
 })
 
-// The gateway that all share keeps the process alive until then.
+// Ends the test file, because the shared gateway keeps the process alive.
 t.end()

@@ -43,7 +43,7 @@ t.test(`each of ${MANY} simultaneous streams gets its own response`, async t => 
   t.equal(right, MANY)
 })
 
-t.test('many clients that reset at random moments leave no running request behind', async t => {
+t.test('after many clients reset their connections at random moments, no request is running', async t => {
   const open = new Set<net.Socket>()
   const upstream = await startUpstream(t, (req, res) => {
     req.resume()
@@ -61,7 +61,7 @@ t.test('many clients that reset at random moments leave no running request behin
     const socket = net.connect(Number(port), hostname)
     socket.on('error', () => {})
     await once(socket, 'connect')
-    // Somewhere in the request, behind it, or behind the first bytes of the response.
+    // Disconnects within the request, after the request, or after the first bytes of the response.
     const at = Math.floor((i * request.length) / 400)
     socket.write(request.subarray(0, at))
     if (at > request.length * 1.25) await once(socket, 'data')
@@ -73,7 +73,7 @@ t.test('many clients that reset at random moments leave no running request behin
   t.pass('nothing runs, and no connection upstream is left')
 })
 
-t.test('many HTTP/2 sessions that end at random moments leave no running request behind', async t => {
+t.test('after many HTTP/2 sessions end at random moments, no request is running', async t => {
   const open = new Set<http.ServerResponse>()
   const upstream = await startUpstream(t, (req, res) => {
     req.resume()
@@ -94,7 +94,7 @@ t.test('many HTTP/2 sessions that end at random moments leave no running request
   t.pass('nothing runs, and no request upstream is left')
 })
 
-/** Asks until the gateway says so; where something is left behind, it never does. */
+/** Reads the status until no request is running; a leaked request would block the test. */
 async function nothingRuns(url: string): Promise<void> {
   for (;;) {
     const status = await fetch(`${url}/api/status`)

@@ -10,7 +10,7 @@ const TWICE = [
   'Date: Sat, 21 Nov 2026 07:00:01 GMT', 'Set-Cookie: a=1', 'Set-Cookie: b=2',
 ]
 
-t.test('HTTP/2: a response that repeats single-value headers is forwarded', async t => {
+t.test('HTTP/2: a response with two values of a header that allows one value is forwarded', async t => {
   const { url } = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.send(`HTTP/1.1 200 OK\r\nContent-Length: 2\r\n${TWICE.join('\r\n')}\r\n\r\n{}`)
@@ -60,7 +60,7 @@ for (const name of [Buffer.from('日本'), Buffer.from('é'), Buffer.from([0xff]
 for (const [coding, due] of [
   ['gzip, chunked', '502'], ['gzip', '502'], ['Chunked', '200'], ['identity', '200'],
 ] as const) {
-  t.test(`a response with Transfer-Encoding: ${coding} is ${due}`, async t => {
+  t.test(`a response with Transfer-Encoding: ${coding} gives ${due}`, async t => {
     const { url } = await startWireUpstream(t, async wire => {
       await wire.request()
       const body = /chunked/i.test(coding) ? '2\r\n{}\r\n0\r\n\r\n' : '{}'

@@ -3,11 +3,11 @@ import { startTestGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
 
 /*
- * Who follows an upstream's redirect to the upstream's own host leaves the gateway behind, and takes
- * the gateway's key along.
+ * A client that follows a redirect of the upstream to the host of the upstream bypasses the gateway and sends
+ * the key of the gateway.
  */
 
-/** How an upstream at `url` may say where to go, and where that is at the gateway. */
+/** A Location header of the upstream, and the expected Location at the gateway. */
 interface Case {
   readonly said: (origin: string) => string
   readonly told: string | ((origin: string) => string)
@@ -18,15 +18,15 @@ const plain = (value: string) => () => value
 
 const SHARED: Record<string, Case> = {
   'another host': { said: plain('https://files.example/a?key=1#b'), told: 'https://files.example/a?key=1#b' },
-  'the same host in letters of another case': {
+  'the same host in another case': {
     said: origin => `${origin.replace('localhost', 'LocalHost')}/p/v1/files/a`, told: '/p/v1/files/a',
   },
-  'no address': { said: plain('http://['), told: 'http://[' },
-  'a name beside the last': { said: plain('b?c=d'), told: 'b?c=d' },
-  'a name beside the last, with a key': { said: plain('b?key=sk-up&c=d'), told: 'b?c=d' },
-  'the same name, with a key': { said: plain('?key=sk-up#e'), told: '#e' },
+  'an invalid address': { said: plain('http://['), told: 'http://[' },
+  'a relative name': { said: plain('b?c=d'), told: 'b?c=d' },
+  'a relative name, with a key': { said: plain('b?key=sk-up&c=d'), told: 'b?c=d' },
+  'a query with a key': { said: plain('?key=sk-up#e'), told: '#e' },
   'another scheme': { said: plain('gs://files/a?key=1'), told: 'gs://files/a?key=1' },
-  'nothing': { said: plain(''), told: '' },
+  'an empty address': { said: plain(''), told: '' },
 }
 
 const PLACES: { readonly upstream: (origin: string) => string, readonly cases: Record<string, Case> }[] = [
@@ -36,12 +36,12 @@ const PLACES: { readonly upstream: (origin: string) => string, readonly cases: R
       ...SHARED,
       'its own host': { said: own('/v1/files/a?alt=media'), told: '/v1/files/a?alt=media' },
       'its own host, with a key': { said: own('/v1/files/a?key=sk-up&alt=media#b'), told: '/v1/files/a?alt=media#b' },
-      'its own host, as if without TLS': {
+      'its own host, with https instead of http': {
         said: origin => `${origin.replace('http:', 'https:')}/v1/files/a`, told: '/v1/files/a',
       },
-      'its own host alone': { said: own(''), told: '/' },
-      'whatever scheme there is': { said: origin => `${origin.replace('http:', '')}/v1/a`, told: '/v1/a' },
-      'a path': { said: plain('/v1/files/a?alt=media'), told: '/v1/files/a?alt=media' },
+      'its own host without a path': { said: own(''), told: '/' },
+      'its own host without a scheme': { said: origin => `${origin.replace('http:', '')}/v1/a`, told: '/v1/a' },
+      'a path without a host': { said: plain('/v1/files/a?alt=media'), told: '/v1/files/a?alt=media' },
       'a path that looks like a host': { said: origin => `${origin}//evil.example/v1`, told: '/evil.example/v1' },
       'another port': {
         said: plain('http://localhost:1/v1/files/a'), told: 'http://localhost:1/v1/files/a',
@@ -54,19 +54,19 @@ const PLACES: { readonly upstream: (origin: string) => string, readonly cases: R
   {
     upstream: origin => `{ url: "${origin}/api/", v1: /v4 }`,
     cases: {
-      'behind its prefix': { said: own('/api/v4/files/a?b=c'), told: '/v1/files/a?b=c' },
-      'behind its prefix, another version': { said: own('/api/v5/files/a'), told: '/v5/files/a' },
-      'its version alone': { said: own('/api/v4'), told: '/v1' },
-      'a path behind its prefix': { said: plain('/api/v4/files/a'), told: '/v1/files/a' },
-      'what only begins as its prefix': { said: own('/apis/v4/files/a'), told: '/apis/v4/files/a' },
-      'beside its prefix': { said: own('/files/a'), told: '/files/a' },
+      'a path below its prefix': { said: own('/api/v4/files/a?b=c'), told: '/v1/files/a?b=c' },
+      'a path below its prefix, with another version': { said: own('/api/v5/files/a'), told: '/v5/files/a' },
+      'its prefix and version only': { said: own('/api/v4'), told: '/v1' },
+      'a path below its prefix, without a host': { said: plain('/api/v4/files/a'), told: '/v1/files/a' },
+      'a path that only begins like its prefix': { said: own('/apis/v4/files/a'), told: '/apis/v4/files/a' },
+      'a path outside its prefix': { said: own('/files/a'), told: '/files/a' },
     },
   },
 ]
 
 for (const { upstream: entry, cases } of PLACES) {
   for (const [what, { said, told }] of Object.entries(cases)) {
-    t.test(`${entry('…')}: ${what}`, async t => {
+    t.test(`the client gets a valid location if ${entry('…')} redirects to ${what}`, async t => {
       let origin = ''
       const upstream = await startUpstream(t, (_req, res) => {
         const address = said(origin)
@@ -91,7 +91,7 @@ routes: [{ to: up }]
   }
 }
 
-/** How an upstream may send a request back to where it came from. */
+/** Redirects of an upstream to the address of the request. */
 const BACK: Record<string, (origin: string, asked: string) => string> = {
   'its own address': (origin, asked) => origin + asked,
   'its own address in the other scheme': (origin, asked) => origin.replace('http:', 'https:') + asked,
@@ -100,7 +100,7 @@ const BACK: Record<string, (origin: string, asked: string) => string> = {
 }
 
 for (const [what, back] of Object.entries(BACK)) {
-  t.test(`an upstream redirects a request to ${what}`, async t => {
+  t.test(`an upstream that redirects a request to ${what} gives 502`, async t => {
     const upstream = await startUpstream(t, (req, res) => {
       req.resume()
       res.writeHead(308, { location: back(`http://${req.headers.host}`, req.url ?? '') }).end()
@@ -126,7 +126,7 @@ routes: [{ model: both, to: [up, demo] }, { to: up }]
       end: 'error', error: 'upstream_invalid', cause: /^308 to http.*\/api\/v4\/chat\/completions$/,
     })
     const other = await ask('both')
-    t.equal(other.headers.get('x-gateway-upstream'), 'demo', 'another candidate is asked')
+    t.equal(other.headers.get('x-gateway-upstream'), 'demo', 'the next target gets the request')
     await other.text()
   })
 }

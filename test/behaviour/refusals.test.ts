@@ -26,7 +26,7 @@ keys:
 
 type Body = { type?: string; error: Record<string, unknown>; request_id?: string }
 
-/** What each protocol makes of a status and a code. */
+/** The shape of an error in each protocol. */
 const SHAPES: Record<string, {
   path: string
   error: (status: number, code: string) => object
@@ -57,7 +57,7 @@ const MESSAGES_TYPES: Record<number, string> = {
 const GENERATE_STATUSES: Record<number, string> = {
   401: 'UNAUTHENTICATED', 403: 'PERMISSION_DENIED', 404: 'NOT_FOUND',
 }
-/** Where the clients know a code of their own. */
+/** Codes that the clients of the protocol know. */
 const CHAT_CODES: Record<string, string> = { missing_key: 'invalid_api_key', invalid_key: 'invalid_api_key' }
 
 interface Refusal {
@@ -74,11 +74,11 @@ interface Refusal {
 const OK = '{"model":"m","messages":[]}'
 const BODY_MODEL = ['chat', 'messages']
 const REFUSALS: Refusal[] = [
-  { what: 'JSON that is not', status: 400, code: 'invalid_json', body: '{"model":"m",}' },
+  { what: 'invalid JSON', status: 400, code: 'invalid_json', body: '{"model":"m",}' },
   { what: 'JSON that is cut', status: 400, code: 'invalid_json', body: '{"model":"m"' },
   { what: 'two JSON texts', status: 400, code: 'invalid_json', body: '{"model":"m"}{"model":"gpt-4"}' },
   {
-    what: 'bytes that are no UTF-8', status: 400, code: 'invalid_json',
+    what: 'bytes that are not UTF-8', status: 400, code: 'invalid_json',
     body: new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]),
   },
   {
@@ -97,7 +97,7 @@ const REFUSALS: Refusal[] = [
     headers: { 'content-encoding': 'compress' },
   },
   {
-    what: 'a content coding that it is not in', status: 400, code: 'wrong_content_encoding',
+    what: 'a wrong content coding', status: 400, code: 'wrong_content_encoding',
     headers: { 'content-encoding': 'gzip' },
   },
   {
@@ -120,7 +120,7 @@ const REFUSALS: Refusal[] = [
     body: '{"model":"m","model":"gpt-4"}', only: BODY_MODEL,
   },
   {
-    what: 'two spellings of two models', status: 400, code: 'model_ambiguous',
+    what: 'two different models in two spellings of the member', status: 400, code: 'model_ambiguous',
     body: '{"model":"m","mod\\u0065l":"gpt-4"}', only: BODY_MODEL,
   },
   {
@@ -128,7 +128,7 @@ const REFUSALS: Refusal[] = [
     body: '{"model":"no-such-model"}', only: BODY_MODEL,
   },
   {
-    what: 'an endless model', status: 404, code: 'model_not_found',
+    what: 'a model with a very long name', status: 404, code: 'model_not_found',
     body: `{"model":"gpt-${'x'.repeat(500)}"}`, only: BODY_MODEL,
   },
   {
@@ -138,11 +138,11 @@ const REFUSALS: Refusal[] = [
   { what: 'no key', status: 401, code: 'missing_key', headers: { authorization: undefined } },
   { what: 'a wrong key', status: 401, code: 'invalid_key', headers: { authorization: 'Bearer sk-wrong' } },
   {
-    what: 'a key that only begins right', status: 401, code: 'invalid_key',
+    what: 'a key with more characters after a valid key', status: 401, code: 'invalid_key',
     headers: { authorization: `Bearer ${KEY}x` },
   },
   {
-    what: 'no key in another scheme', status: 401, code: 'missing_key',
+    what: 'a key in the scheme Basic', status: 401, code: 'missing_key',
     headers: { authorization: `Basic ${KEY}` },
   },
   { what: 'a wrong method', status: 405, code: 'method_not_allowed', method: 'PUT' },
@@ -152,7 +152,7 @@ const REFUSALS: Refusal[] = [
 for (const [protocol, { path, error, top }] of Object.entries(SHAPES)) {
   for (const { what, status, code, body = OK, method = 'POST', headers = {}, only } of REFUSALS) {
     if (only && !only.includes(protocol)) continue
-    t.test(`${protocol}: ${what}: ${status} ${code}, and nothing goes upstream`, async t => {
+    t.test(`${protocol}: ${what} gets ${status} ${code}, and nothing goes upstream`, async t => {
       const before = heard
       const sent = { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json', ...headers }
       const answer = await fetch(gateway.url + path, {
@@ -199,13 +199,13 @@ t.test('generate: a model in the path is refused if no route serves it, the key 
 
 for (const [what, path, key, status] of [
   ['an unknown path below /v1', '/v1/nothing', KEY, 404],
-  ['an unknown path outside', '/nothing', KEY, 404],
-  ['an unknown path outside, without a key', '/nothing', null, 404],
-  ['the root', '/', null, 404],
+  ['an unknown path outside /v1', '/nothing', KEY, 404],
+  ['an unknown path outside /v1, without a key', '/nothing', null, 404],
+  ['the root path', '/', null, 404],
   ['an API path without a key', '/v1/nothing', null, 401],
   ['a restricted key on a path without a model', '/v1/files', LIMITED, 403],
 ] as const) {
-  t.test(`${what}: ${status}`, async t => {
+  t.test(`${what} gets ${status}`, async t => {
     const answer = await fetch(gateway.url + path, {
       headers: key === null ? {} : { authorization: `Bearer ${key}` },
     })
@@ -215,7 +215,7 @@ for (const [what, path, key, status] of [
   })
 }
 
-t.test('HEAD is refused without a body', async t => {
+t.test('the error response to HEAD has a content-length and no body', async t => {
   for (const path of ['/', '/api/hello', '/v1/chat/completions']) {
     const answer = await fetch(gateway.url + path, { method: 'HEAD', headers: { 'x-api-key': KEY } })
     t.equal(answer.status, path === '/v1/chat/completions' ? 405 : 404)
@@ -231,7 +231,7 @@ t.test('a WebSocket endpoint requested over HTTP/2 gets 426', async t => {
   await request.closed
 })
 
-t.test('over HTTP/2 a refusal has the shape of the client\'s protocol, and END_STREAM', async t => {
+t.test('over HTTP/2 an error response has the shape of the protocol of the client, and ends the stream', async t => {
   const session = await openSession(t, gateway.url)
   for (const [protocol, { path, error, top }] of Object.entries(SHAPES)) {
     const request = new H2Request(session, 'POST', path, { 'content-type': 'application/json' }, false)
@@ -248,11 +248,11 @@ t.test('over HTTP/2 a refusal has the shape of the client\'s protocol, and END_S
   t.equal(heard, 0)
 })
 
-// The gateway that all share keeps the process alive until then.
+// Ends the test file, because the shared gateway keeps the process alive.
 t.end()
 
-for (const [what, key, status] of [['without a key', 'no', 401], ['that is too large', KEY, 413]] as const) {
-  t.test(`over HTTP/2 a body ${what} is read to its end`, async t => {
+for (const [what, key, status] of [['of a request without a key', 'no', 401], ['of a request that is too large', KEY, 413]] as const) {
+  t.test(`over HTTP/2 the body ${what} is read to its end after the refusal`, async t => {
     const session = await openSession(t, gateway.url)
     const headers = { 'content-type': 'application/json', 'x-api-key': key }
     const request = new H2Request(session, 'POST', '/v1/chat/completions', headers, false)
@@ -286,7 +286,7 @@ timeouts: { idle: 300ms }
 })
 
 t.test('over HTTP/2 a refused client that neither reads the response nor sends more of its body is cut off', async t => {
-  // Longer than what is waited for more of a body.
+  // timeouts.idle is longer than the gateway waits for the rest of a body.
   const hasty = await startTestGateway(t, `
 upstreams: { up: { url: "${upstream.url}" } }
 routes: [{ to: up }]
@@ -300,7 +300,7 @@ timeouts: { idle: 6s }
   t.match(await request.head, { ':status': 401 })
   const head = new H2Request(session, 'HEAD', '/v1/chat/completions', headers, false)
   t.equal(await Promise.race([request.closed, sleep(9_000, 'open')]), http2.constants.NGHTTP2_CANCEL)
-  t.equal(await head.closed, 0, 'all of whose answer is its head')
+  t.equal(await head.closed, 0, 'the response to HEAD has no body that the client must read')
 })
 
 t.test('if a path is served only with a model, the 404 says that the model is missing', async t => {

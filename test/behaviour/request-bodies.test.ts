@@ -113,16 +113,16 @@ t.test('a chunked body gets 413 when it exceeds the limit', async t => {
   t.match(await client.until(/\}\}$/), /^HTTP\/1\.1 413 [^]*body_too_large/)
 })
 
-t.test('a too large body with Expect: 100-continue gets 413, not 100', async t => {
+t.test('a body that is too large gets 413 instead of 100 Continue', async t => {
   const client = await connect(t, url)
   client.send(`${HEAD}Content-Length: ${60 * MB}\r\nExpect: 100-continue\r\n\r\n`)
   t.match(await client.until(/\}\}$/), /^HTTP\/1\.1 413 /)
 })
 
 for (const framing of ['Content-Length', 'Transfer-Encoding: chunked']) {
-  t.test(`a client that sends 60 MB (${framing}) before it reads gets the 413`, async t => {
+  t.test(`a client that sends 60 MB (${framing}) before it reads gets 413`, async t => {
     const client = await connect(t, url)
-    // It looks at the response only when it has sent everything.
+    // The client reads the response only after it has sent the whole request.
     client.socket.pause()
     const piece = Buffer.alloc(MB, 0x20)
     client.send(
@@ -142,17 +142,17 @@ for (const framing of ['Content-Length', 'Transfer-Encoding: chunked']) {
     }
     client.socket.resume()
     t.match(await client.until(/\}\}$/), /^HTTP\/1\.1 413 /)
-    t.equal(await client.ended, 'end', 'and then the end, not a reset')
+    t.equal(await client.ended, 'end', 'the connection ends without a reset')
   })
 }
 
-t.test('fetch with 60 MB gets the 413', async t => {
+t.test('fetch with 60 MB gets 413', async t => {
   const { status, text } = await send(Buffer.alloc(60 * MB, 0x20))
   t.equal(status, 413)
   t.match(text, /body_too_large/)
 })
 
-t.test('fetch with an endless stream gets the 413', async t => {
+t.test('fetch with an endless stream gets 413', async t => {
   const piece = new Uint8Array(64 * 1024).fill(0x20)
   const body = new ReadableStream<Uint8Array>({ pull: controller => controller.enqueue(piece) })
   const answer = await fetch(`${url}/v1/embeddings`, {
@@ -163,7 +163,7 @@ t.test('fetch with an endless stream gets the 413', async t => {
   t.match(await answer.text(), /body_too_large/)
 })
 
-t.test('HTTP/2: a too large body gets 413, and its stream ends without ending the session', async t => {
+t.test('HTTP/2: a body that is too large gets 413, and only the stream ends, not the session', async t => {
   const session = await openSession(t, url)
   const request = new H2Request(
     session, 'POST', '/v1/embeddings', { 'content-type': 'application/json' }, false,
@@ -178,7 +178,7 @@ t.test('HTTP/2: a too large body gets 413, and its stream ends without ending th
   t.equal(await request.closed, 0)
   t.match(request.text, /body_too_large/)
   const next = new H2Request(session, 'GET', '/api/status')
-  t.equal((await next.head)[':status'], 200, 'the session lives on')
+  t.equal((await next.head)[':status'], 200, 'the session is still open')
 })
 
 t.test('a client with a refused key gets 401 before its body arrives', async t => {
@@ -188,5 +188,5 @@ t.test('a client with a refused key gets 401 before its body arrives', async t =
   t.equal(await client.ended, 'end')
 })
 
-// The gateway that all share keeps the process alive until then.
+// Ends the test file, because the shared gateway keeps the process alive.
 t.end()

@@ -7,7 +7,7 @@ import { H2Request, openSession } from '../support/http2.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { STREAM_HEAD, chunk, connect, post, proxyTo, startWireUpstream } from '../support/wire.ts'
 
-/** A gateway in front of an upstream that gives the same bytes as a response to each request. */
+/** A gateway with an upstream that sends the same bytes as response to each request. */
 async function answering(t: Test, answer: string) {
   let requests = 0
   const upstream = await startWireUpstream(t, async wire => {
@@ -23,12 +23,12 @@ const GET = (path: string, rest = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\nX-A
 
 for (const [what, interim] of [
   ['interim responses', 'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n'],
-  // RFC 9110 section 15.2: anyone who sends a request must be able to take one that it does not expect.
+  // RFC 9110 section 15.2: a client must be able to parse 1xx responses that it does not expect.
   ['an unexpected 100 response', 'HTTP/1.1 100 Continue\r\n\r\n'],
   ['several 100 responses, with headers', 'HTTP/1.1 100 Continue\r\nLink: </x>\r\nX-Via: 1\r\n\r\n'.repeat(3)],
   ['100 and 103 responses', 'HTTP/1.1 100\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n'],
 ] as const) {
-  t.test(`${what} of the upstream: not forwarded, and the connection is reused`, async t => {
+  t.test(`the gateway does not forward ${what} of the upstream, and reuses the connection`, async t => {
     let connections = 0
     const upstream = await startWireUpstream(t, async wire => {
       connections++
@@ -50,7 +50,7 @@ for (const [what, interim] of [
 }
 
 for (const status of ['204 No Content', '304 Not Modified']) {
-  t.test(`${status} has no body, and the connection is reused`, async t => {
+  t.test(`a response with status ${status} has no body, and the connection is reused`, async t => {
     const { gateway } = await answering(t, `HTTP/1.1 ${status}\r\nETag: "x"\r\n\r\n`)
     const client = await connect(t, gateway.url)
     client.send(GET('/v1/files/1') + GET('/v1/files/2', 'Connection: close\r\n'))
@@ -114,14 +114,14 @@ t.test('a compressed response that the client accepts is forwarded byte for byte
   t.ok(Buffer.from(client.text, 'latin1').includes(packed))
 })
 
-t.test('a response without a body and without a length is complete', async t => {
+t.test('a chunked response with an empty body is complete', async t => {
   const { gateway } = await answering(t, 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n')
   const answer = await fetch(`${gateway.url}/v1/files`, { headers: { 'x-api-key': KEY } })
   t.equal(answer.status, 200)
   t.equal(await answer.text(), '')
 })
 
-t.test('an HTTP/1.0 client gets a whole response, delimited by the end of the connection', async t => {
+t.test('an HTTP/1.0 client gets a complete response, and then the connection ends', async t => {
   const { gateway } = await answering(
     t, 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
   )
@@ -190,7 +190,7 @@ t.test('a response that arrives during a large upload reaches the client', async
 t.test('after an early response the next request does not wait for the unfinished upload', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.until(/\r\n\r\n/)
-    // What is in flight by now stays unread.
+    // Data that arrives from now on is not read.
     wire.socket.pause()
     wire.send('HTTP/1.1 413 Payload Too Large\r\nContent-Length: 2\r\n\r\n{}')
     await wire.ended
@@ -226,8 +226,8 @@ t.test('after an early response the unfinished upload does not mix with the next
 })
 
 for (const status of [401, 403]) {
-  t.test(`hazard: a credential refused by the upstream (${status}) is 502, ` +
-    `not an error of the client's key`, async t => {
+  t.test(`hazard: if the upstream refuses the credential with ${status}, the client gets 502, ` +
+    `as the key of the client is valid`, async t => {
     const upstream = await startUpstream(t, (req, res) => {
       res.writeHead(status, { 'content-type': 'application/json', 'www-authenticate': 'Bearer realm="up"' })
       res.end(`{"error":"Incorrect API key provided: ${req.headers.authorization}"}`)
@@ -253,7 +253,7 @@ routes: [{ to: up }]
   })
 }
 
-t.test('a status above 599 is 502 upstream_invalid', async t => {
+t.test('a status above 599 gives 502 upstream_invalid', async t => {
   const { gateway } = await answering(t, 'HTTP/1.1 999 Denied\r\nContent-Length: 0\r\n\r\n')
   const answer = await fetch(`${gateway.url}/v1/files`, { headers: { 'x-api-key': KEY } })
   t.equal(answer.status, 502)

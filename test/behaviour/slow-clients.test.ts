@@ -17,7 +17,7 @@ async function setUp(t: Test, timeouts: string) {
 
 const TEXT = JSON.stringify({ model: 'm', input: 'x'.repeat(8) })
 
-t.test('an upload that is slow but not idle is not cut', async t => {
+t.test('a slow upload with pauses shorter than the idle timeout is not cut', async t => {
   const { gateway, bodies } = await setUp(t, 'idle: 3s, first_byte: 3s')
   const client = await connect(t, gateway.url)
   const request = post('/v1/embeddings', TEXT)

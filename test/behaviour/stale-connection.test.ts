@@ -42,7 +42,7 @@ for (const [how, close] of [
     client.send(post('/v1/files', { n: 2 }))
     const all = await client.until(/\{\}[^]*\{\}$/)
     t.equal(all.match(/HTTP\/1\.1 200 OK/g)?.length, 2)
-    t.equal(requests(), 3, 'tried once more, on a new connection')
+    t.equal(requests(), 3, 'the request is sent again on a new connection')
   })
 }
 
@@ -68,7 +68,7 @@ t.test('a connection that closes while it is idle is not used again', async t =>
   t.equal(requests, 2)
 })
 
-t.test('a request is not sent again after a part of a response has arrived', async t => {
+t.test('a request is not sent again if a part of the response has arrived', async t => {
   const { client, requests } = await setUp(t, wire => {
     wire.socket.write('HTTP/1.1 200 OK\r\nX-', () => wire.socket.resetAndDestroy())
   })
@@ -80,7 +80,7 @@ t.test('a request is not sent again after a part of a response has arrived', asy
 t.test('hazard: a request that may have run is not sent again: ' +
   'the upstream resets the connection after 1.2 s', async t => {
   const { client, requests } = await setUp(t, wire => {
-    // The event under test is the time that it takes.
+    // The late reset is the event under test.
     setTimeout(() => wire.socket.resetAndDestroy(), 1_200)
   })
   client.send(post('/v1/files', { n: 2 }))
@@ -94,7 +94,7 @@ t.test('over HTTP/2, requests that may have run are not sent again when the conn
   let requests = 0
   const { port } = await startHttp2Upstream(t, certificate, stream => {
     if (++requests > 1) {
-      // The event under test is the time that it takes.
+      // The late reset is the event under test.
       setTimeout(() => relayed[0]?.resetAndDestroy(), 1_200)
       return
     }
@@ -133,7 +133,7 @@ t.test('a request on a broken idle connection is sent again once, not repeatedly
     }
   })
   const gateway = await startTestGateway(t, proxyTo(upstream.url))
-  // Two kept-alive connections, both of which will turn out to be dead.
+  // Two kept connections, both of which the upstream then resets.
   const clients = [await connect(t, gateway.url), await connect(t, gateway.url)]
   for (const client of clients) client.send(post('/v1/files', {}))
   for (const client of clients) await client.until(/\{\}$/)

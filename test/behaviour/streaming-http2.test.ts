@@ -45,7 +45,7 @@ ${proxyTo(upstream.url)}`)
   await streamsAtOnce(t, gateway, acknowledge, cert)
 })
 
-t.test('HTTP/1.1 over TLS on the same port, by ALPN', async t => {
+t.test('HTTP/1.1 over TLS works on the same port as HTTP/2, by ALPN', async t => {
   const { cert, certFile, keyFile } = certificateFiles(t)
   const { upstream, acknowledge } = await acknowledgedUpstream(t, 2)
   const gateway = await startTestGateway(t, `
@@ -60,7 +60,7 @@ ${proxyTo(upstream.url)}`)
   t.match(await client.until(/0\r\n\r\n$/), /\[DONE\]/)
 })
 
-t.test('the head arrives before the first byte of the body', async t => {
+t.test('the response head reaches the client before the upstream sends the body', async t => {
   let go = () => {}
   const told = new Promise<void>(resolve => (go = resolve))
   const upstream = await startUpstream(t, async (_req, res) => {
@@ -95,7 +95,7 @@ t.test('several set-cookie headers and latin-1 values are forwarded to HTTP/2', 
   t.equal(request.text, '{}')
 })
 
-t.test('white space after the value of a header is removed for HTTP/2, and the header is kept', async t => {
+t.test('a header with white space after its value is forwarded to HTTP/2 without the white space', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.send('HTTP/1.1 429 Slow Down\r\nRetry-After: 7 \t\r\nX-Last: caf\xe9\xa0 \r\n' +
@@ -142,7 +142,7 @@ t.test('streams that a client does not read do not block the next request of the
   t.equal(next.text, '{}')
 })
 
-t.test('an upstream that offers HTTP/2 is used over one connection for many requests', async t => {
+t.test('many simultaneous requests to an HTTP/2 upstream share one connection', async t => {
   const certificate = certificateFiles(t)
   const waiting: ServerHttp2Stream[] = []
   let all = () => {}
@@ -218,7 +218,7 @@ routes: [{ to: up }]
   )
   request.stream.end(text)
   t.equal(await request.closed, 0)
-  t.ok(request.text === text, 'every byte came back')
+  t.ok(request.text === text, 'the client gets every byte back')
   t.equal((await request.head)['x-length'], String(text.length))
 })
 

@@ -9,7 +9,7 @@ import { acknowledgedUpstream } from './acknowledged-upstream.ts'
 
 const CHAT = { model: 'm', stream: true, messages: [] }
 
-t.test('each event reaches the client before the upstream makes the next', async t => {
+t.test('each event reaches the client before the upstream sends the next event', async t => {
   const { upstream, acknowledge } = await acknowledgedUpstream(t, 5)
   const gateway = await startTestGateway(t, proxyTo(upstream.url))
   const client = await connect(t, gateway.url)
@@ -26,7 +26,7 @@ t.test('each event reaches the client before the upstream makes the next', async
   t.equal(line.error, undefined)
 })
 
-t.test('a stream that arrives one byte at a time reaches the client at once', async t => {
+t.test('each byte of a stream that arrives byte by byte reaches the client at once', async t => {
   const body = 'data: {"a":"\xc3\xa9"}\r\n\r\n: ping\n\ndata: [DONE]\n\n'
   let next = () => {}
   const upstream = await startWireUpstream(t, async wire => {
@@ -54,7 +54,7 @@ t.test('a stream that arrives one byte at a time reaches the client at once', as
   t.equal(got, body)
 })
 
-t.test('the head arrives before the first byte of the body', async t => {
+t.test('the head of a stream reaches the client before the upstream sends the body', async t => {
   let go = () => {}
   const told = new Promise<void>(resolve => (go = resolve))
   const upstream = await startUpstream(t, async (_req, res) => {
@@ -71,7 +71,7 @@ t.test('the head arrives before the first byte of the body', async t => {
   await client.until(/\[DONE\]/)
 })
 
-t.test('the head of a JSON response arrives before its body', async t => {
+t.test('the head of a JSON response reaches the client before the upstream sends the body', async t => {
   let go = () => {}
   const told = new Promise<void>(resolve => (go = resolve))
   const upstream = await startUpstream(t, async (_req, res) => {
@@ -88,7 +88,7 @@ t.test('the head of a JSON response arrives before its body', async t => {
   await client.until(/\r\n\r\n\{\}$/)
 })
 
-t.test('a kept-alive client connection carries several requests in sequence', async t => {
+t.test('a client connection is kept open for several requests', async t => {
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(200, { 'content-type': 'text/event-stream' })
     res.end('data: [DONE]\n\n')

@@ -13,7 +13,7 @@ const SHORT: Record<string, string> = {
   total: 'total: 2s',
 }
 
-/** A gateway with one short timeout, in front of an upstream that plays its part and then does nothing. */
+/** A gateway with one short timeout, and an upstream that does nothing after `play`. */
 async function setUp(t: Test, short: string, play: (wire: Wire) => void = () => {}, scheme = 'http') {
   const torn = Promise.withResolvers<void>()
   const upstream = await startWireUpstream(t, async wire => {
@@ -34,19 +34,19 @@ const CHAT = post('/v1/chat/completions', { model: 'm', stream: true, messages: 
 const PLAIN = post('/v1/files', {})
 
 for (const [what, short, play, scheme, code] of [
-  ['a TLS handshake that is never answered', 'connect', undefined, 'https', 'connect_timeout'],
-  ['an upstream that says nothing', 'first_byte', undefined, 'http', 'first_byte_timeout'],
-  ['an upstream that says nothing but interim answers', 'first_byte', (wire: Wire) => {
+  ['a TLS handshake without a response', 'connect', undefined, 'https', 'connect_timeout'],
+  ['an upstream that sends nothing', 'first_byte', undefined, 'http', 'first_byte_timeout'],
+  ['an upstream that sends only interim responses', 'first_byte', (wire: Wire) => {
     wire.send('HTTP/1.1 103 Early Hints\r\n\r\n')
   }, 'http', 'first_byte_timeout'],
-  ['an upstream that says nothing', 'total', undefined, 'http', 'total_timeout'],
+  ['an upstream that sends nothing', 'total', undefined, 'http', 'total_timeout'],
 ] as const) {
-  t.test(`${short}: ${what}: 504 ${code}`, async t => {
+  t.test(`timeouts.${short}: ${what} gives 504 ${code}`, async t => {
     const { gateway, torn } = await setUp(t, short, play, scheme)
     const client = await connect(t, gateway.url)
     client.send(PLAIN)
     t.match(await client.until(/\}\}$/), new RegExp(`^HTTP/1\\.1 504 [^]*"code":"${code}"`))
-    // A connection that is not there yet may still be of use to others.
+    // A connection that is not established yet stays open, because other requests may use it.
     if (short !== 'connect') await torn
     const line = await gateway.waitForLog(each => each.msg === 'exchange')
     t.equal(line.error, code)
@@ -74,7 +74,7 @@ for (const [when, short, sent, code] of [
   })
 }
 
-t.test('idle: an HTTP/2 upstream that stalls reaches the timeout', async t => {
+t.test('idle: an HTTP/2 client gets an error event if the upstream stalls', async t => {
   const { gateway } = await setUp(t, 'idle', wire => wire.send(STREAM_HEAD + EVENT))
   const session = await openSession(t, gateway.url)
   const request = postH2(session, '/v1/chat/completions', { model: 'm', stream: true, messages: [] })
@@ -108,7 +108,7 @@ t.test('the idle timeout counts from the last byte, not from the first', async t
   t.match(await client.until(/0\r\n\r\n$/), /\[DONE\]/)
 })
 
-/** An upstream that sends more than all buffers on the way hold. */
+/** Sends more than all buffers on the way hold. */
 function flood(wire: Wire): void {
   wire.send('HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nTransfer-Encoding: chunked\r\n\r\n')
   const piece = chunk('x'.repeat(64 * 1024))
@@ -120,8 +120,8 @@ function flood(wire: Wire): void {
 }
 
 for (const version of ['HTTP/1.1', 'HTTP/2']) {
-  t.test('idle: a client that does not read holds an upstream ' +
-    `until the idle timeout, over ${version}`, async t => {
+  t.test('idle: the upstream connection of a client that does not read ends ' +
+    `after the idle timeout, over ${version}`, async t => {
     const { gateway, torn } = await setUp(t, 'idle', flood)
     if (version === 'HTTP/2') {
       const request = postH2(await openSession(t, gateway.url), '/v1/files', {})
@@ -138,7 +138,7 @@ for (const version of ['HTTP/1.1', 'HTTP/2']) {
   })
 }
 
-t.test('idle: a client that does not read the end of a whole response is disconnected', async t => {
+t.test('idle: a client that does not read the end of a complete response is disconnected', async t => {
   const size = 12 * 1024 * 1024
   const { gateway } = await setUp(t, 'idle', wire => {
     wire.send(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`)

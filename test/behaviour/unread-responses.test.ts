@@ -23,7 +23,7 @@ const GATEWAY = proxyTo('http://127.0.0.1:9', 'timeouts: { idle: 200ms }')
 /** SETTINGS_INITIAL_WINDOW_SIZE = 0 (RFC 9113 section 6.5.2). */
 const NO_WINDOW = frame(SETTINGS, 0, 0, Buffer.from([0, 4, 0, 0, 0, 0]))
 
-t.test('HTTP/2: a response of the gateway to a client that opens no window ends with RST_STREAM', async t => {
+t.test('HTTP/2: a response of the gateway ends with RST_STREAM if the client has a flow-control window of 0', async t => {
   const gateway = await startTestGateway(t, GATEWAY)
   const { socket } = await connect(t, gateway.url)
   const get = [[':method', 'GET'], [':scheme', 'http'], [':path', '/v1/models'], [':authority', 'x']] as const
@@ -38,7 +38,7 @@ t.test('HTTP/2: a response of the gateway to a client that opens no window ends 
   }
 })
 
-/** The pipeline behind HTTP/2, on a clock that stands still, and clients that open no window. */
+/** The pipeline with HTTP/2 and a FakeClock, and clients whose window is 0. */
 async function startStill(t: Test) {
   const clock = new FakeClock()
   const file = join(t.testdir({ 'gateway.yaml': proxyTo('http://127.0.0.1:9') }), 'gateway.yaml')
@@ -55,13 +55,13 @@ async function startStill(t: Test) {
     t.teardown(() => session.destroy())
     return session
   }
-  /** A request whose refusal nobody takes. */
+  /** Sends a request, and does not read the refusal. */
   const ask = async (session: http2.ClientHttp2Session) => {
     const stream = session.request({ ':path': '/v1/models' })
     const [head] = await once(stream, 'response') as [http2.IncomingHttpStatusHeader]
     return { stream, status: head[':status'] }
   }
-  /** The gateway's own timer, which changes the keys of capsules. */
+  /** Without the timer of the gateway that renews the capsule keys. */
   const ownTimers = clock.pending
   return { clock, gateway, server, connect: connectStill, ask, timers: () => clock.pending - ownTimers }
 }
@@ -71,7 +71,7 @@ t.test('HTTP/2: a refusal that the client does not read is reset after a minute'
   const { stream, status } = await ask(connect())
   t.equal(status, 401)
   clock.advance(59_000)
-  t.equal(timers(), 1, 'it has a minute')
+  t.equal(timers(), 1, 'the stream has a minute')
   clock.advance(1_000)
   await once(stream, 'close')
   t.equal(stream.rstCode, http2.constants.NGHTTP2_CANCEL)
@@ -88,7 +88,7 @@ t.test('HTTP/2: unread refusals beyond 1,000 are reset after a second', async t 
   t.equal(timers(), 1_000)
   for (const session of sessions) session.destroy()
   await Promise.all(ends)
-  t.match(gateway.sharedState, { unreadResponses: 0 }, 'a client that disconnects makes room')
+  t.match(gateway.sharedState, { unreadResponses: 0 }, 'unread refusals of a disconnected client do not count')
   t.equal(timers(), 0)
 })
 
@@ -111,12 +111,12 @@ t.test('HTTP/1.1: a client that sends many requests and does not read is disconn
   const client = net.connect(Number(port), hostname)
   t.teardown(() => client.destroy())
   const closed = new Promise(resolve => client.on('error', () => {}).once('close', resolve))
-  // The response tells the path.
+  // The response contains the path.
   const get = `GET /${'x'.repeat(50_000)} HTTP/1.1\r\nHost: x\r\n\r\n`
   for (let answered = 0; !client.destroyed; answered++) {
     client.write(get)
     while (gateway.logged.length <= answered && !client.destroyed) {
-      // An empty line means nothing (RFC 9112 section 2.2), and shows whether anybody is still there.
+      // The server ignores an empty line (RFC 9112 section 2.2); the write fails if the connection is closed.
       client.write('\r\n')
       await setImmediate()
     }

@@ -7,7 +7,7 @@ import type { Wire } from '../support/wire.ts'
 
 const BODY = { model: 'm', stream: true, messages: [] }
 
-/** One event of each protocol's stream, and the error event that its clients understand. */
+/** One stream event of each protocol, and the error event for its clients. */
 const PROTOCOLS: Record<string, { path: string; event: string; error: RegExp }> = {
   chat: {
     path: '/v1/chat/completions',
@@ -32,7 +32,7 @@ const PROTOCOLS: Record<string, { path: string; event: string; error: RegExp }> 
   },
 }
 
-/** The ways in which a chunked stream is cut behind a whole event. */
+/** The ways in which a chunked stream is cut after a complete event. */
 const CUTS: Record<string, (wire: Wire) => void> = {
   'a reset': wire => wire.socket.resetAndDestroy(),
   'a close without the last chunk': wire => wire.socket.end(),
@@ -40,7 +40,7 @@ const CUTS: Record<string, (wire: Wire) => void> = {
   'a malformed chunk': wire => wire.send('zz\r\n'),
 }
 
-/** One gateway for all: what its upstream plays is named in a header of the request. */
+/** One gateway for all tests; a header of the request selects what the upstream plays. */
 const plays = new Map<string, (wire: Wire) => Promise<void>>()
 const upstream = await startWireUpstream(t, async wire => {
   for (let request = await wire.nextRequest(); request !== null; request = await wire.nextRequest()) {
@@ -49,7 +49,7 @@ const upstream = await startWireUpstream(t, async wire => {
 })
 const gateway = await startTestGateway(t, proxyTo(upstream.url))
 
-/** The upstream sends a head and a beginning, waits until the client has seen that, and then cuts. */
+/** The upstream sends the head and the start of a response, and cuts after the client has received both. */
 function cutAfter(beginning: string, cut: (wire: Wire) => void) {
   const seen = Promise.withResolvers<void>()
   const play = String(plays.size)
@@ -98,7 +98,7 @@ for (const [protocol, { path, event, error }] of Object.entries(PROTOCOLS)) {
       const half = event.slice(0, -3)
       const { seen, header } = cutAfter(STREAM_HEAD + chunk(half), cut)
       const client = await connect(t, gateway.url)
-      // The client wants the usage itself: then no piece of an event is held back.
+      // The client requests usage itself, so that the gateway holds back no part of an event.
       client.send(post(path, { ...BODY, stream_options: { include_usage: true } }, [header]))
       const before = await client.until(/hi/)
       seen()
@@ -152,7 +152,7 @@ t.test('generate: a JSON array that is cut ends abruptly, without a closing brac
   }
 })
 
-t.test('a close-delimited stream that a reset cuts does not look complete', async t => {
+t.test('the client does not get the end of a close-delimited stream that a reset cuts', async t => {
   const { seen, header } = cutAfter(
     `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n${PROTOCOLS.chat?.event}`,
     wire => wire.socket.resetAndDestroy(),
@@ -166,7 +166,7 @@ t.test('a close-delimited stream that a reset cuts does not look complete', asyn
   await loggedAsCut(t, idIn(client.text))
 })
 
-t.test('a close-delimited JSON response is incomplete after a reset, ' +
+t.test('a JSON response without content-length is incomplete after a reset, ' +
   'and complete after a close', async t => {
   for (const [cut, whole] of [
     [(wire: Wire) => wire.socket.resetAndDestroy(), false], [(wire: Wire) => wire.socket.end(), true],
@@ -182,17 +182,17 @@ t.test('a close-delimited JSON response is incomplete after a reset, ' +
 })
 
 for (const [what, cut] of Object.entries(CUTS).slice(0, 2)) {
-  t.test(`a JSON response with content-length, cut by ${what}, is a broken transfer`, async t => {
+  t.test(`a JSON response with content-length that is cut by ${what} gives the client a broken transfer`, async t => {
     const head = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"hi":'
     const { seen, headers } = cutAfter(head, cut)
     const answer = await fetch(`${gateway.url}/v1/files`, { headers: { 'x-api-key': KEY, ...headers } })
     t.equal(answer.headers.get('content-length'), '100')
     seen()
-    await t.rejects(answer.text(), 'not a short body that looks whole')
+    await t.rejects(answer.text(), 'a short body must not look complete')
     await loggedAsCut(t, answer.headers.get('x-gateway-request-id'))
   })
 
-  t.test(`a JSON response with content-length, cut by ${what}, ends with a reset, for node-fetch 2`, async t => {
+  t.test(`a JSON response with content-length that is cut by ${what} ends with a reset, which node-fetch 2 needs`, async t => {
     const body = `{"hi":"${'x'.repeat(50_000)}`
     const { seen, header } = cutAfter(`HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n${body}`, cut)
     seen()
@@ -200,10 +200,10 @@ for (const [what, cut] of Object.entries(CUTS).slice(0, 2)) {
     client.send(post('/v1/files', {}, [header]))
     t.equal(await client.ended, 'reset')
     t.match(client.text, /x{40}$/)
-    t.ok(what === 'a reset' || client.text.endsWith(`\r\n\r\n${body}`), 'what came before the cut arrives')
+    t.ok(what === 'a reset' || client.text.endsWith(`\r\n\r\n${body}`), 'the bytes before the cut arrive')
   })
 
-  t.test(`a chunked JSON response cut by ${what} is a broken transfer over HTTP/2`, async t => {
+  t.test(`over HTTP/2, a chunked JSON response that is cut by ${what} gives the client a broken transfer`, async t => {
     const head = STREAM_HEAD.replace('text/event-stream', 'application/json') + chunk('{"hi":')
     const { seen, headers } = cutAfter(head, cut)
     const session = await openSession(t, gateway.url)
@@ -233,7 +233,7 @@ t.test('bytes beyond the content-length are not part of the response', async t =
 for (const [protocol, last] of [
   ['chat', 'data: [DONE]\n\n'], ['messages', 'event: message_stop\ndata: {"type":"message_stop"}\n\n'],
 ] as const) {
-  t.test(`${protocol}: a cut after the last event leaves the response complete`, async t => {
+  t.test(`${protocol}: a response is complete if the cut comes after the last event`, async t => {
     const { path, event } = PROTOCOLS[protocol] as { path: string; event: string }
     const { seen, header } = cutAfter(
       STREAM_HEAD + chunk(event) + chunk(last), wire => wire.socket.resetAndDestroy(),
@@ -279,14 +279,14 @@ t.test('a head without a body reaches the client before the cut, even from the s
   }
 })
 
-// The gateway that all share keeps the process alive until then.
+// Ends the test file, because the shared gateway keeps the process alive.
 t.end()
 
 function idIn(answer: string): string | undefined {
   return /x-gateway-request-id: (\S+)/i.exec(answer)?.[1]
 }
 
-/** The text of a chunked body, and whether its last chunk came. */
+/** @returns the text of a chunked body; `complete` if its last chunk has arrived */
 function unchunk(raw: string): { body: string; complete: boolean } {
   let body = ''
   let at = 0

@@ -5,7 +5,7 @@ import { WebSocket, WebSocketServer } from 'ws'
 import { KEY, startTestGateway } from '../support/gateway.ts'
 import { bodyOf, startUpstream } from '../support/upstream.ts'
 
-t.test('v1 of an upstream replaces /v1 in the path, and the query is forwarded', async t => {
+t.test('the setting v1 of an upstream replaces /v1 in the path, and the query is forwarded', async t => {
   const seen: (string | undefined)[] = []
   const upstream = await startUpstream(t, async (req, res) => {
     await bodyOf(req)
@@ -36,7 +36,7 @@ models:
   }
   t.equal(await post('/v1/chat/completions?a=%20b', 'glm-1'), 200)
   t.equal(await post('/v1/models/gemini-x:generateContent', ''), 200)
-  t.equal(await post('/v1beta/models/gemini-x:generateContent', ''), 200, 'only /v1 has another place')
+  t.equal(await post('/v1beta/models/gemini-x:generateContent', ''), 200, 'only /v1 is replaced')
   t.equal(await post('/v1/chat/completions', 'sonar'), 200)
   t.equal(await post('/v1/files', ''), 200)
   t.equal(await post('/v1/batches', ''), 200)
@@ -49,10 +49,10 @@ models:
     '/batches',
   ])
   const row = await gateway.waitForLog(line => line.model === 'glm-1')
-  t.match(row, { input_tokens: 3, output_tokens: 4 }, 'and it is metered by the path that the client knows')
+  t.match(row, { input_tokens: 3, output_tokens: 4 }, 'usage is read by the path that the client sent')
 })
 
-t.test('a path is refused if only the replacement of /v1 turns it into a path of the API', async t => {
+t.test('a path is refused if it becomes a path of the API only after the setting v1 replaces /v1', async t => {
   const seen: (string | undefined)[] = []
   const upstream = await startUpstream(t, async (req, res) => {
     await bodyOf(req)
@@ -92,7 +92,7 @@ keys: [{ name: limited, key: ${KEY}, models: [a, b] }]
   t.strictSame(seen, ['/openai/deployments/a/unheardOf', '/rerank'])
 })
 
-t.test('v1 of an upstream replaces /v1 in the path of a WebSocket', async t => {
+t.test('the setting v1 of an upstream replaces /v1 in the path of a WebSocket', async t => {
   const sockets = new WebSocketServer({ port: 0, host: '127.0.0.1', path: '/api/v4/realtime' })
   sockets.on('connection', socket => socket.send('hello'))
   t.teardown(() => sockets.close())
@@ -111,7 +111,7 @@ routes: [{ to: up }]
   socket.terminate()
 })
 
-t.test('a star in the model of a target stands for the text that the star of the route matches', async t => {
+t.test('a * in the model of a target is replaced by the text that the * in the model of the route matches', async t => {
   const seen: unknown[] = []
   const upstream = await startUpstream(t, async (req, res) => {
     seen.push([req.url, (JSON.parse((await bodyOf(req)).toString()) as { model?: string }).model])

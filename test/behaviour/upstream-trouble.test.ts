@@ -9,7 +9,7 @@ import type { Wire } from '../support/wire.ts'
 
 const PLAIN = { model: 'm', messages: [] }
 
-/** Sends one request through the gateway to an upstream at that address. */
+/** Sends one request through a gateway to the upstream at this URL. */
 async function ask(t: Test, upstreamUrl: string) {
   const gateway = await startTestGateway(t, proxyTo(upstreamUrl))
   const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
@@ -22,17 +22,17 @@ async function ask(t: Test, upstreamUrl: string) {
   return { answer, error: body.error, line, gateway }
 }
 
-t.test('connection refused: 502 upstream_unreachable', async t => {
+t.test('a refused connection gives 502 upstream_unreachable', async t => {
   const { answer, error, line } = await ask(t, `http://127.0.0.1:${await freePort()}`)
   t.equal(answer.status, 502)
   t.equal(answer.headers.get('content-type'), 'application/json')
   t.equal(error.code, 'upstream_unreachable')
-  t.match(line.cause, /ECONNREFUSED/, 'the log says why')
-  t.notMatch(JSON.stringify(error), /127\.0\.0\.1|ECONN/, 'the client is not')
+  t.match(line.cause, /ECONNREFUSED/, 'the log has the cause')
+  t.notMatch(JSON.stringify(error), /127\.0\.0\.1|ECONN/, 'the client does not see the cause')
   t.equal(line.level, 40)
 })
 
-t.test('a name that does not resolve: 502 upstream_unreachable', async t => {
+t.test('a host name that does not resolve gives 502 upstream_unreachable', async t => {
   const { answer, error, line } = await ask(t, 'http://no-such-host.invalid')
   t.equal(answer.status, 502)
   t.equal(error.code, 'upstream_unreachable')
@@ -40,7 +40,7 @@ t.test('a name that does not resolve: 502 upstream_unreachable', async t => {
   t.notMatch(error.message, /no-such-host/)
 })
 
-t.test('a self-signed certificate: 502 upstream_unreachable', async t => {
+t.test('a self-signed certificate gives 502 upstream_unreachable', async t => {
   const upstream = await startHttp2Upstream(t, selfSigned(), () => t.fail('a request came'))
   const { answer, error, line } = await ask(t, upstream.url)
   t.equal(answer.status, 502)
@@ -48,7 +48,7 @@ t.test('a self-signed certificate: 502 upstream_unreachable', async t => {
   t.match(line.cause, /SELF_SIGNED/)
 })
 
-t.test('plain HTTP from an upstream with https: 502 upstream_unreachable', async t => {
+t.test('plain HTTP from an upstream with an https URL gives 502 upstream_unreachable', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     wire.send('HTTP/1.1 400 Bad Request\r\n\r\n')
     await wire.ended
@@ -58,7 +58,7 @@ t.test('plain HTTP from an upstream with https: 502 upstream_unreachable', async
   t.equal(error.code, 'upstream_unreachable')
 })
 
-/** What an upstream does on its first connection instead of a proper answer, and the response that the client gets. */
+/** Faults of an upstream on its first connection, and the expected response of the client. */
 const TROUBLES: [string, (wire: Wire) => void, string, RegExp?][] = [
   ['a reset before the response', wire => wire.socket.resetAndDestroy(), 'upstream_reset'],
   ['a close without a response', wire => wire.socket.end(), 'upstream_reset'],
@@ -70,7 +70,7 @@ const TROUBLES: [string, (wire: Wire) => void, string, RegExp?][] = [
     wire => wire.socket.end('HTTP/1.1 200 OK\r\nContent-Ty'), 'upstream_reset',
   ],
   ['garbage', wire => wire.socket.end('SSH-2.0-OpenSSH_9.6\r\n'), 'upstream_invalid'],
-  ['an HTTP/0.9 answer', wire => wire.socket.end('{"choices":[]}'), 'upstream_invalid'],
+  ['an HTTP/0.9 response', wire => wire.socket.end('{"choices":[]}'), 'upstream_invalid'],
   ['a head that is too large', wire => {
     wire.send(`HTTP/1.1 200 OK\r\n${'X-Large: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\r\n'.repeat(3000)}\r\n`)
   }, 'upstream_invalid', /sent response headers that are larger than the gateway reads/],
@@ -96,12 +96,12 @@ const TROUBLES: [string, (wire: Wire) => void, string, RegExp?][] = [
     'a status of zeros',
     wire => wire.send('HTTP/1.1 000 OK\r\nContent-Length: 2\r\n\r\n{}'), 'upstream_invalid', /sent the status 0$/,
   ],
-  ['interim answers and then a reset', wire => {
+  ['interim responses and then a reset', wire => {
     wire.socket.write('HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n', () => wire.socket.resetAndDestroy())
   }, 'upstream_reset'],
 ]
 for (const [trouble, make, code, message = /./] of TROUBLES) {
-  t.test(`${trouble}: 502 ${code}, and the request is sent once`, async t => {
+  t.test(`${trouble} gives 502 ${code}, and the request is sent once`, async t => {
     let requests = 0
     const upstream = await startWireUpstream(t, async wire => {
       await wire.request()
@@ -119,7 +119,7 @@ for (const [trouble, make, code, message = /./] of TROUBLES) {
   })
 }
 
-t.test('an HTTP/2 upstream that resets the stream before the response: 502 upstream_reset', async t => {
+t.test('an HTTP/2 upstream that resets the stream before the response gives 502 upstream_reset', async t => {
   const certificate = certificateFiles(t)
   let requests = 0
   const upstream = await startHttp2Upstream(t, certificate, stream => {
@@ -136,7 +136,7 @@ routes: [{ to: up }]
   t.equal(requests, 1)
 })
 
-t.test('an untrusted root: 502 upstream_unreachable, with a hint to the setting ca', async t => {
+t.test('an untrusted root gives 502 upstream_unreachable, and the error names the setting ca', async t => {
   const upstream = await startHttp2Upstream(t, certificateFiles(t), stream => stream.close())
   const { answer, error, line } = await ask(t, upstream.url)
   t.equal(answer.status, 502)

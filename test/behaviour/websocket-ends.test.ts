@@ -80,7 +80,7 @@ t.test('a WebSocket that is open when the gateway closes ends at once, and is se
   t.match(gateway.logged.find(line => line.msg === 'exchange'), { status: 101, end: 'interrupted', error: 'draining' })
 })
 
-t.test('bytes_in and bytes_out count the WebSocket, not earlier requests on the connection', async t => {
+t.test('bytes_in and bytes_out count only the bytes of the WebSocket, not of earlier requests on the connection', async t => {
   const { url } = await startRawUpstream(t, socket => {
     socket.once('data', () => {
       socket.write(SWITCHING)
@@ -98,7 +98,7 @@ t.test('bytes_in and bytes_out count the WebSocket, not earlier requests on the 
   t.match(await gateway.waitForLog(line => line.msg === 'exchange'), { bytes_in: 5, bytes_out: 8 })
 })
 
-t.test('the handshake of a client that disconnects during admission does not go upstream', async t => {
+t.test('a handshake does not go upstream if its client disconnects during admission', async t => {
   const { url } = await startRawUpstream(t, () => {})
   const line = await disconnectDuringAdmission(t, websocketTo(url), HANDSHAKE)
   t.match(line, { end: 'client_gone', status: 499 })
@@ -109,7 +109,7 @@ const NO_ANSWERS = {
   'responds with bytes that are not HTTP': ['upstream_invalid', (socket: Socket) => socket.end('SSH-2.0\r\n\r\n')],
 } as const
 for (const [what, [code, answer]] of Object.entries(NO_ANSWERS)) {
-  t.test(`an upstream that ${what}: 502 ${code}`, async t => {
+  t.test(`an upstream that ${what} gives 502 ${code}`, async t => {
     const { url } = await startRawUpstream(t, socket => socket.once('data', () => answer(socket)))
     const gateway = await startTestGateway(t, websocketTo(url))
     const client = await connect(t, gateway.url)
@@ -128,7 +128,7 @@ t.test('the Upgrade header of an HTTP/1.0 client is ignored', async t => {
   t.match(client.text, /^HTTP\/1\.1 426 [^]*"upgrade_required"/)
 })
 
-t.test('only the hop-by-hop headers of the response that open the WebSocket are forwarded', async t => {
+t.test('of the hop-by-hop headers of a handshake response, only those that open the WebSocket are forwarded', async t => {
   const { url } = await startRawUpstream(t, socket => {
     socket.once('data', () => socket.write([
       'HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade, X-Hop', 'Upgrade: websocket', 'X-Hop: 1',
@@ -145,10 +145,10 @@ t.test('only the hop-by-hop headers of the response that open the WebSocket are 
   t.equal(head.split('\r\n').filter(line => opening.test(line)).length, 2)
   t.match(head, /\r\nset-cookie: a=1\r\nset-cookie: b=2\r\nx-request-id: req_1\r\n/)
   t.match(head, '\r\nvia: 1.1 edge, 1.1 model-gateway\r\n')
-  t.match(head, '\r\nx-note: caf\u00e9\r\n', 'each byte as it came')
+  t.match(head, '\r\nx-note: caf\u00e9\r\n', 'the bytes are unchanged')
 })
 
-t.test('a refused credential is logged as an error, and the response forbids a retry', async t => {
+t.test('a refused credential is logged as an error, and the response has x-should-retry: false', async t => {
   const { url } = await startRawUpstream(t, socket => {
     socket.once('data', () => socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n'))
   })
@@ -159,7 +159,7 @@ t.test('a refused credential is logged as an error, and the response forbids a r
   t.match(await gateway.waitForLog(line => line.level === 50), { upstream: 'up', status: 403 })
 })
 
-t.test('an upstream that does not respond in the TLS handshake reaches the connect timeout', async t => {
+t.test('an upstream that does not respond in the TLS handshake gives 504 connect_timeout', async t => {
   const { url } = await startRawUpstream(t, () => {})
   const gateway = await startTestGateway(
     t, `${websocketTo(url.replace('http:', 'https:'))}timeouts: { connect: 300ms }\n`,

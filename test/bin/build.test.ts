@@ -17,14 +17,14 @@ t.test('a checkout runs its build while the build is newer than all sources', as
   const settle = (time: number) => {
     for (const folder of ['src', 'src/cli', 'src/proxy']) utimesSync(join(root, folder), time, time)
   }
-  // The runner's own options, and where it keeps compiled code, would hide what the command does.
+  // Without the options and the compile cache of the test runner, which change what the command loads.
   const { NODE_OPTIONS: _, NODE_COMPILE_CACHE: __, ...env } = process.env
   const runs = () =>
     execFileSync(process.execPath, [join(root, 'bin', 'gateway.js')], { env, encoding: 'utf8' }).trim()
 
   write('src/cli/main.ts', 'const text: string = "sources"\nconsole.log(text)\n', 1_000)
   write('src/proxy/relay.ts', '', 1_000)
-  t.equal(runs(), 'sources', 'there is no build')
+  t.equal(runs(), 'sources', 'without a build the sources run')
 
   settle(1_000)
   write('dist/gateway/main.js', 'console.log("build")\n', 2_000)
@@ -32,21 +32,21 @@ t.test('a checkout runs its build while the build is newer than all sources', as
 
   write('src/proxy/relay.ts', '', 3_000)
   settle(1_000)
-  t.equal(runs(), 'sources', 'a source is newer')
+  t.equal(runs(), 'sources', 'the sources run if a source is newer than the build')
 
   write('src/proxy/relay.ts', '', 1_000)
   settle(3_000)
-  t.equal(runs(), 'sources', 'a source may have been removed')
+  t.equal(runs(), 'sources', 'the sources run if a source directory is newer than the build')
 
   const asks = "import module from 'node:module'\nconsole.log(module.getCompileCacheDir())\n"
   write('dist/gateway/main.js', asks, 4_000)
-  t.ok(runs().startsWith(join(root, 'node_modules')), 'compiled code is read from where nobody else can write')
+  t.ok(runs().startsWith(join(root, 'node_modules')), 'the compile cache is in the node_modules of the checkout')
   write('dist/gateway/main.js', 'console.log("build")\n', 2_000)
 
   settle(1_000)
   write('src/console/web/page.tsx', '', 3_000)
   for (const folder of ['src', 'src/console']) utimesSync(join(root, folder), 1_000, 1_000)
-  t.equal(runs(), 'build', 'the pages of the console are built apart')
+  t.equal(runs(), 'build', 'newer pages of the console do not matter')
 
   write('gateway.schema.json', '{}', 1_000)
   t.equal(runs(), 'build')
@@ -56,7 +56,7 @@ t.test('a checkout runs its build while the build is newer than all sources', as
 
 const skip = process.getuid?.() === 0 ? false : 'only root runs things as somebody else'
 
-t.test('a checkout of another user runs its existing build', { skip }, async t => {
+t.test('ensure-built keeps an existing build if a user who does not own the checkout runs it', { skip }, async t => {
   const scripts = { 'build:gateway': 'mkdir -p dist/gateway && touch dist/gateway/main.js' }
   const root = t.testdir({
     bin: {}, src: { 'main.ts': '' }, 'package.json': JSON.stringify({ type: 'module', scripts }),

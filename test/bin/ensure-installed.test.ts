@@ -16,13 +16,13 @@ const LOCKED: Packages = {
 const { '': _, 'node_modules/for-another-platform': __, ...INSTALLED } = LOCKED
 
 interface Outcome {
-  /** What npm was asked to do; null when it was not. */
+  /** Directory and arguments of the npm call; null = npm was not called. */
   readonly npm: string | null
   readonly code: number | null
   readonly stdout: string
 }
 
-/** Runs the script in a project with these lock files, and an npm that notes how it was called. */
+/** Runs the script in a project with these lock files. In place of npm runs a script that writes its arguments to a file. */
 function ensure(t: Test, locked: Packages | null, installed: Packages | null, npmCode = 0): Outcome {
   const lockFile = (packages: Packages): string => JSON.stringify({ lockfileVersion: 3, packages })
   const cwd = t.testdir({
@@ -45,15 +45,15 @@ process.exit(${npmCode})
   return { npm: called, code: status, stdout }
 }
 
-t.test('installs on a fresh clone, and prints nothing to standard output', async t => {
+t.test('ensure-installed runs npm ci in a fresh clone, and prints nothing to standard output', async t => {
   t.strictSame(ensure(t, LOCKED, null), { npm: '. ci', code: 0, stdout: '' })
 })
 
-t.test('does nothing if all packages are installed, except those of other platforms', async t => {
+t.test('ensure-installed does not run npm if only packages for other platforms are missing', async t => {
   t.strictSame(ensure(t, LOCKED, INSTALLED), { npm: null, code: 0, stdout: '' })
 })
 
-t.test('installs when the lock file has changed', async t => {
+t.test('ensure-installed runs npm ci if the lock file has changed', async t => {
   for (const version of ['1.0.1', '1.0.0']) {
     const moved = { ...LOCKED, 'node_modules/one': { version, integrity: 'sha512-new' } }
     t.match(ensure(t, moved, INSTALLED), { npm: '. ci' }, version)
@@ -61,10 +61,10 @@ t.test('installs when the lock file has changed', async t => {
   t.match(ensure(t, { ...LOCKED, 'node_modules/new': { version: '1.0.0' } }, INSTALLED), { npm: '. ci' })
 })
 
-t.test('fails when npm fails', async t => {
+t.test('ensure-installed fails with the exit code of npm', async t => {
   t.match(ensure(t, LOCKED, null, 7), { npm: '. ci', code: 7 })
 })
 
-t.test('does nothing without a lock file', async t => {
+t.test('ensure-installed does not run npm without a lock file', async t => {
   t.match(ensure(t, null, null), { npm: null, code: 0 })
 })

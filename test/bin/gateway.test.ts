@@ -19,7 +19,7 @@ function oldNode(): string | null {
   }) ?? null
 }
 
-t.test('an old Node prints the version that is needed if no newer Node is installed', { skip }, async t => {
+t.test('an old Node without a newer Node prints the required version', { skip }, async t => {
   const cwd = t.testdir({})
   for (const name of ['bin', 'package.json']) cpSync(join(ROOT, name), join(cwd, name), { recursive: true })
   const ended = await gateway(['--version'], { cwd, node, script: join(cwd, 'bin', 'gateway.js') })
@@ -38,7 +38,7 @@ routes: [{ to: demo }]
 auth: open
 `
 
-t.test('a signal reaches the pinned Node once', { skip }, async t => {
+t.test('a signal to the old Node reaches the pinned Node once', { skip }, async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     const { child, ended, lines } = await listening(t, ['serve'], { cwd, node })
@@ -49,14 +49,14 @@ t.test('a signal reaches the pinned Node once', { skip }, async t => {
   }
 })
 
-t.test('if a signal ends the pinned Node, the old Node ends with the same signal', { skip }, async t => {
+t.test('if a signal ends the pinned Node, the same signal ends the old Node', { skip }, async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const { child, ended } = await listening(t, ['serve'], { cwd, node })
   child.kill('SIGUSR2')
   t.match(await ended, { code: null, signal: 'SIGUSR2' })
 })
 
-t.test('the pinned Node ends when the old Node ends, even by SIGKILL', { skip }, async t => {
+t.test('the pinned Node ends if SIGKILL ends the old Node', { skip }, async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const { child, base, ended } = await listening(t, ['serve'], { cwd, node })
   child.kill('SIGKILL')

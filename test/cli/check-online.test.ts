@@ -24,7 +24,7 @@ async function check(t: Test, upstreams: string, routes = 'routes: [{ to: one }]
   return { code, rows, stderr }
 }
 
-/** It has a list of models for those who have a key. */
+/** An upstream that returns a list of models to requests with a valid key. */
 async function startVendor(t: Test) {
   const asked: string[] = []
   const upstream = await startUpstream(t, async (req, res) => {
@@ -38,7 +38,7 @@ async function startVendor(t: Test) {
   return { ...upstream, asked }
 }
 
-t.test('each credential is tried with a request for the list of models', async t => {
+t.test('check --online tries each credential with a request for the list of models', async t => {
   const { url, asked } = await startVendor(t)
   const { code, rows, stderr } = await check(t, `
   one: { url: "${url}", auth: { bearer: "\${GOOD}" } }
@@ -63,14 +63,14 @@ t.test('each credential is tried with a request for the list of models', async t
   ])
 })
 
-t.test('the exit code is 0 if all credentials work', async t => {
+t.test('check --online exits with 0 if all credentials work', async t => {
   const { url } = await startVendor(t)
   const { code, rows } = await check(t, `  one: { url: "${url}", auth: { bearer: "\${GOOD}" } }`)
   t.equal(code, 0)
   t.strictSame(rows, { one: 'ok: list of models' })
 })
 
-t.test('Vertex AI and Bedrock are tried by counting the tokens of a word, with a model of the routes', async t => {
+t.test('credentials of Vertex AI and Bedrock are tried by counting the tokens of a word with a model of a route', async t => {
   const tokens = await startTokenServer(t)
   const asked: string[] = []
   const upstream = await startUpstream(t, async (req, res) => {
@@ -97,7 +97,7 @@ routes:
   t.ok(asked.some(line => line.startsWith('/model/anthropic.claude-x/count-tokens {"input"')))
 })
 
-t.test('a failure is reported without any text that the server sent', async t => {
+t.test('the report of a failure contains no text of the response', async t => {
   const tokens = await startTokenServer(t)
   tokens.fault = res => sendJson(res, 400, { error: 'invalid_client', error_description: BAD })
   const answers: Record<string, (res: http.ServerResponse) => void> = {
@@ -127,7 +127,7 @@ t.test('a failure is reported without any text that the server sent', async t =>
   })
 })
 
-t.test('all upstreams are asked at the same time', async t => {
+t.test('all upstreams are tried at the same time', async t => {
   const waiting: http.ServerResponse[] = []
   const { url } = await startUpstream(t, (_req, res) => {
     waiting.push(res)

@@ -9,14 +9,14 @@ routes: [{ to: demo }]
 keys: [{ name: team, key: "\${KEY}" }]
 `
 
-t.test('a configuration without a problem is reported as such', async t => {
+t.test('for a configuration without problems, check prints a summary', async t => {
   const cwd = t.testdir({ 'gateway.yaml': GOOD })
   t.match(await gateway(['check'], { cwd, env: { KEY: 'a-key-that-is-long-enough' } }), {
     code: 0, stdout: 'gateway.yaml: no problems (1 upstream, 1 route, 1 key)\n', stderr: '',
   })
 })
 
-t.test('warnings are printed, and the exit code stays 0', async t => {
+t.test('check prints warnings and exits with 0', async t => {
   const cwd = t.testdir({ 'my.yaml': GOOD })
   const { code, stdout } = await gateway(['check', '-c', 'my.yaml'], { cwd, env: { KEY: 'short' } })
   t.equal(code, 0)
@@ -46,7 +46,7 @@ const HOLDERS = {
   'every key': `keys: [{ name: team, key: "\${KEY}" }]\n${BUDGET}`,
 }
 for (const [holder, yaml] of Object.entries(HOLDERS)) {
-  t.test(`routes with paths of unknown cost are named in a warning: a budget of ${holder}`, async t => {
+  t.test(`check warns about routes with paths of unknown cost if there is a budget of ${holder}`, async t => {
     const cwd = t.testdir({ 'gateway.yaml': `${ROUTES_OF_PATHS}${yaml}\n` })
     const { code, stdout } = await gateway(['check'], { cwd, env: { KEY: 'a-key-that-is-long-enough' } })
     t.equal(code, 0)
@@ -57,13 +57,13 @@ for (const [holder, yaml] of Object.entries(HOLDERS)) {
   })
 }
 
-t.test('without a budget there is no warning about paths of unknown cost', async t => {
+t.test('without a budget check does not warn about paths of unknown cost', async t => {
   const cwd = t.testdir({ 'gateway.yaml': `${ROUTES_OF_PATHS}keys: [{ name: team, key: "\${KEY}" }]\n` })
   const { stdout } = await gateway(['check'], { cwd, env: { KEY: 'a-key-that-is-long-enough' } })
   t.notMatch(stdout, 'budget')
 })
 
-t.test('every error is printed at once, with exit code 2', async t => {
+t.test('check prints all errors and exits with 2', async t => {
   const cwd = t.testdir({ 'gateway.yaml': `${GOOD}log: { level: loud }\nservr: {}\n` })
   const { code, stdout, stderr } = await gateway(['check', '--config', 'gateway.yaml'], { cwd })
   t.equal(code, 2)
@@ -71,7 +71,7 @@ t.test('every error is printed at once, with exit code 2', async t => {
   t.match(stderr, 'gateway.yaml: 3 errors')
 })
 
-t.test('a model without a price that a route names is reported once for each upstream', async t => {
+t.test('a model without a price is reported once for each upstream that a route sends the model to', async t => {
   const yaml = `upstreams: { openai: { url: https://api.openai.com } }
 routes:
   - { model: [gpt-4.1-mini, gpt-none, own], to: openai }
@@ -94,7 +94,7 @@ auth: open
   ])
 })
 
-t.test('a glob that matches no model with a price is reported, with the nearest price', async t => {
+t.test('a glob that matches no model with a price is reported, and the warning names the most similar model with a price', async t => {
   const yaml = `upstreams:
   openai: { url: https://api.openai.com }
   local: { url: http://127.0.0.1:11434 }
@@ -139,7 +139,7 @@ t.test('the output has colours only if FORCE_COLOR is set', async t => {
   t.match((await gateway(['check'], { cwd, env: { FORCE_COLOR: '1' } })).stdout, '\u001b[1m\u001b[31merror')
 })
 
-t.test('a reader that closes standard output early causes no error', async t => {
+t.test('check does not fail if the reader of its standard output stops early', async t => {
   const problems = Array.from({ length: 5000 }, (_, at) => `unknown_key_${at}: 1\n`).join('')
   const cwd = t.testdir({ 'gateway.yaml': `${GOOD}auth: open\n${problems}` })
   const child = spawn(process.execPath, [GATEWAY, 'check', '--config', join(cwd, 'gateway.yaml')], {
@@ -155,7 +155,7 @@ t.test('a reader that closes standard output early causes no error', async t => 
   t.notMatch(stderr, /EPIPE|\n {4}at /)
 })
 
-t.test('the translation and the lost fields are printed once for each upstream and protocol', async t => {
+t.test('check --verbose prints the translation and the lost fields once for each upstream and protocol', async t => {
   const cwd = t.testdir({ 'gateway.yaml': `
 upstreams:
   claude: { url: "https://claude.example", speaks: [messages] }
@@ -183,7 +183,7 @@ models: { "*": { price: { input: 1, output: 1 } } }
   t.match(short, /^The fields that translation drops or refuses: gateway check --verbose$/m)
 })
 
-t.test('if the protocol at the provider depends on the model, the line names the model', async t => {
+t.test('the line about a translation names the model if the model decides the protocol of the upstream', async t => {
   const cwd = t.testdir({ 'gateway.yaml': `
 upstreams: { vertex: { vertex: { project: p, location: us-central1 }, auth: { bearer: 0123456789abcdef } } }
 routes: [{ path: /v1/messages, model: [a, b], to: [{ upstream: vertex, model: gemini-3-pro }, { upstream: vertex, model: claude-opus-4-5 }] }]

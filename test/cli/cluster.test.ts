@@ -8,7 +8,7 @@ import { gateway } from './command.ts'
 
 const BASE = 'upstreams: { demo: { simulator: true } }\nroutes: [{ to: demo }]\n'
 
-t.test('gateway cluster status', { skip: withoutPostgres || withoutRedis }, async t => {
+t.test('gateway cluster status lists the gateways of a cluster', { skip: withoutPostgres || withoutRedis }, async t => {
   const [postgres, redis] = await Promise.all([startPostgres(t), startRedis(t)])
   const text = `${BASE}ledger: { file: gateway.db }\ncluster: { postgres: "${postgres.url()}", valkey: "${redis.url()}", instance: gw1 }\n`
   const running = await startTestGateway(t, text)

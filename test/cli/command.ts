@@ -20,15 +20,15 @@ interface Surroundings {
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
   readonly node?: string
-  /** Of node, not of the command. */
+  /** Flags of node, not of the command. */
   readonly flags?: readonly string[]
-  /** How many files it may have open. */
+  /** The limit of open files of the process. */
   readonly descriptors?: number
   /** Another copy of bin/gateway.js. */
   readonly script?: string
 }
 
-/** Runs the command as a process of its own, with nothing in its environment but what is said. */
+/** Runs the command in a new process, whose environment has only PATH and `env`. */
 export async function gateway(args: readonly string[], surroundings: Surroundings = {}): Promise<Ended> {
   const child = start(args, surroundings)
   const output = Promise.all([text(child.stdout), text(child.stderr)])
@@ -38,7 +38,7 @@ export async function gateway(args: readonly string[], surroundings: Surrounding
 
 function start(args: readonly string[], surroundings: Surroundings) {
   const { cwd = ROOT, env = {}, node = process.execPath, flags = [], script = GATEWAY, descriptors } = surroundings
-  // By way of env, which leaves out what the test runner would put into the process.
+  // `env -i` removes the variables that the test runner adds to each process.
   const variables = Object.entries({ PATH: process.env['PATH'], ...env })
     .map(([name, value]) => `${name}=${value}`)
   const command = ['env', '-i', ...variables, node, ...flags, script, ...args]
@@ -48,9 +48,9 @@ function start(args: readonly string[], surroundings: Surroundings) {
 
 export interface Running {
   readonly child: ChildProcess
-  /** The base address of the line that says `listening`, which also is in `lines`. */
+  /** The base address in the log line `listening`. */
   readonly base: string
-  /** What it has logged so far. */
+  /** All log lines so far. */
   readonly lines: readonly Record<string, unknown>[]
   /** Resolves with the first line, past or future, with this message. */
   logged(message: string): Promise<Record<string, unknown>>
@@ -73,7 +73,7 @@ export async function listening(
     .then(([stderr, [code, signal]]) => ({ stderr, code, signal }) as Omit<Ended, 'stdout'>)
   t.teardown(() => {
     child.kill('SIGKILL')
-    // Its workers, too, have closed their output then, and write no more files.
+    // `ended` resolves after the workers have closed their output, so they write no more files.
     return ended
   })
   const logged = (message: string): Promise<Record<string, unknown>> => {

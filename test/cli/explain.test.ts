@@ -26,7 +26,7 @@ async function explained(t: Test, model: string): Promise<string> {
   return stdout
 }
 
-t.test('with several targets the order, the retries, the failovers and each target are shown', async t => {
+t.test('explain shows the order, retries and failovers of a route with several targets, and each target', async t => {
   const text = await explained(t, 'fast')
   t.match(text, 'order     at random, by weight; unhealthy targets last\n')
   t.match(text, 'retries   1 after the first attempt\n')
@@ -38,7 +38,7 @@ t.test('with several targets the order, the retries, the failovers and each targ
   t.notMatch(text, 'operator-secret')
 })
 
-t.test('a credential in a configured header is masked, and other headers are shown', async t => {
+t.test('explain masks a credential in a configured header, and shows other headers', async t => {
   const headers = {
     'api-key': 'operator-secret-1', 'Helicone-Auth': 'Bearer operator-secret-2',
     'cookie': 'a=operator-secret-3; b=c', 'anthropic-version': '2023-06-01',
@@ -65,13 +65,13 @@ t.test('a route with affinity shows the affinity and no strategy', async t => {
   t.notMatch(text, 'retries')
 })
 
-t.test('explain shows no number and no strategy for a route with a single upstream', async t => {
+t.test('for a route with a single target, explain shows neither order nor number of the target', async t => {
   const text = await explained(t, 'single')
   t.notMatch(text, /order|retries|target /)
   t.match(text, 'upstream  a\n')
 })
 
-t.test('a WebSocket goes only to an upstream with websocket: true, with the model renamed in the query', async t => {
+t.test('a WebSocket is routed only to upstreams with websocket: true, and the model in its query is renamed', async t => {
   const file = join(t.testdir({ 'gateway.yaml': `
 upstreams:
   plain: { url: "https://plain.example" }
@@ -82,7 +82,7 @@ routes:
 auth: open
 ` }), 'gateway.yaml')
   const live = await gateway(['explain', '-c', file, '-p', '/v1/realtime?model=fast&voice=a', '-m', 'slow'])
-  t.match(live.stdout, 'model     fast\n', 'the model of the query is the one that counts')
+  t.match(live.stdout, 'model     fast\n', 'the model in the query overrides the option')
   t.match(live.stdout, 'url       https://live.example/v1/realtime?model=x&voice=a\nas model  x\n')
   t.notMatch(live.stdout, 'plain.example')
   t.equal(live.code, 0)
@@ -96,7 +96,7 @@ auth: open
   t.match(named.stdout, 'url       https://live.example/v1/realtime\nas model  x\n')
 })
 
-t.test("the url has the path that the upstream uses for /v1", async t => {
+t.test("the shown URL has the v1 setting of the upstream in place of /v1", async t => {
   const file = join(t.testdir({ 'gateway.yaml': `
 upstreams: { a: { url: "https://a.example/eu", v1: /api/v4 } }
 routes: [{ to: { upstream: a, model: m } }]
@@ -106,7 +106,7 @@ auth: open
   t.match(chat.stdout, 'url       https://a.example/eu/api/v4/chat/completions?x=1\nas model  m\n')
 })
 
-t.test("a path of Azure is changed to the path of OpenAI, unless a route names the path of Azure", async t => {
+t.test("an Azure path is changed to the OpenAI path, unless a route names the Azure path", async t => {
   const dir = t.testdir({ 'usual.yaml': `
 upstreams: { a: { url: "https://a.example" } }
 routes: [{ path: /v1/chat/*, model: fast, to: { upstream: a, model: real } }, { path: /v1/*, to: a }]
@@ -129,7 +129,7 @@ auth: open
   }
 })
 
-t.test('a model that is given twice is refused, in explain as in a request', async t => {
+t.test('explain refuses a second model in path or query, as the gateway does', async t => {
   const file = join(t.testdir({
     'gateway.yaml': 'upstreams: { a: { url: "https://a.example" } }\nroutes: [{ to: a }]\nauth: open\n',
   }), 'gateway.yaml')
@@ -141,7 +141,7 @@ t.test('a model that is given twice is refused, in explain as in a request', asy
   }
 })
 
-t.test('an empty model counts as a missing model, in explain as in a request', async t => {
+t.test('an empty model is treated as a missing model, as in a request', async t => {
   const file = join(t.testdir({
     'gateway.yaml': 'upstreams: { a: { url: "https://a.example" } }\nroutes: [{ to: a }]\nauth: open\n',
   }), 'gateway.yaml')
@@ -151,7 +151,7 @@ t.test('an empty model counts as a missing model, in explain as in a request', a
   t.match(stdout, 'refused   400 model_required')
 })
 
-t.test('a refusal is shown with the status, code and message that a client gets', async t => {
+t.test('explain shows a refusal with the status, code and message that a client gets', async t => {
   const file = join(t.testdir({ 'gateway.yaml': `
 upstreams: { a: { url: "https://a.example" } }
 routes: [{ path: /v1/chat/*, model: fast, to: a }]
@@ -170,7 +170,7 @@ keys: [{ name: team, key: sk-team-0123456789, models: [slow] }]
   }
 })
 
-t.test('a path outside of the API is refused unless a route names it', async t => {
+t.test('a path outside of the API is refused unless a route names that path', async t => {
   const file = join(t.testdir({ 'gateway.yaml': `
 upstreams: { a: { url: "https://a.example" } }
 routes: [{ path: /health*, to: a }, { to: a }]
@@ -197,7 +197,7 @@ routes:
 auth: open
 `
 
-t.test('a target with another protocol shows the url, the translation and the lost fields', async t => {
+t.test('for a target with another protocol, explain shows the URL, the translation and the lost fields', async t => {
   const file = join(t.testdir({ 'gateway.yaml': SPEAKING }), 'gateway.yaml')
   const explain = (...more: string[]) => gateway(['explain', '-c', file, '-p', '/v1/messages', ...more])
   const { stdout } = await explain('-m', 'fast')
@@ -216,7 +216,7 @@ t.test('a target with another protocol shows the url, the translation and the lo
   t.equal(off.code, 1)
 })
 
-t.test('with --body, the fields that this request loses are shown', async t => {
+t.test('with --body, explain shows the fields that the given request loses', async t => {
   const dir = t.testdir({
     'gateway.yaml': SPEAKING,
     'lossy.json': JSON.stringify({ model: 'fast', max_tokens: 9, top_k: 3, messages: [{ role: 'user', content: 'Hi' }] }),
@@ -233,13 +233,13 @@ t.test('with --body, the fields that this request loses are shown', async t => {
   t.match(await explain('missing.json'), { code: 2, stderr: /missing\.json/ })
 })
 
-t.test('the rules for a model are shown with their origin', async t => {
+t.test('explain shows the rules for a model and the setting that the rules come from', async t => {
   const file = join(t.testdir({ 'gateway.yaml': SPEAKING.replace('auth: open', 'auth: open\nmodels: { qwen: { accepts: { temperature: { max: 1 }, stop: true, efforts: [] } } }') }), 'gateway.yaml')
   const { stdout } = await gateway(['explain', '-c', file, '-p', '/v1/messages', '-m', 'fast'])
   t.match(stdout, 'accepts   temperature max 1; stop yes; efforts none (models.qwen.accepts)\n')
 })
 
-t.test('the beta features that a cloud supports are shown, also without translation', async t => {
+t.test('explain shows the beta features that a cloud supports, even if no translation is needed', async t => {
   const file = join(t.testdir({
     'gateway.yaml': `
 auth: open

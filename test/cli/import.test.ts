@@ -10,7 +10,7 @@ general_settings: { master_key: os.environ/LITELLM_MASTER_KEY }
 `
 const ENV = { OPENAI_API_KEY: 'an-operators-key', LITELLM_MASTER_KEY: 'a-key-that-is-long-enough' }
 
-t.test('the result is written to standard output, and settings without an equal to standard error', async t => {
+t.test('the configuration is written to standard output; settings that cannot be imported are listed on standard error', async t => {
   const cwd = t.testdir({ 'config.yaml': YAML })
   const { code, stdout, stderr } = await gateway(['import', 'litellm', 'config.yaml'], { cwd })
   t.equal(code, 0)
@@ -19,7 +19,7 @@ t.test('the result is written to standard output, and settings without an equal 
   t.match(stderr, /\nNeeds in the environment: LITELLM_MASTER_KEY, OPENAI_API_KEY\n$/)
 })
 
-t.test('--output writes a configuration that gateway check accepts, and does not overwrite a file', async t => {
+t.test('--output writes a configuration that passes gateway check, and does not overwrite an existing file', async t => {
   const cwd = t.testdir({ 'config.yaml': YAML })
   const args = ['import', 'litellm', 'config.yaml', '--output', 'gateway.yaml']
   t.match(await gateway(args, { cwd }), { code: 0, stdout: '' })
@@ -33,7 +33,7 @@ t.test('--output writes a configuration that gateway check accepts, and does not
   t.match(await gateway(args, { cwd }), { code: 1, stderr: 'cannot write no/such/place.yaml' })
 })
 
-t.test('a file that cannot be imported gives exit code 2 and the reason', async t => {
+t.test('for a file that cannot be imported, the command exits with 2 and prints the reason', async t => {
   const cwd = t.testdir({ 'other.yaml': 'services: {}\n' })
   writeFileSync(join(cwd, 'utf16.yaml'), Buffer.from(`\ufeff${YAML}`, 'utf16le'))
   writeFileSync(join(cwd, 'latin1.yaml'), Buffer.from(YAML.replace('gpt-4.1', 'caf\u00e9'), 'latin1'))

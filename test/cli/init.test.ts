@@ -10,7 +10,7 @@ function schemaOf(file: string): string {
   return reference.startsWith('file:') ? fileURLToPath(reference) : resolve(file, '..', reference)
 }
 
-t.test('writes the example, which passes gateway check and names an existing schema', async t => {
+t.test('init writes a copy of the example that passes gateway check and names an existing schema file', async t => {
   const cwd = t.testdir({})
   const { code, stdout } = await gateway(['init'], { cwd })
   t.match({ code, stdout }, { code: 0, stdout: /^Wrote gateway\.yaml\. Next: gateway serve/ })
@@ -29,12 +29,12 @@ t.test('--config selects the file to write', async t => {
   t.ok(existsSync(join(cwd, 'sub', 'my.yaml')))
 })
 
-t.test('does not overwrite a file, and does not write through a dangling link', async t => {
+t.test('init does not overwrite a file, and does not create the target of a symbolic link', async t => {
   const cwd = t.testdir({ 'gateway.yaml': 'mine', 'other.yaml': t.fixture('symlink', 'gone.yaml') })
   t.match(await gateway(['init'], { cwd }), { code: 2, stdout: '', stderr: /exists already/ })
   t.equal(readFileSync(join(cwd, 'gateway.yaml'), 'utf8'), 'mine')
   t.match(await gateway(['init', '-c', 'other.yaml'], { cwd }), { code: 2 })
-  t.notOk(existsSync(join(cwd, 'gone.yaml')), 'nor writes through a dangling link')
+  t.notOk(existsSync(join(cwd, 'gone.yaml')), 'the target of the link is not created')
 })
 
 t.test('a missing directory is an error', async t => {
@@ -42,7 +42,7 @@ t.test('a missing directory is an error', async t => {
   t.match(ended, { code: 2, stderr: /directory does not exist/ })
 })
 
-t.test('if the gateway is installed in a directory below, the schema is named by a relative path', async t => {
+t.test('the example names the schema by a relative path if the gateway is installed in a subdirectory', async t => {
   const cwd = t.testdir({ tools: { node_modules: t.fixture('symlink', join(ROOT, 'node_modules')) } })
   for (const name of ['bin', 'src', 'package.json', 'gateway.yaml', 'gateway.schema.json']) {
     cpSync(join(ROOT, name), join(cwd, 'tools', name), { recursive: true })

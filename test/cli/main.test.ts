@@ -15,23 +15,23 @@ t.test('--version prints the version of the package', async t => {
   t.match(await gateway(['--version']), { code: 0, stdout: `${version}\n`, stderr: '' })
 })
 
-t.test('--help goes to standard output and names every command', async t => {
+t.test('--help lists all commands on standard output', async t => {
   const { code, stdout, stderr } = await gateway(['--help'])
   t.match({ code, stderr }, { code: 0, stderr: '' })
   for (const name of COMMANDS) t.match(stdout, new RegExp(`^  ${name} `, 'm'))
 })
 
 for (const name of COMMANDS) {
-  t.test(`${name} --help prints its own page`, async t => {
+  t.test(`${name} --help prints the help of that command`, async t => {
     const { code, stdout } = await gateway([name, '--help'])
     t.equal(code, 0)
     for (const part of ['Options:', 'Examples:', 'Exit codes:', `gateway ${name}`]) t.match(stdout, part)
-    t.ok(stdout.split('\n').every(line => line.length <= 100), 'it fits a terminal')
+    t.ok(stdout.split('\n').every(line => line.length <= 100), 'no line is wider than a terminal')
     t.equal((await gateway(['help', name])).stdout, stdout)
   })
 }
 
-t.test('help describes subcommands too', async t => {
+t.test('help prints the help of a subcommand', async t => {
   const { stdout } = await gateway(['keys', 'create', '--help'])
   t.match(stdout, 'Usage: gateway keys create')
   for (const args of [['help', 'keys', 'create'], ['keys', 'help', 'create']]) {
@@ -39,13 +39,13 @@ t.test('help describes subcommands too', async t => {
   }
 })
 
-t.test('a call without a command prints the help to standard error, with exit code 2', async t => {
+t.test('without a command the help is printed to standard error, and the exit code is 2', async t => {
   const { code, stdout, stderr } = await gateway([])
   t.match({ code, stdout }, { code: 2, stdout: '' })
   t.match(stderr, 'Usage: gateway')
 })
 
-t.test('a mistyped command or option gives exit code 2 and a suggestion', async t => {
+t.test('for a mistyped command or option the exit code is 2 and the error has a suggestion', async t => {
   for (const [args, hint] of [
     [['chek'], 'Did you mean check?'],
     [['check', '--confg', 'x'], 'Did you mean --config?'],
@@ -65,7 +65,7 @@ t.test('a mistyped command or option gives exit code 2 and a suggestion', async 
   }
 })
 
-t.test('a full disk behind standard output is an error with a message', {
+t.test('a command whose output cannot be written fails with the reason', {
   skip: process.platform === 'linux' ? false : 'needs /dev/full',
 }, async t => {
   const full = openSync('/dev/full', 'w')
@@ -77,8 +77,8 @@ t.test('a full disk behind standard output is an error with a message', {
   t.match(stderr, /^error: cannot write to standard output: ENOSPC.*\n$/)
 })
 
-t.test('a gateway serves requests although nobody reads its standard error', async t => {
-  // The path of a socket is at most 100 bytes long.
+t.test('a gateway serves requests after the reader of its standard error has ended', async t => {
+  // In a short path, because the path of the control socket can have at most 100 bytes.
   const cwd = mkdtempSync(join(tmpdir(), 'gateway-'))
   t.teardown(() => rmSync(cwd, { recursive: true, force: true }))
   writeFileSync(join(cwd, 'gateway.yaml'), `server: { listen: 127.0.0.1:0 }
@@ -87,12 +87,12 @@ routes: [{ model: demo, to: demo }]
 keys: [{ name: demo, key: "\${NO_SUCH_VARIABLE:-a-key-that-is-long-enough}" }]
 ledger: { file: gateway.db }
 `)
-  // By way of env, which leaves out what the test runner would put into the process.
+  // `env -i` removes the variables that the test runner adds to each process.
   const child = spawn('env', ['-i', process.execPath, GATEWAY, 'serve'], {
     cwd, stdio: ['ignore', 'pipe', 'pipe'],
   })
   t.teardown(() => child.kill('SIGKILL'))
-  // Where the example request would stand.
+  // The gateway writes the example request to standard error.
   child.stderr.destroy()
   const messages: unknown[] = []
   const lines = createInterface(child.stdout).on('line', line => {

@@ -15,7 +15,7 @@ async function password(input: string) {
   return { code, stdout, stderr }
 }
 
-t.test('only the hash is printed to standard output, and only the first line is hashed', async t => {
+t.test('the command hashes the first line of its input and prints only the hash to standard output', async t => {
   for (const [input, meant] of [
     ['correct horse battery staple\n', 'correct horse battery staple'],
     ['without a line break', 'without a line break'],
@@ -35,12 +35,12 @@ t.test('only the hash is printed to standard output, and only the first line is 
   }
 })
 
-t.test('the same password gives another hash each time', async t => {
+t.test('two hashes of the same password differ', async t => {
   const [one, two] = await Promise.all([password('correct horse\n'), password('correct horse\n')])
   t.not(one.stdout, two.stdout)
 })
 
-t.test('an empty or too long password is refused, and a short one gives a warning', async t => {
+t.test('an empty password and a password above 1,024 bytes are refused; a short password causes a warning', async t => {
   for (const input of ['', '\n', '\r\nsecond line\n']) {
     t.match(
       await password(input), { code: 2, stdout: '', stderr: 'there is no password' }, JSON.stringify(input),
@@ -52,7 +52,7 @@ t.test('an empty or too long password is refused, and a short one gives a warnin
   })
 })
 
-t.test('reading stops after the longest allowed password', async t => {
+t.test('endless input is refused as a too long password', async t => {
   const zero = await open('/dev/zero')
   const child = spawn(process.execPath, [GATEWAY, 'password'], { stdio: [zero.fd, 'pipe', 'pipe'] })
   const stderr = text(child.stderr!)
@@ -62,7 +62,7 @@ t.test('reading stops after the longest allowed password', async t => {
   t.equal(await stderr, 'error: a password has at most 1024 bytes\n')
 })
 
-t.test('the help shows the key of gateway.yaml that takes the hash', async t => {
+t.test('the help shows where in gateway.yaml the hash belongs', async t => {
   const { code, stdout } = await gateway(['password', '--help'])
   t.equal(code, 0)
   t.match(stdout, 'users:')

@@ -18,7 +18,7 @@ function folder(t: Test): string {
   return cwd
 }
 
-t.test('gateway status --ready', { timeout: 240_000 }, async t => {
+t.test('gateway status --ready exits with 0 only while the gateway runs', { timeout: 240_000 }, async t => {
   const { certFile, keyFile } = certificateFiles(t)
   const tls = `, tls: { cert: "${certFile}", key: "${keyFile}" }`
   const ledger = 'ledger: { file: data/ledger.db }\n'
@@ -72,7 +72,7 @@ ledger: { file: data/ledger.db }
   t.match(result, { code: 1, stderr: 'error: not ready: the gateway is draining\n' })
 })
 
-t.test('a gateway that does not answer is not ready, and the command times out', { timeout: 60_000 }, async t => {
+t.test('gateway status --ready times out with exit code 1 if the gateway does not respond', { timeout: 60_000 }, async t => {
   const cwd = folder(t)
   writeFileSync(join(cwd, 'gateway.yaml'), 'upstreams: { sim: { simulator: true } }\nroutes: [{ to: sim }]\nledger: { file: ledger.db }\n')
   const silent = createServer(() => {})

@@ -18,7 +18,7 @@ routes: [{ model: [demo, "sim*"], to: demo }]
 keys: [{ name: team, key: ${KEY} }]
 `
 
-/** The response's head, once it is there. */
+/** Sends a request. @returns the response after its head has arrived */
 async function ask(base: string, model: string): Promise<IncomingMessage> {
   const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'hello' }] })
   const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
@@ -28,7 +28,7 @@ async function ask(base: string, model: string): Promise<IncomingMessage> {
   return answer
 }
 
-t.test('logs its real addresses as JSON, and exits with 0 on SIGTERM', async t => {
+t.test('serve logs the addresses that it listens on as JSON, and exits with 0 on SIGTERM', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const { child, base, lines, ended } = await listening(t, ['serve'], { cwd })
   const address = /^http:\/\/127\.0\.0\.1:[1-9]\d*$/
@@ -39,7 +39,7 @@ t.test('logs its real addresses as JSON, and exits with 0 on SIGTERM', async t =
   t.match(lines.at(-1), { msg: 'ended', cut: 0 })
 })
 
-t.test('the compile cache is written while the gateway runs, not only when it ends', async t => {
+t.test('the compile cache is written while the gateway runs', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML, compiled: {} })
   const folder = join(cwd, 'compiled')
   const { child, ended } = await listening(t, ['serve'], { cwd, env: { NODE_COMPILE_CACHE: folder } })
@@ -51,7 +51,7 @@ t.test('the compile cache is written while the gateway runs, not only when it en
   t.match(await ended, { signal: 'SIGKILL' })
 })
 
-t.test('the example request shows a key that is a default of the file, but not a literal key', async t => {
+t.test('the example request contains a key only if the key is the default of a variable', async t => {
   const open = YAML.replace(KEY, '"${KEY:-a-public-key-for-all}"')
   const cwd = t.testdir({ 'gateway.yaml': open, 'literal.yaml': YAML })
   const shown = await listening(t, ['serve'], { cwd })
@@ -69,7 +69,7 @@ t.test('the example request shows a key that is a default of the file, but not a
   }
 })
 
-t.test('warnings of the configuration and the addresses are logged, even with log level warn', async t => {
+t.test('with log level warn, the log has the warnings of the configuration and the addresses', async t => {
   const spare = YAML.replace('demo: {', 'spare: { simulator: true }, demo: {')
   const cwd = t.testdir({ 'gateway.yaml': `${spare}log: { level: warn }\n` })
   const { lines } = await listening(t, ['serve'], { cwd })
@@ -79,7 +79,7 @@ t.test('warnings of the configuration and the addresses are logged, even with lo
   ])
 })
 
-t.test('the documentation is served on its own address until the gateway gets SIGTERM', async t => {
+t.test('the documentation is served on the address in docs.listen until SIGTERM', async t => {
   const cwd = t.testdir({ 'gateway.yaml': `${YAML}docs: { listen: 127.0.0.1:0 }\n` })
   const { child, base, ended, lines, logged } = await listening(t, ['serve'], { cwd })
   const { docs = '' } = lines.find(({ msg }) => msg === 'listening') as { docs?: string }
@@ -93,7 +93,7 @@ t.test('the documentation is served on its own address until the gateway gets SI
   t.match(await ended, { code: 0, signal: null })
 })
 
-t.test('a documentation address in use ends the gateway with exit code 1', async t => {
+t.test('the gateway exits with 1 if the address of the documentation is in use', async t => {
   const other = createServer().listen(0, '127.0.0.1')
   t.teardown(() => other.close())
   await once(other, 'listening')
@@ -104,7 +104,7 @@ t.test('a documentation address in use ends the gateway with exit code 1', async
   })
 })
 
-t.test('after SIGTERM a running stream completes', async t => {
+t.test('a running stream completes after SIGTERM', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const { child, base, ended, logged } = await listening(t, ['serve'], { cwd })
   const answer = await ask(base, 'sim,tokens=5,pace=100ms')
@@ -114,7 +114,7 @@ t.test('after SIGTERM a running stream completes', async t => {
   t.match(await ended, { code: 0, signal: null })
 })
 
-t.test('a second SIGTERM ends the gateway at once, and a cut stream gives exit code 1', async t => {
+t.test('a second SIGTERM ends the gateway immediately, with exit code 1 if a stream is cut', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const { child, base, ended, logged, lines } = await listening(t, ['serve'], { cwd })
   const answer = await ask(base, 'sim,stall_after=2')
@@ -127,7 +127,7 @@ t.test('a second SIGTERM ends the gateway at once, and a cut stream gives exit c
   t.match(lines.at(-1), { msg: 'ended', cut: 1 })
 })
 
-t.test('an invalid configuration ends the gateway with exit code 2 and all errors', async t => {
+t.test('the gateway exits with 2 and prints all errors of an invalid configuration', async t => {
   const cwd = t.testdir({ 'gateway.yaml': `${YAML}servr: {}\nlog: { level: loud }\n` })
   const { code, stdout, stderr } = await gateway(['serve'], { cwd })
   t.match({ code, stdout }, { code: 2, stdout: '' })
@@ -136,7 +136,7 @@ t.test('an invalid configuration ends the gateway with exit code 2 and all error
   t.match(stderr, /gateway\.yaml: 2 errors/)
 })
 
-t.test('an address in use ends the gateway with exit code 1 and a message', async t => {
+t.test('the gateway exits with 1 and a message if its address is in use', async t => {
   const other = createServer().listen(0, '127.0.0.1')
   t.teardown(() => other.close())
   await once(other, 'listening')
@@ -149,11 +149,11 @@ t.test('an address in use ends the gateway with exit code 1 and a message', asyn
 })
 
 for (const [what, listen, rest] of [
-  ["that is nobody's", 'fd:33', ''],
-  ["that is node's own", 'fd:5', ''],
-  ["that is node's own, with workers", 'fd:5', ', workers: 2'],
+  ['that is not open', 'fd:33', ''],
+  ['that node uses internally', 'fd:5', ''],
+  ['that node uses internally, with workers', 'fd:5', ', workers: 2'],
 ] as const) {
-  t.test(`a descriptor ${what} ends the gateway with exit code 1 and a message`, async t => {
+  t.test(`the gateway exits with 1 and a message if it gets a descriptor ${what}`, async t => {
     const cwd = t.testdir({ 'gateway.yaml': YAML.replace('127.0.0.1:0', `"${listen}"${rest}`) })
     const { code, stderr } = await gateway(['serve'], { cwd })
     t.equal(code, 1)

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { gateway, listening } from './command.ts'
 
-t.test('serves until SIGTERM, and logs each request', async t => {
+t.test('simulate serves until SIGTERM, and logs each request', async t => {
   const { child, base, lines, ended } = await listening(t, ['simulate', '--listen', '127.0.0.1:0'])
   const answer = await fetch(`${base}/v1/chat/completions`, {
     method: 'POST',
@@ -18,13 +18,13 @@ t.test('serves until SIGTERM, and logs each request', async t => {
   t.equal(lines.length, 2)
 })
 
-t.test('a malformed address gives exit code 2', async t => {
+t.test('simulate exits with 2 if its address is malformed', async t => {
   const listenOn = (address: string) => gateway(['simulate', '--listen', address])
   t.match(await listenOn('::1:80'), { code: 2, stderr: /--listen ::1:80: an IPv6 address needs brackets/ })
   t.match(await listenOn('localhost'), { code: 2, stderr: /the port is missing/ })
 })
 
-t.test('an address in use gives exit code 1', async t => {
+t.test('simulate exits with 1 if its address is in use', async t => {
   const other = createServer().listen(0, '127.0.0.1')
   t.teardown(() => other.close())
   await once(other, 'listening')

@@ -8,7 +8,7 @@ import { gateway, listening } from './command.ts'
 
 const KEY = 'a-key-that-is-long-enough'
 
-/** A folder with a short name: that of a socket is short. */
+/** A folder with a short path, because the path of the control socket can have at most 100 bytes. */
 function folder(t: Test): string {
   const cwd = mkdtempSync(join(tmpdir(), 'status-'))
   t.teardown(() => rmSync(cwd, { recursive: true, force: true }))
@@ -16,7 +16,7 @@ function folder(t: Test): string {
 }
 
 for (const workers of [1, 2]) {
-  t.test(`gateway status and gateway reload, ${workers} workers`, async t => {
+  t.test(`gateway status and gateway reload with ${workers} workers`, async t => {
     const cwd = folder(t)
     const file = join(cwd, 'gateway.yaml')
     const { url } = await startUpstream(t, async (req, res) => {
@@ -71,7 +71,7 @@ ${rest}`
   })
 }
 
-t.test('without a ledger gateway reload fails', async t => {
+t.test('gateway reload fails if the configuration has no ledger', async t => {
   const cwd = folder(t)
   writeFileSync(join(cwd, 'gateway.yaml'), 'upstreams: { up: { simulator: true } }\nroutes: [{ to: up }]\n')
   t.match(await gateway(['reload'], { cwd }), { code: 2, stderr: /has no ledger/ })

@@ -75,7 +75,7 @@ function ids(out: string): string[] {
     .map(line => (JSON.parse(line) as { request_id: string }).request_id)
 }
 
-t.test('the default is a table of the requests with their total', async t => {
+t.test('without options usage prints a table of the requests and their total', async t => {
   const { out, code } = await usage('--config', await configured(t, ROWS))
   t.equal(code, 0)
   t.match(out, /^STARTED +REQUEST +KEY +MODEL +UPSTREAM +STATUS +END +MS +INPUT +CACHED +OUTPUT +USD\n/)
@@ -84,7 +84,7 @@ t.test('the default is a table of the requests with their total', async t => {
   t.match(out, '\n\n4 requests, 1 of them without a price: 4,800 tokens in, 1,200 out, 0.000660000001 USD\n')
 })
 
-t.test('a table shows the last rows, and the number of all rows', async t => {
+t.test('the table shows the last rows and the number of all rows', async t => {
   const rows = Array.from({ length: 60 }, (_, n) => row(`r${n}`, { startedAt: MIDNIGHT + n }))
   const config = await configured(t, rows)
   const { out } = await usage('--config', config)
@@ -94,7 +94,7 @@ t.test('a table shows the last rows, and the number of all rows', async t => {
   t.match((await usage('--config', config, '--limit', '1')).out, /the last one is shown/)
 })
 
-t.test('--json writes each row as a line of JSON', async t => {
+t.test('--json prints each row as a line of JSON', async t => {
   const config = await configured(t, ROWS)
   const { out, code } = await usage('--config', config, '--json')
   t.equal(code, 0)
@@ -109,13 +109,13 @@ t.test('--json writes each row as a line of JSON', async t => {
   t.strictSame(ids((await usage('--config', config, '--json', '--limit', '2')).out), ['r3', 'r4'])
 })
 
-t.test('--csv writes a header and a line for each row', async t => {
+t.test('--csv prints a header and a line for each row', async t => {
   const { out } = await usage('--config', await configured(t, ROWS), '--csv')
   t.match(out, /^request_id,started_at,/)
   t.equal(out.split('\r\n').length, 6)
 })
 
-t.test('--by sums requests by a column, as a table, JSON or CSV', async t => {
+t.test('--by prints the sums for each value of a column, as a table, JSON or CSV', async t => {
   const config = await configured(t, ROWS)
   const table = (await usage('--config', config, '--by', 'key')).out
   t.match(table, /^KEY +REQUESTS +INPUT +CACHED +CACHE WRITES +OUTPUT +REASONING +USD +UNPRICED\n/)
@@ -168,7 +168,7 @@ t.test('filters select requests by time, upstream, key and other columns', async
   }
   t.match((await usage('--config', config, '--model', 'nothing')).out, /\nNo requests\.\n$/)
   const table = (await usage('--config', config, '--key', 'team-b')).out
-  t.match(table, /^STARTED.*\n\S+ +r2 +team-b .*\n\n1 request: 1,200 tokens in, /, 'the table has them too')
+  t.match(table, /^STARTED.*\n\S+ +r2 +team-b .*\n\n1 request: 1,200 tokens in, /, 'the table has the same requests')
   const sums = (await usage('--config', config, '--key', 'team-b', '--by', 'model')).out
   t.match(sums, /^MODEL.*\ngpt-4.1-mini +1 .*\n\n1 request: 1,200 tokens in, /)
 })
@@ -186,7 +186,7 @@ t.test('--request shows the attempts of one request and how its cost is computed
   t.match(missing, { code: 1, out: '', err: "error: the ledger has no request 'r99'\n" })
 })
 
-t.test('usage works while the gateway runs, and shows a running request only if asked for it', async t => {
+t.test('usage reads the ledger of a running gateway, and shows a running request only with --request', async t => {
   const dir = t.testdir({ 'gateway.yaml': `${CONFIG}ledger: { file: gateway.db }\n` })
   const config = join(dir, 'gateway.yaml')
   await using watched = watch(join(dir, 'gateway.db'))
@@ -196,10 +196,10 @@ t.test('usage works while the gateway runs, and shows a running request only if 
   t.strictSame(ids((await usage('--config', config, '--json')).out), ['ended'])
   t.match((await usage('--config', config, '--request', 'running')).out, 'it is still running')
   const json = await usage('--config', config, '--request', 'running', '--json')
-  t.strictSame([json.code, json.out], [0, ''], 'to programs it is no row yet')
+  t.strictSame([json.code, json.out], [0, ''], 'JSON contains no running requests')
 })
 
-t.test('an invalid option is reported, with exit code 2', async t => {
+t.test('an invalid option is reported, and the exit code is 2', async t => {
   const config = await configured(t, ROWS)
   const no = (...args: string[]) => usage('--config', config, ...args)
   t.match(await no('--since', 'yesterday'), { err: /'--since <when>' argument 'yesterday' is invalid.*24h/ })
@@ -242,7 +242,7 @@ t.test('an invalid configuration or ledger is reported', async t => {
   t.match(await usage('--config', config), { code: 2, err: /gateway\.yaml: 1 error\n/ })
 })
 
-t.test('a pipe in place of the ledger is refused at once', {
+t.test('a pipe in place of the ledger is refused immediately', {
   skip: process.platform === 'win32' && 'no pipes',
 }, async t => {
   const dir = t.testdir({ 'gateway.yaml': `${CONFIG}ledger: { file: pipe }\n` })
@@ -250,7 +250,7 @@ t.test('a pipe in place of the ledger is refused at once', {
   t.match(await usage('--config', join(dir, 'gateway.yaml')), { code: 2, err: /gateway\.yaml: 1 error\n/ })
 })
 
-t.test('a reader that closes standard output early ends the command without an error', async t => {
+t.test('usage does not fail if the reader of its standard output stops early', async t => {
   const config = await configured(t, Array.from({ length: 5000 }, (_, n) => row(`r${n}`)))
   const script = join(config, '..', 'main.mjs')
   writeFileSync(script, `
@@ -264,7 +264,7 @@ t.test('a reader that closes standard output early ends the command without an e
   t.equal(code, 0)
 })
 
-t.test('with cluster.postgres, usage has the requests of all gateways', { skip: withoutPostgres }, async t => {
+t.test('with cluster.postgres, usage shows the requests of all gateways', { skip: withoutPostgres }, async t => {
   const server = await startPostgres(t)
   const config = await configured(t, [ROWS[0]!])
   const withCluster = (url: string) => {
@@ -275,7 +275,7 @@ t.test('with cluster.postgres, usage has the requests of all gateways', { skip: 
   const first = await usage('--config', withCluster(server.url()), '--json')
   t.equal(first.code, 0)
   t.match(first.err, /^warning: the ledger in PostgreSQL cannot be read \(no gateway has made the schema yet\)/)
-  t.equal(first.out.trim().split('\n').length, 1, 'the file in its place')
+  t.equal(first.out.trim().split('\n').length, 1, 'the ledger file is read in place of PostgreSQL')
 
   const database = new Database({ url: server.url(), name: 'test' })
   t.teardown(() => database.close())
@@ -287,7 +287,7 @@ t.test('with cluster.postgres, usage has the requests of all gateways', { skip: 
   t.strictSame(second.out.trim().split('\n').map(line => JSON.parse(line).request_id), ['r2', 'r3', 'r4'])
   t.match((await usage('--config', withCluster(server.url()), '--by', 'key')).out, /3 requests, 1 of them without a price/)
   t.match((await usage('--config', withCluster(server.url()), '--request', 'r3')).out, /r3/)
-  t.match((await usage('--config', withCluster(server.url()), '--request', 'r1')).out, /r1/, 'not sent yet')
+  t.match((await usage('--config', withCluster(server.url()), '--request', 'r1')).out, /r1/, 'rows that are not sent to PostgreSQL yet')
 
   await server.stop()
   const third = await usage('--config', withCluster(server.url()))

@@ -2,7 +2,7 @@ import t from 'tap'
 import { LEAST, load } from '../behaviour/config/loading.ts'
 import { configChanges } from '../../src/config/changes.ts'
 
-t.test('changes between two configurations are listed by name', async t => {
+t.test('configChanges lists the names of added, changed and removed parts', async t => {
   const config = (rest = '') => load(t, `${LEAST}\n${rest}`).config
   const models = 'models: { a: { price: { input: 1, output: 2 } }, b: { price: { input: 1, output: 2 } } }\n'
   t.strictSame(configChanges(config(models), config(`# a comment\n${models}`)), [])

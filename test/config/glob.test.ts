@@ -6,7 +6,7 @@ import { compileGlob, compileGlobs, compileOverlaps } from '../../src/config/glo
 const text = fc.string({ unit: fc.constantFrom('a', 'b', '/', '.', '['), maxLength: 12 })
 const glob = fc.string({ unit: fc.constantFrom('a', 'b', '/', '.', '[', '*'), maxLength: 10 })
 
-/** The definition, as slow as it is plain: what each star takes is tried in full. */
+/** The definition of globs, slow and simple: tries each number of characters for each star. */
 function matches(glob: string, text: string): boolean {
   if (glob === '') return text === ''
   if (glob[0] !== '*') return text[0] === glob[0] && matches(glob.slice(1), text.slice(1))
@@ -14,7 +14,7 @@ function matches(glob: string, text: string): boolean {
     .some(taken => matches(glob.slice(1), text.slice(taken)))
 }
 
-t.test('a star matches any characters, slashes too, or none', async t => {
+t.test('a star matches any number of characters, including slashes', async t => {
   const cases: [string, string, boolean][] = [
     ['/v1/*', '/v1/', true],
     ['/v1/*', '/v1/chat/completions', true],
@@ -38,7 +38,7 @@ t.test('a star matches any characters, slashes too, or none', async t => {
   }
 })
 
-t.test('every character except the star is literal, and case matters', async t => {
+t.test('each character except the star matches only itself, in the same case', async t => {
   t.notOk(compileGlob('gpt-4.1')('gpt-4x1'))
   t.notOk(compileGlob('[ab]')('a'))
   t.ok(compileGlob('[ab]*')('[ab]c'))
@@ -46,18 +46,18 @@ t.test('every character except the star is literal, and case matters', async t =
   t.ok(compileGlob('a\\*')('a\\b'), 'a backslash does not escape')
 })
 
-t.test('matches what the definition of globs matches', async () => {
+t.test('compileGlob matches the same texts as a simple definition of globs', async () => {
   fc.assert(fc.property(glob, text, (glob, text) => compileGlob(glob)(text) === matches(glob, text)))
 })
 
-t.test('a list matches when one of its globs matches', async () => {
+t.test('a list of globs matches if one of its globs matches', async () => {
   fc.assert(fc.property(fc.array(glob, { maxLength: 4 }), text, (globs, text) =>
     compileGlobs(globs)(text) === globs.some(glob => matches(glob, text))))
 })
 
-t.test('many stars against a long text take linear time', async t => {
+t.test('a glob with many stars is matched against a long text in linear time', async t => {
   const hostile = compileGlob(`${'*a'.repeat(400)}*b`)
-  t.notOk(hostile('a'.repeat(20_000)), 'a backtracking matcher would not come back')
+  t.notOk(hostile('a'.repeat(20_000)), 'a backtracking matcher would take exponential time')
 })
 
 /** Does `a` match everything that `b` matches? */
@@ -76,9 +76,9 @@ t.test('covers: a glob that covers another glob matches every text of that glob'
     !covers(a, b) || !matches(b, text) || matches(a, text)), { numRuns: 2000 })
 })
 
-t.test('covers: an uncovered glob has a text that the other does not match', async () => {
+t.test('covers: a glob that does not cover another glob misses a text of that glob', async () => {
   fc.assert(fc.property(glob, glob, (a, b) => {
-    // A letter that neither glob has stands for what the stars of b may take.
+    // The stars of `b` match a letter that neither glob contains.
     const example = b.replaceAll('*', 'z')
     return covers(a, b) || !matches(a, example)
   }))
@@ -95,7 +95,7 @@ t.test('globsOverlap: no text matches two globs that do not overlap', async t =>
     globsOverlap(a, b) || !matches(a, text) || !matches(b, text)), { numRuns: 2000 })
 })
 
-t.test('globsOverlap: some text matches both overlapping globs', async () => {
+t.test('globsOverlap: two globs that overlap both match some text', async () => {
   fc.assert(fc.property(glob, glob, (a, b) => {
     if (!globsOverlap(a, b)) return true
     const longer = (x: string, y: string): string => (x.length > y.length ? x : y)
@@ -109,7 +109,7 @@ t.test('globsOverlap: some text matches both overlapping globs', async () => {
   }))
 })
 
-t.test('compileOverlaps finds the same overlaps as one check for each glob', async () => {
+t.test('compileOverlaps of several globs finds the same overlaps as a check of each glob', async () => {
   fc.assert(fc.property(fc.array(glob, { maxLength: 5 }), glob, (globs, other) =>
     compileOverlaps(globs)(other) === globs.some(each => globsOverlap(each, other))), { numRuns: 2000 })
 })

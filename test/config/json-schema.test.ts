@@ -12,13 +12,13 @@ const TOP: JsonSchema = {
   },
 }
 
-t.test('alternatives follows $ref and lists the schemas of anyOf; an unknown $ref stays', async t => {
+t.test('alternatives resolves $ref, except an unknown $ref, and returns the schemas of anyOf', async t => {
   t.strictSame(alternatives({ $ref: '#/definitions/secret' }, TOP), [{ type: 'string', writeOnly: true }, { type: 'object', properties: { file: { type: 'string' } } }])
   t.strictSame(alternatives({ type: 'number' }, TOP), [{ type: 'number' }])
   t.strictSame(alternatives({ $ref: '#/definitions/missing' }, TOP), [{ $ref: '#/definitions/missing' }])
 })
 
-t.test('childSchemas returns each child schema with its step', async t => {
+t.test('childSchemas returns each child schema with its part of the path', async t => {
   t.strictSame(childSchemas(TOP).map(([step]) => step), ['.mode', '.secret', '.list', '.<name>'])
   t.strictSame(childSchemas({ type: 'array', items: { type: 'string' } }), [['[]', { type: 'string' }]])
   t.strictSame(childSchemas({ type: 'object', additionalProperties: false }), [])
@@ -28,14 +28,14 @@ t.test('schemaWords returns the keys and fixed values of a schema', async t => {
   t.strictSame([...schemaWords(TOP)].sort(), ['false', 'file', 'list', 'mode', 'null', 'off', 'on', 'secret', 'true'])
 })
 
-t.test('schemasByKey returns the schemas of all places with that key', async t => {
+t.test('schemasByKey returns all schemas of each key', async t => {
   const keys = schemasByKey(TOP)
   t.strictSame(keys.get('mode'), [{ type: 'string', enum: ['on', 'off'] }, { type: 'number' }])
   t.equal(keys.get('secret')?.length, 2)
   t.equal(keys.get('constructor'), undefined)
 })
 
-t.test('readSchema returns a schema without references to the environment', async t => {
+t.test('readSchema returns a schema that does not allow references to the environment', async t => {
   const schema = readSchema()
   const refs = JSON.stringify(schema, (name, part: unknown) => (name === 'definitions' ? undefined : part))
   t.notMatch(refs, '#/definitions/reference"')

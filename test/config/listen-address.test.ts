@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { addressesConflict, formatAddress, isAddressOrBlock, parseAddress } from '../../src/config/listen-address.ts'
 
-t.test('reads every form of an address', async t => {
+t.test('parseAddress parses each form of an address', async t => {
   for (const [text, host, port] of [
     ['127.0.0.1:8080', '127.0.0.1', 8080], ['localhost:0', 'localhost', 0], ['[::1]:8080', '::1', 8080],
     ['[fe80::1%eth0]:80', 'fe80::1%eth0', 80], [':8080', '', 8080], ['8080', '', 8080], [8080, '', 8080],
@@ -12,7 +12,7 @@ t.test('reads every form of an address', async t => {
   t.equal(formatAddress(parseAddress('fd:17')), 'fd:17')
 })
 
-t.test('refuses malformed addresses with the reason', async t => {
+t.test('the error about a malformed address has the reason', async t => {
   for (const [text, reason] of [
     ['localhost', /port is missing/], ['', /port is missing/], ['host:', /port is missing/],
     ['host:http', /port is missing/], ['127.0.0.1:65536', /at most 65535/], ['::1', /brackets/],
@@ -27,7 +27,7 @@ t.test('refuses malformed addresses with the reason', async t => {
   }
 })
 
-t.test('a formatted address is parsed back unchanged', async () => {
+t.test('a formatted address is parsed to the same address', async () => {
   const host = fc.oneof(fc.ipV4(), fc.ipV6().filter(text => !text.includes('.')), fc.domain())
   fc.assert(fc.property(host, fc.integer({ min: 0, max: 65535 }), (host, port) => {
     const again = parseAddress(formatAddress({ host, port }))
@@ -42,7 +42,7 @@ t.test('a formatted address is parsed back unchanged', async () => {
   }))
 })
 
-t.test('two listeners conflict on one port of one interface or of all', async t => {
+t.test('two listeners with the same port conflict if both use the same interface or one of them uses all interfaces', async t => {
   const at = parseAddress
   t.ok(addressesConflict(at('127.0.0.1:80'), at('127.0.0.1:80')))
   t.ok(addressesConflict(at(':80'), at('127.0.0.1:80')))
@@ -50,7 +50,7 @@ t.test('two listeners conflict on one port of one interface or of all', async t 
   t.ok(addressesConflict(at('[::]:80'), at('[::1]:80')))
   t.notOk(addressesConflict(at('127.0.0.1:80'), at('127.0.0.2:80')))
   t.notOk(addressesConflict(at('127.0.0.1:80'), at('127.0.0.1:81')))
-  t.notOk(addressesConflict(at(':0'), at(':0')), 'each gets a free port of its own')
+  t.notOk(addressesConflict(at(':0'), at(':0')), 'each listener with port 0 gets another port')
   t.ok(addressesConflict(at('fd:3'), at('fd:3')))
   t.notOk(addressesConflict(at('fd:3'), at('fd:4')))
   t.notOk(addressesConflict(at('fd:3'), at(':80')))

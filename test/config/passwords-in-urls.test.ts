@@ -8,7 +8,7 @@ import { REDIS_PASSWORD, startRedis, withoutRedis } from '../support/redis.ts'
 const LEDGER = 'ledger: { file: gateway.db }\n'
 const SPECIAL = ['a/b', 'a#b', 'a?b', 'a%b', '%', '50%zz', 'a@b', '@', 'a+b', 'a b', 'a:b', 'a[b]', 'a\\b', '/#?%@+', 'päß', 'x/y@z:1%2', '12/34', '${A}', 'plain']
 
-t.test('a password from the environment is taken literally', async t => {
+t.test('a password from the environment needs no escapes in a URL', async t => {
   for (const password of SPECIAL) {
     const { config: { cluster } } = load(t, `${LEAST}\n${LEDGER}cluster:
   postgres: "postgres://gateway:\${PW}@db.example.com:5432/gateway?sslmode=require"
@@ -23,7 +23,7 @@ t.test('a password from the environment is taken literally', async t => {
   }
 })
 
-t.test('an escaped password and the other parts of a URL are not changed', async t => {
+t.test('variables in other parts of a URL and escaped passwords are not changed', async t => {
   const urlOf = (url: string, env: Record<string, string>) => load(t, `${LEAST}\n${LEDGER}cluster: { postgres: "${url}" }\n`, env).config.cluster?.postgres
   t.equal(urlOf('postgres://u:${PW}@db/x', { PW: 'a%2Fb%40c' }), 'postgres://u:a%2Fb%40c@db/x')
   t.equal(urlOf('postgres://u:p@${HOST}/${DB}', { HOST: 'db:5432', DB: 'x/y' }), 'postgres://u:p@db:5432/x/y')
@@ -31,7 +31,7 @@ t.test('an escaped password and the other parts of a URL are not changed', async
   t.equal(urlOf('postgres://u:${PW:-a/b}@db/x', {}), 'postgres://u:a%2Fb@db/x')
 })
 
-t.test('a literal password that is invalid in a URL is refused, with the spelling to use', async t => {
+t.test('a literal password that is invalid in a URL is refused, and the message has the escapes to use', async t => {
   for (const password of ['a/b', 'a#b', 'a?b', 'a%b', '12/34', '12#34', '12?34', '%']) {
     for (const url of [`postgres: "postgres://u:${password}@db/x"`, `valkey: "redis://u:${password}@valkey"`, `valkey: { sentinels: ["redis://u:${password}@valkey"], master: m }`]) {
       const found = JSON.stringify(problems(t, `${LEAST}\n${LEDGER}cluster: { ${url} }\n`))

@@ -4,7 +4,7 @@ import { KEY } from '../support/gateway.ts'
 
 const KEPT = YAML + 'log: { bodies: [{ key: test, keep: 1h }] }\n'
 
-t.test('kept bodies are shown to administrators and the key\'s holder only', async t => {
+t.test('logged bodies are shown only to administrators and to the holder of the key', async t => {
   const gateway = await startConsole(t, KEPT)
   const id = (await chat(gateway)).headers.get('x-gateway-request-id') ?? ''
   await gateway.waitForLog(line => line['request'] === id && line['msg'] === 'exchange')

@@ -3,7 +3,7 @@ import { checkDescription, checkModels, checkName, expiryOf, limitsOf, toPlainLi
 
 const NONE = { requestsPerMinute: null, tokensPerMinute: null, concurrent: null, budget: null }
 
-t.test('limits are converted from the console to the gateway and back', async t => {
+t.test('limits are converted from the form of the console API to that of the gateway and back', async t => {
   const plain = { requests_per_minute: 60, budget: { usd: '0.25', per: 'day' }, models: { 'gpt-*': { concurrent: 1, tokens_per_minute: 1_000_000_000_000 } } } as const
   const limits = limitsOf(plain)
   t.strictSame(limits, { ...NONE, requestsPerMinute: 60, budget: { usd: '0.25', per: 'day' }, models: new Map([['gpt-*', { ...NONE, concurrent: 1, tokensPerMinute: 1_000_000_000_000 }]]) })
@@ -26,16 +26,16 @@ for (const usd of ['0', '50', '0.000000000001', '1000000000']) {
   t.test(`a budget of ${usd} USD is accepted`, async t => t.equal(limitsOf({ budget: { usd, per: 'total' } }).budget?.usd, usd))
 }
 
-t.test('a key name is checked', async t => {
+t.test('a key name that consists of dots is refused', async t => {
   t.equal(checkName('team'), 'team')
   t.throws(() => checkName('..'), { code: 'bad_request', field: 'name', message: 'name cannot be one or two dots.' })
 })
 
 for (const [described, field] of [[{ owner: '' }, 'owner'], [{ owner: ' \t' }, 'owner'], [{ note: 'a\nb' }, 'note'], [{ owner: 'a', note: '\x7f' }, 'note']] as const) {
-  t.test(`the description ${JSON.stringify(described)} is refused: it is not a line of text`, async t => t.throws(() => checkDescription(described), { code: 'bad_request', field, message: `${field} must be a line of text.` }))
+  t.test(`the description ${JSON.stringify(described)} is refused because it is not one line of text`, async t => t.throws(() => checkDescription(described), { code: 'bad_request', field, message: `${field} must be a line of text.` }))
 }
 
-t.test('an absent or null description is accepted', async t => {
+t.test('owner and note can be absent, null or text', async t => {
   for (const described of [{}, { owner: null, note: null }, { owner: 'R&D', note: 'é' }]) t.equal(checkDescription(described), described)
 })
 

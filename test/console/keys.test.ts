@@ -22,7 +22,7 @@ async function actions(browser: Browser): Promise<string[]> {
   )
 }
 
-t.test('a new key is shown once, and accepted at once', async t => {
+t.test('the value of a new key is shown only at its creation, and the key is accepted immediately', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   const limits = {
@@ -51,7 +51,7 @@ t.test('a new key is shown once, and accepted at once', async t => {
   })
 })
 
-t.test('a key can be described and rotated, and is refused after its expiry', async t => {
+t.test('a key can be created with a description and an expiry, and rotated', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   const expires = new Date(gateway.clock.wall() + 86_400_000).toISOString()
@@ -97,7 +97,7 @@ t.test('a key name that is invisible or cannot be part of a URL is refused', asy
   t.match(await admin.ask('/keys/...', { method: 'DELETE' }), { status: 204 })
 })
 
-t.test('a key is looked up by its value, and only its name, origin and state are shown', async t => {
+t.test('a key can be looked up by its value, which returns only its name, origin and state', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   const key = await makeKey(admin, 'made')
@@ -117,7 +117,7 @@ t.test('a key is looked up by its value, and only its name, origin and state are
   t.equal(await find(key.slice(0, -1)), null)
 })
 
-t.test('changed limits and models apply once the call returns', async t => {
+t.test('changed limits and models apply as soon as the call returns', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   const key = await makeKey(admin, 'made')
@@ -130,7 +130,7 @@ t.test('changed limits and models apply once the call returns', async t => {
   t.match(
     (await keysOf(admin)).get('made'),
     { models: ['demo'], limits: { requests_per_minute: 1 } },
-    'what was not named stays',
+    'members that the change does not name stay',
   )
   t.equal((await change({ models: null, limits: null })).status, 204)
   t.equal((await chat(gateway, key, 'sim')).status, 200)
@@ -146,7 +146,7 @@ t.test('changed limits and models apply once the call returns', async t => {
   })
 })
 
-t.test('two concurrent changes of a key both apply', async t => {
+t.test('two concurrent changes of different members of a key both apply', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   await makeKey(admin, 'made')
@@ -157,7 +157,7 @@ t.test('two concurrent changes of a key both apply', async t => {
   t.match((await keysOf(admin)).get('made'), { models: null, limits: null })
 })
 
-t.test('a revoked or blocked key is refused, and its running requests end', async t => {
+t.test('the revocation or block of a key refuses new requests of the key and ends its running requests', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   const key = await makeKey(admin, 'made')
@@ -186,7 +186,7 @@ t.test('a revoked or blocked key is refused, and its running requests end', asyn
   t.match(await gateway.waitForLog(({ error }) => error === 'key_revoked'), { end: 'error', status: 200 })
 })
 
-t.test('a request whose body is still arriving ends when its key is revoked', async t => {
+t.test('the revocation of a key ends a request of the key whose body is incomplete', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   const key = await makeKey(admin, 'made')
@@ -202,7 +202,7 @@ t.test('a request whose body is still arriving ends when its key is revoked', as
   t.match(await gateway.waitForLog(({ error }) => error === 'key_revoked'), { end: 'error', status: 401 })
 })
 
-t.test('revoking a stored key that is also in gateway.yaml does not end its running requests', async t => {
+t.test('the revocation of a stored key does not end its requests if gateway.yaml has the same key', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   const key = await makeKey(admin, 'made')
@@ -219,15 +219,15 @@ t.test('revoking a stored key that is also in gateway.yaml does not end its runn
   t.equal((await chat(gateway, key)).status, 200)
 })
 
-t.test('a blocked key stays blocked over reloads and restarts, until it is unblocked', async t => {
+t.test('a key stays blocked after reloads, even with another name, until the key is unblocked', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   t.equal((await admin.ask('/keys/second', { method: 'DELETE' })).status, 204)
-  t.equal((await admin.ask('/keys/second', { method: 'DELETE' })).status, 204, 'twice is once')
+  t.equal((await admin.ask('/keys/second', { method: 'DELETE' })).status, 204, 'a second block has no effect')
   t.equal((await chat(gateway, SECOND_KEY)).status, 401)
   t.match(await gateway.change(`${YAML}\nbilling: { abandoned: none }\n`), { applied: true })
   t.equal((await chat(gateway, SECOND_KEY)).status, 401)
-  // Under another name it is the same key.
+  // The block applies to the value of the key, whatever its name.
   t.match(await gateway.change(YAML.replace('name: second', 'name: renamed')), { applied: true })
   t.equal((await chat(gateway, SECOND_KEY)).status, 401)
   t.equal((await admin.ask('/keys/second/unblock', { method: 'POST' })).status, 404)
@@ -235,7 +235,7 @@ t.test('a blocked key stays blocked over reloads and restarts, until it is unblo
   t.equal((await chat(gateway, SECOND_KEY)).status, 200)
 })
 
-t.test('the command line and the console block the same keys, and share the audit list', async t => {
+t.test('gateway keys and the console have the same blocks and the same audit list', async t => {
   const gateway = await startConsole(t)
   const run = (...args: string[]) => command(['keys', ...args, '--config', gateway.file])
   const admin = await gateway.login(OPS)
@@ -273,7 +273,7 @@ t.test('the command line and the console block the same keys, and share the audi
   t.equal(told.length, 6)
 })
 
-t.test('without a ledger no keys can be stored, and the console gives the reason', async t => {
+t.test('without a ledger, the console stores no keys and gives the reason', async t => {
   const gateway = await startConsole(t, YAML.replace(/^ledger.*$/m, ''))
   const admin = await gateway.login(OPS)
   t.match((await admin.ask('/keys')).json, {
@@ -291,7 +291,7 @@ t.test('without a ledger no keys can be stored, and the console gives the reason
   t.equal((await admin.ask('/upstreams')).status, 200)
 })
 
-t.test('the audit list is read page by page', async t => {
+t.test('the audit list has pages of 100 events', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   using file = new KeyFile(keyFileOf(join(gateway.file, '..', 'data', 'ledger.db')))

@@ -26,7 +26,7 @@ t.test('a healthy gateway has no alerts', async t => {
   })
 })
 
-t.test('alerts for a rejected credential and an open circuit', async t => {
+t.test('a rejected credential and an open circuit each cause an alert', async t => {
   let status = 401
   const upstream = await startUpstream(t, (_req, res) => res.writeHead(status).end())
   const gateway = await startConsole(
@@ -41,7 +41,7 @@ t.test('alerts for a rejected credential and an open circuit', async t => {
   await chat(gateway)
   const [again] = await alertsOf(gateway)
   t.not(again?.since, rejected?.since)
-  t.equal(again?.id, rejected?.id, 'the next rejection makes no other alert')
+  t.equal(again?.id, rejected?.id, 'a second rejection of the credential does not make a second alert')
   status = 500
   for (let i = 0; i < 3; i++) await chat(gateway)
   const kinds = (await alertsOf(gateway)).map(({ kind }) => kind)
@@ -72,16 +72,16 @@ for (const [what, routes, severities] of [
   ['one of two targets', '{ to: [down, sim], retries: 1 }', ['warning']],
   ['one of two targets, with a later route that gets no requests', '{ to: [down, sim], retries: 1 }, { model: "d*", to: down }', ['warning']],
 ] as const) {
-  t.test(`the severity of the alert for an open circuit: ${what}`, async t => {
+  t.test(`the severity of an alert for an open circuit depends on the targets: ${what}`, async t => {
     const gateway = await startConsole(t, YAML.replace('sim: { simulator: true }', DOWN).replace(/^routes:.*$/m, `routes: [${routes}]`))
     for (let i = 0; i < 3; i++) await chat(gateway)
     const alerts = (await alertsOf(gateway)).filter(({ kind }) => kind === 'circuit_open')
     t.strictSame(alerts.map(({ severity }) => severity), severities)
-    t.ok(alerts.every(({ severity, line }) => (severity === 'error') === (line !== null)), 'with the line of the route')
+    t.ok(alerts.every(({ severity, line }) => (severity === 'error') === (line !== null)), 'an error has the line of its route; a warning has no line')
   })
 }
 
-t.test('an alert for an upstream that fails its health checks without any request', async t => {
+t.test('an upstream that fails its health checks causes an alert before its first request', async t => {
   const upstream = await startUpstream(t, (_req, res) => res.writeHead(500).end())
   const gateway = await startConsole(t, YAML
     .replace('upstreams: {', `$& gone: { url: "${upstream.url}", health: { path: /, every: 10ms } },`)
@@ -98,7 +98,7 @@ t.test('an alert for an upstream that fails its health checks without any reques
   })
 })
 
-t.test('alerts for a rejected reload and a needed restart', async t => {
+t.test('a rejected reload and a needed restart each cause an alert', async t => {
   const gateway = await startConsole(t)
   t.match(await gateway.change(YAML.replace('routes:', 'rautes:')), { applied: false })
   t.match(await alertsOf(gateway), [
@@ -111,7 +111,7 @@ t.test('alerts for a rejected reload and a needed restart', async t => {
   t.match(text, 'routes:', 'the active configuration is shown, not the file')
   t.notMatch(text, 'rautes')
   const line = failure.problems[0]?.line ?? 0
-  t.match(failure.text.split('\n')[line - 1], 'rautes', 'the rejected file is there too, with the line of the error')
+  t.match(failure.text.split('\n')[line - 1], 'rautes', 'the response also contains the rejected file and the line of its error')
   t.match(await alertsOf(gateway), [{ kind: 'reload_failed', line }])
   t.match(await gateway.change(YAML.replace('ledger: {', 'ledger: { keep: 30d,')), { applied: true })
   t.match(await alertsOf(gateway), [
@@ -120,7 +120,7 @@ t.test('alerts for a rejected reload and a needed restart', async t => {
   t.match((await browser.ask('/configuration')).json, { failure: null, restart_needed: ['ledger.keep'] })
 })
 
-t.test('an alert for a certificate that expires soon, until it is renewed', async t => {
+t.test('an expiring certificate causes an alert until the certificate is renewed', async t => {
   const { certFile, keyFile, ...lasting } = certificateFiles(t)
   const write = ({ cert, key }: Certificate): void => {
     writeFileSync(certFile, cert)
@@ -141,7 +141,7 @@ t.test('an alert for a certificate that expires soon, until it is renewed', asyn
   t.strictSame(await alertsOf(gateway), [])
 })
 
-t.test('alerts for missing keys and an unreadable key store', async t => {
+t.test('a configuration without keys and an unreadable key store each cause an alert', async t => {
   const gateway = await startConsole(t, YAML.replace(/^keys.*$/m, 'keys: []'))
   t.match(await alertsOf(gateway), [{ kind: 'no_keys', severity: 'error' }])
   const browser = await gateway.login(OPS)
@@ -153,7 +153,7 @@ t.test('alerts for missing keys and an unreadable key store', async t => {
   t.match(live.json, { concerns: [{ kind: 'key_store' }] })
 })
 
-t.test('alerts for an almost used budget and an unpriced model', async t => {
+t.test('an almost used budget and an unpriced model each cause an alert', async t => {
   const yaml = YAML.replace(
     'models: [demo] }', 'models: [demo], limits: { budget: { usd: 0.00004, per: day } } }',
   )
@@ -173,7 +173,7 @@ t.test('alerts for an almost used budget and an unpriced model', async t => {
   t.strictSame(await alertsOf(gateway, { key: KEY }), [])
 })
 
-t.test('at most 100 alerts are listed, even if clients invent more models', async t => {
+t.test('at most 100 alerts are listed, even if clients send more unknown models', async t => {
   const gateway = await startConsole(t)
   for (let n = 0; n <= 100; n++) await chat(gateway, KEY, `sim-${n}`)
   const admin = await gateway.login(OPS)
@@ -182,7 +182,7 @@ t.test('at most 100 alerts are listed, even if clients invent more models', asyn
   t.equal((await alertsOf(gateway)).length, 100)
 })
 
-t.test('alerts have the line of their setting, except for holders of keys', async t => {
+t.test('administrators see the line of the setting that an alert is about, and holders of keys do not', async t => {
   const upstream = await startUpstream(t, (_req, res) => res.writeHead(401).end())
   const yaml = YAML.replace('sim: { simulator: true }', `\n  sim: { simulator: true },\n  far: { url: "${upstream.url}" }`)
     .replace('routes: [', 'routes: [{ model: lost, to: far },')
@@ -205,7 +205,7 @@ t.test('alerts have the line of their setting, except for holders of keys', asyn
   t.match(await alertsOf(gateway, { key: SECOND_KEY }), [{ kind: 'budget', line: null }])
 })
 
-t.test('the alert of an unpriced model changes once it has a price', async t => {
+t.test('the alert for an unpriced model changes after the model gets a price', async t => {
   const gateway = await startConsole(t)
   await chat(gateway, KEY, 'sim')
   const admin = await gateway.login(OPS)
@@ -222,7 +222,7 @@ t.test('the alert of an unpriced model changes once it has a price', async t => 
   ])
 })
 
-t.test('the holder of a key sees its current limits', async t => {
+t.test('the holder of a key sees the limits of the key and the remaining requests', async t => {
   const gateway = await startConsole(
     t, `${YAML}\nlimits: { requests_per_minute: 10, models: { "sim*": { concurrent: 1 } } }\n`,
   )
@@ -234,7 +234,7 @@ t.test('the holder of a key sees its current limits', async t => {
   })
 })
 
-t.test('a right-to-left name does not reorder the rest of a message', async t => {
+t.test('a right-to-left name in a message does not reorder the text after the name', async t => {
   const names = { hebrew: '\u05d0\u05d1', override: 'sim\u202ex', closing: 'sim\u2069\u202ex' }
   const yaml = YAML.replace('[demo, "sim*"]', `[demo, "sim*", "${names.hebrew}"]`)
     .replace('name: second', `name: "${names.hebrew}"`)
@@ -254,6 +254,6 @@ t.test('a right-to-left name does not reorder the rest of a message', async t =>
   ]))
   t.same(
     alerts.filter(({ kind }) => kind === 'unpriced_model').map(({ subject }) => subject).sort(),
-    Object.values(names).sort(), 'the subject is the unchanged name',
+    Object.values(names).sort(), 'the subject is the name without added characters',
   )
 })

@@ -6,7 +6,7 @@ import { KEY } from '../support/gateway.ts'
 import { H2Request, openSession } from '../support/http2.ts'
 import { connect } from '../support/wire.ts'
 
-t.test('the console is served on its own address only', async t => {
+t.test('the console is served only on the address in console.listen', async t => {
   const gateway = await startConsole(t)
   for (const path of ['/', '/console', '/?from=somewhere', '/console?x']) {
     const answer = await fetch(gateway.console + path, { redirect: 'manual' })
@@ -16,10 +16,10 @@ t.test('the console is served on its own address only', async t => {
   for (const path of ['/', '/console', '/console/', '/console/api/session']) {
     t.equal((await fetch(gateway.url + path, { redirect: 'manual' })).status, 404, path)
   }
-  t.equal((await fetch(`${gateway.console}/`, { method: 'POST' })).status, 404, 'only reading leads there')
+  t.equal((await fetch(`${gateway.console}/`, { method: 'POST' })).status, 404, 'only GET is redirected to the console')
 })
 
-t.test('a path with a malformed escape is redirected to the console, or refused by its API', async t => {
+t.test('a malformed escape is redirected in the path of a page, and refused in the path of an API operation', async t => {
   const { browser } = await startConsole(t)
   const page = await browser().ask('/console/logs/%E0%A4%A')
   t.equal(page.status, 302)
@@ -27,7 +27,7 @@ t.test('a path with a malformed escape is redirected to the console, or refused 
   t.match(await browser().ask('/logs/%E0%A4%A'), { status: 400, json: { code: 'bad_request' } })
 })
 
-t.test('the address of the console serves the API of the gateway too', async t => {
+t.test('the address of the console also serves the API of the gateway', async t => {
   const gateway = await startConsole(t)
   t.equal((await fetch(`${gateway.console}/api/status`)).status, 200)
   const models = await fetch(`${gateway.console}/v1/models`, { headers: { authorization: `Bearer ${KEY}` } })
@@ -41,7 +41,7 @@ t.test('the address of the console serves the API of the gateway too', async t =
   t.equal(chat.status, 200)
 })
 
-t.test('a route can take the paths / and /console', async t => {
+t.test('a route for / or /console replaces the redirect to the console', async t => {
   const gateway = await startConsole(
     t, YAML.replace('routes: [', 'routes: [{ path: /, to: sim }, { path: /console, to: sim }, '),
   )
@@ -49,11 +49,11 @@ t.test('a route can take the paths / and /console', async t => {
     t.not((await fetch(gateway.console + path, { redirect: 'manual' })).status, 302, path)
   }
   t.match(
-    (await fetch(`${gateway.console}/console/api/session`)).status, 200, 'what is below is the console\'s',
+    (await fetch(`${gateway.console}/console/api/session`)).status, 200, 'a path below /console/ still belongs to the console',
   )
 })
 
-t.test('the console is loaded at its first request', async t => {
+t.test('the first request to the console loads the console', async t => {
   const gateway = await startConsole(t)
   const file = join(gateway.file, '..', 'data', 'console.db')
   await fetch(`${gateway.console}/api/status`)
@@ -61,12 +61,12 @@ t.test('the console is loaded at its first request', async t => {
   const [first, second] = await Promise.all([
     gateway.browser().ask('/session'), gateway.browser().login({ key: KEY }),
   ])
-  t.equal(first.status, 200, 'who comes first waits')
+  t.equal(first.status, 200, 'the first request waits until the console is loaded')
   t.equal(second.status, 201)
   t.ok(existsSync(file))
 })
 
-t.test('pages can load nothing from other hosts, and cannot be framed', async t => {
+t.test('pages of the console load nothing from other hosts, and other sites cannot frame them', async t => {
   const gateway = await startConsole(t)
   for (const path of [
     '/console/', '/console/logs', '/console/api/session', '/console/api/nothing', '/console/assets/none.js',
@@ -88,7 +88,7 @@ t.test('pages can load nothing from other hosts, and cannot be framed', async t 
   }
 })
 
-t.test('every path below /console/ returns the page, except missing assets', async t => {
+t.test('each path below /console/ returns the page of the console, except a missing asset', async t => {
   const gateway = await startConsole(t)
   const pages = await Promise.all(
     ['/console/', '/console/logs/some-id'].map(path => gateway.browser().ask(path)),
@@ -150,7 +150,7 @@ t.test('a client that sends Expect: 100-continue gets 100 Continue', async t => 
   t.match(await wire.until(/csrf/), /HTTP\/1\.1 201 /)
 })
 
-t.test('an open console does not delay the end of the gateway', async t => {
+t.test('connections to the console do not delay the end of the gateway', async t => {
   for (const handsOver of [false, true]) {
     const gateway = await startConsole(
       t, YAML.replace('listen: 127.0.0.1:0 }', 'listen: 127.0.0.1:0, drain: 10m }'),
@@ -160,14 +160,14 @@ t.test('an open console does not delay the end of the gateway', async t => {
     const wire = await connect(t, gateway.console)
     wire.send('GET /console/api/session HTTP/1.1\r\nHost: localhost\r\n\r\n')
     await wire.until(/csrf/)
-    // Half a request, which is none yet.
+    // An incomplete request, for which the gateway does not wait.
     wire.send('POST /console/api/session HTTP/1.1\r\nHost: localhost\r\ncontent-length: 10\r\n\r\n')
     t.equal(await gateway.drain(handsOver), 0, `hands over: ${handsOver}`)
     await t.rejects(fetch(`${gateway.console}/console/api/session`))
   }
 })
 
-t.test('a request body that does not arrive times out, over HTTP/1.1 and HTTP/2', async t => {
+t.test('a request whose body does not arrive times out, over HTTP/1.1 and HTTP/2', async t => {
   const gateway = await startConsole(t, YAML, {}, { bodyTimeout: 50 })
   const wire = await connect(t, gateway.console)
   wire.send('POST /console/api/session HTTP/1.1\r\nHost: localhost\r\n' +
@@ -201,7 +201,7 @@ t.test('scripts and style sheets are compressed and cached', async t => {
   }
 })
 
-t.test('an invalid console.db is named in the log, and the console works once it is removed', async t => {
+t.test('an invalid console.db is named in the log; the console works after the file is removed', async t => {
   const gateway = await startConsole(t)
   const file = join(gateway.file, '..', 'data', 'console.db')
   writeFileSync(file, 'no database at all\n'.repeat(100))

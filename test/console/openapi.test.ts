@@ -34,13 +34,13 @@ const operations = Object.entries(described.paths).flatMap(([path, item]) =>
     name: `${method.toUpperCase()} ${path}`, path, operation,
   })))
 
-t.test('openapi.json describes exactly the operations of the table', async t => {
+t.test('openapi.json describes exactly the operations of the operation table', async t => {
   t.equal(described.openapi, '3.1.0')
   const wanted = Object.keys(TABLE).map(name => name.replace(' ', ' /console/api').replace(/:(\w+)/, '{$1}'))
   t.same(operations.map(({ name }) => name).sort(), wanted.sort())
   t.equal(
     new Set(operations.map(({ operation }) => operation.operationId)).size,
-    operations.length, 'ids are unique',
+    operations.length, 'operation ids are unique',
   )
 })
 

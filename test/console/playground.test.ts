@@ -10,7 +10,7 @@ const OPS = { name: 'ops', password: PASSWORD }
 const CHAT = '/playground/v1/chat/completions'
 const body = { model: 'demo', messages: [{ role: 'user', content: 'hello' }] }
 
-t.test('a request from the playground goes through the pipeline, with the name of the user', async t => {
+t.test('a request of a console user in the playground is logged with the user as its key, and no limit applies', async t => {
   const gateway = await startConsole(t, `${YAML}\nlimits: { requests_per_minute: 1 }\n`)
   const admin = await gateway.login(OPS)
   for (const { path, ask } of [
@@ -20,7 +20,7 @@ t.test('a request from the playground goes through the pipeline, with the name o
     { path: '/v1beta/models/demo:generateContent', ask: { contents: [{ parts: [{ text: 'hello' }] }] } },
   ]) {
     const answer = await admin.ask(`/playground${path}`, { method: 'POST', body: ask })
-    t.equal(answer.status, 200, `${path}: nothing limits it`)
+    t.equal(answer.status, 200, `${path}: no limit applies`)
     t.equal(answer.headers.get('x-gateway-upstream'), 'sim')
     const line = await gateway.waitForLog(
       ({ request }) => request === answer.headers.get('x-gateway-request-id'),
@@ -29,7 +29,7 @@ t.test('a request from the playground goes through the pipeline, with the name o
   }
 })
 
-t.test('the holder of a key can use the models of the key in the playground, within its limits', async t => {
+t.test('in the playground the holder of a key can use only the models of that key, within the limits of that key', async t => {
   const gateway = await startConsole(
     t, YAML.replace('models: [demo] }', 'models: [demo], limits: { requests_per_minute: 1 } }'),
   )
@@ -43,7 +43,7 @@ t.test('the holder of a key can use the models of the key in the playground, wit
   t.match(line, { key: 'second' })
   t.equal((await holder.ask(CHAT, { method: 'POST', body })).status, 429)
   const elsewhere = { method: 'POST', body, headers: { authorization: `Bearer ${KEY}` } }
-  t.equal((await holder.ask(CHAT, elsewhere)).status, 429, 'it is the session that counts')
+  t.equal((await holder.ask(CHAT, elsewhere)).status, 429, 'a key in the Authorization header does not replace the key of the session')
 })
 
 t.test('only administrators and holders of keys can use the playground', async t => {
@@ -70,7 +70,7 @@ t.test('only administrators and holders of keys can use the playground', async t
   t.equal((await admin.ask(CHAT, post)).status, 401)
 })
 
-t.test('headers that the browser sends to the console are not sent upstream', async t => {
+t.test('headers for the console, such as cookie and origin, are not sent to the upstream', async t => {
   const seen: IncomingHttpHeaders[] = []
   const upstream = await startUpstream(t, (req, res) => {
     seen.push(req.headers)
@@ -87,7 +87,7 @@ t.test('headers that the browser sends to the console are not sent upstream', as
     },
   })
   t.equal(answer.status, 200)
-  t.same(JSON.parse(answer.text), body, 'the body goes up as it was')
+  t.same(JSON.parse(answer.text), body, 'the upstream gets the body unchanged')
   const [headers] = seen
   t.match(headers, { 'authorization': 'Bearer up', 'openai-beta': 'x' })
   for (
@@ -97,7 +97,7 @@ t.test('headers that the browser sends to the console are not sent upstream', as
   }
 })
 
-t.test('an upstream cannot set cookies or browser state for the console, but can for an API client', async t => {
+t.test('headers that set cookies or browser state reach API clients and not the playground', async t => {
   const kept = { 'set-cookie': 'gateway_console=x; Path=/console/', 'clear-site-data': '"*"', 'nel': '{}' }
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => res.writeHead(200, {
@@ -117,7 +117,7 @@ t.test('an upstream cannot set cookies or browser state for the console, but can
   t.equal(tried.get('x-ratelimit-limit-requests'), '7')
 })
 
-t.test('a response in the playground cannot act as a page of the console', async t => {
+t.test('a response of an upstream at the address of the console gets a sandbox and sets no cookie', async t => {
   const upstream = await startUpstream(t, (_, res) => {
     res.writeHead(200, {
       'content-type': 'text/html', 'set-cookie': 'gateway_console=x; Path=/console/',
@@ -133,13 +133,13 @@ t.test('a response in the playground cannot act as a page of the console', async
   t.equal(headers.get('content-security-policy'), "default-src 'none'; sandbox")
   t.equal(headers.get('x-content-type-options'), 'nosniff')
   t.equal(headers.get('set-cookie'), null)
-  t.match((await fetch(gateway.url + page)).headers.get('set-cookie'), 'gateway_console', 'as it came')
+  t.match((await fetch(gateway.url + page)).headers.get('set-cookie'), 'gateway_console', 'clients get the cookie')
   const refused = await fetch(`${gateway.console}/v1/files`)
   t.equal(refused.status, 401)
-  t.equal(refused.headers.get('content-security-policy'), "default-src 'none'; sandbox", 'errors too')
+  t.equal(refused.headers.get('content-security-policy'), "default-src 'none'; sandbox", 'error responses get the same headers')
 })
 
-t.test('the playground gets a stream', async t => {
+t.test('a streamed response reaches the playground as a stream', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   const answer = await admin.ask(CHAT, { method: 'POST', body: { ...body, stream: true } })
@@ -152,7 +152,7 @@ t.test('a key cannot have the name of a console user', async t => {
   t.match(told, [{ severity: 'error', message: /names that begin with "console:"/, line: /\d+/ }])
 })
 
-t.test('a stream of the playground can finish during the drain', async t => {
+t.test('a stream in the playground can complete during a drain', async t => {
   const { promise: finished, resolve: finish } = Promise.withResolvers<void>()
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
   const upstream = await startUpstream(t, async (_req, res) => {
@@ -169,7 +169,7 @@ t.test('a stream of the playground can finish during the drain', async t => {
   const asked = admin.ask(CHAT, { method: 'POST', body: { ...body, stream: true } })
   await begun
   const wire = await connect(t, gateway.console)
-  // Half a request keeps nobody waiting.
+  // The drain does not wait for an incomplete request.
   wire.send(`POST /console/api/session HTTP/1.1\r\nhost: ${new URL(gateway.console).host}\r\n` +
     'content-type: application/json\r\ncontent-length: 10\r\n\r\n')
   await admin.ask('/session')

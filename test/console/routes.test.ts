@@ -7,7 +7,7 @@ import { PASSWORD } from '../support/operator.ts'
 
 const OPS = { name: 'ops', password: PASSWORD }
 
-t.test('the active file is shown as written, with warnings on their lines', async t => {
+t.test('the active configuration is shown as written except for secrets, and each warning has its line', async t => {
   const yaml = `# The gateway of research.\n${YAML}
   # The end.
 `.replace('upstreams: {', 'upstreams: { idle: { url: https://idle.example },')
@@ -17,12 +17,12 @@ t.test('the active file is shown as written, with warnings on their lines', asyn
   const file = readFileSync(gateway.file, 'utf8').split('\n')
   const lines = text.split('\n')
   t.equal(lines.length, file.length)
-  t.same(lines.filter((line, n) => line !== file[n]).length, 3, 'two passwords, and the line of the keys')
+  t.same(lines.filter((line, n) => line !== file[n]).length, 3, 'only the lines of the two passwords and of the keys are changed')
   t.match(warnings, [{ severity: 'warning', message: 'no route names this upstream', line: file.findIndex(line => line.includes('idle')) + 1 }])
   t.same(reloads, [])
 })
 
-t.test('reloads are listed with actor, changes and reason, masked, and are in the audit list', async t => {
+t.test('reloads are listed with actor, changes and problems, without secrets, and are in the audit list', async t => {
   const gateway = await startConsole(t)
   const browser = await gateway.login(OPS)
   await gateway.change(YAML.replace('"other*"', '"else*"').replace(KEY, 'hunter-hunter-hunter'))
@@ -40,7 +40,7 @@ t.test('reloads are listed with actor, changes and reason, masked, and are in th
   t.match(entries, [{ action: 'config.rejected', actor: 'test' }, { action: 'config.reloaded', actor: 'test', detail: 'routes: changed, keys.test: changed' }])
 })
 
-t.test('a configuration file that is not text is shown as unreadable', async t => {
+t.test('a rejected file that is not text is shown as unreadable', async t => {
   const gateway = await startConsole(t)
   const browser = await gateway.login(OPS)
   writeFileSync(gateway.file, Buffer.from([0xff, 0xfe, 0xfd]))
@@ -50,7 +50,7 @@ t.test('a configuration file that is not text is shown as unreadable', async t =
   t.match(reloads, [{ applied: false, diff: null }])
 })
 
-t.test('a route with a glob lists the configured and the used models that match', async t => {
+t.test('a route with a glob lists the matching models that are configured or were requested', async t => {
   const gateway = await startConsole(t, YAML.replace('models: {', 'models: { sim-priced: { price: { input: 1 } },'))
   await chat(gateway, KEY, 'sim-used')
   const browser = await gateway.login(OPS)

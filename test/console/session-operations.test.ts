@@ -25,7 +25,7 @@ t.test('a session is kept in an HttpOnly cookie', async t => {
   t.equal((await asking.ask('/panel')).status, 200)
 })
 
-t.test('the address of the documentation is shown to every logged-in user', async t => {
+t.test('every logged-in user gets the URL of the documentation', async t => {
   const gateway = await startConsole(t, `${YAML}docs: { listen: 0.0.0.0:8082 }\n`)
   const urlFor = async (asking: Browser) => (await asking.ask('/session')).json
   t.match(await urlFor(gateway.browser()), { docs_url: null })
@@ -35,12 +35,12 @@ t.test('the address of the documentation is shown to every logged-in user', asyn
     t.match(await urlFor(asking), { docs_url: 'http://0.0.0.0:8082' })
   }
   await gateway.change(`${YAML}docs: { listen: 127.0.0.1:8083 }\n`)
-  t.match(await urlFor(await gateway.login(OPS)), { docs_url: null }, 'it is there only after a restart')
+  t.match(await urlFor(await gateway.login(OPS)), { docs_url: null }, 'a changed address of the documentation needs a restart')
   const without = await startConsole(t)
   t.match(await urlFor(await without.login(OPS)), { docs_url: null })
 })
 
-t.test('wrong names, passwords and keys get the same response', async t => {
+t.test('logins with a wrong name, password or key get the same response', async t => {
   const { browser } = await startConsole(t)
   const answers = await Promise.all([
     browser().login({ name: 'ops', password: 'wrong' }),
@@ -60,7 +60,7 @@ t.test('wrong names, passwords and keys get the same response', async t => {
   }
 })
 
-t.test('the holder of a key can log in with the key', async t => {
+t.test('a key can be used to log in, and only for the data of that key', async t => {
   const { login } = await startConsole(t)
   const holder = await login({ key: SECOND_KEY })
   t.match((await holder.ask('/session')).json, { user: { name: 'second', role: 'key' } })
@@ -70,7 +70,7 @@ t.test('the holder of a key can log in with the key', async t => {
   t.equal((await holder.ask('/keys')).status, 403)
 })
 
-t.test('without users only keys can log in, even with auth: open', async t => {
+t.test('without console users only the holder of a key can log in, even with auth: open', async t => {
   const { browser, login } = await startConsole(
     t, `${YAML.replace(/ {2}users:\n(.*\n){2}/, '')}\nauth: open\n`,
   )
@@ -80,7 +80,7 @@ t.test('without users only keys can log in, even with auth: open', async t => {
   t.equal((await (await login({ key: KEY })).ask('/panel')).status, 200)
 })
 
-t.test('each login gets a new token, and the previous token becomes invalid', async t => {
+t.test('a second login replaces the session cookie and the CSRF token, and ends the first session', async t => {
   const { login } = await startConsole(t)
   const asking = await login(OPS)
   const { cookie, csrf } = asking
@@ -104,7 +104,7 @@ t.test('a logout makes the session cookie invalid', async t => {
   t.match((await asking.ask('/session')).json, { user: null })
 })
 
-t.test('a session ends after 30 minutes without a request; polling by the pages does not count', async t => {
+t.test('a session ends after 30 minutes without a request; requests that the page repeats by itself do not count', async t => {
   const { login, clock } = await startConsole(t)
   const asking = await login(OPS)
   clock.advance(29 * MINUTE)
@@ -139,12 +139,12 @@ t.test('a reload that changes or removes a user ends the sessions of that user o
   const again = await gateway.login({ name: 'ops', password: 'another' })
   t.match(await gateway.change(YAML.replace(/.*name: ops.*\n/, '')), { applied: true })
   t.equal((await again.ask('/panel')).status, 401)
-  // It was found to be over, and so it stays over.
+  // An ended session stays ended, even if the user is added again.
   t.match(await gateway.change(YAML.replace(cheapHash(PASSWORD), cheapHash('another'))), { applied: true })
   t.equal((await again.ask('/panel')).status, 401)
 })
 
-t.test('a key that is blocked, revoked or removed ends the sessions of its holder', async t => {
+t.test('the sessions of a key end when the key is blocked, revoked or removed', async t => {
   const gateway = await startConsole(t)
   const ops = await gateway.login(OPS)
   const made = await makeKey(ops, 'made')
@@ -164,7 +164,7 @@ t.test('a key that is blocked, revoked or removed ends the sessions of its holde
   t.equal((await again.ask('/own')).status, 401)
 })
 
-t.test('a key that gets another name ends the sessions under its first name', async t => {
+t.test('the sessions of a key end when the key gets another name', async t => {
   const gateway = await startConsole(t)
   const holder = await gateway.login({ key: SECOND_KEY })
   await gateway.change(YAML.replace('name: second', 'name: third').replace('name: test', 'name: second'))

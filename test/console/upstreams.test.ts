@@ -11,7 +11,7 @@ interface Details {
   readonly report: { readonly outcomes: Readonly<Record<string, number>> }
 }
 
-t.test('the console shows since when an upstream is down, and the first failure', async t => {
+t.test('the console shows the time at which an upstream went down, and the first failure', async t => {
   let isDown = true
   let failures = 0
   const { url } = await startUpstream(t, async (req, res) => {
@@ -43,7 +43,7 @@ t.test('the console shows since when an upstream is down, and the first failure'
   t.ok(Math.abs(Date.parse(down.circuits[0]?.since ?? '') - Date.now()) < 60_000)
 
   isDown = false
-  // Only a target with an open circuit is left: it is asked all the same.
+  // The only target has an open circuit, and is tried nevertheless.
   while ((await details()).circuits.length > 0) await chat(console)
   t.match((await details()).changes, [{ state: 'open' }, { state: 'closed', first: { request_id: first } }])
   t.equal((await admin.ask('/upstreams/nothing')).status, 404)
@@ -66,7 +66,7 @@ async function resourcesAfter(t: Test, requests: number, upstream: string) {
   return { gateway, look }
 }
 
-t.test('the limits of an upstream are shown with their remainder', async t => {
+t.test('the console shows each limit of an upstream and its remainder', async t => {
   const held = Promise.withResolvers<void>()
   const asked = Promise.withResolvers<void>()
   let requests = 0
@@ -85,7 +85,7 @@ t.test('the limits of an upstream are shown with their remainder', async t => {
   await asked.promise
   const { limits, credentials } = await look()
   t.match(limits, { requests: { limit: 3 }, tokens: { limit: 8_000 }, concurrent: { limit: 4, running: 1 } })
-  // The room for one request becomes free again in 20 s, that for its tokens in 16 s.
+  // Requests and tokens drain from the buckets: one request in 20 s, its tokens in 16 s.
   for (const { remaining = Infinity, limit = 0, reset_ms: reset = 0 } of [limits.requests, limits.tokens]) {
     t.ok(remaining < limit && reset > 0, `${remaining} of ${limit}, ${reset} ms`)
   }
@@ -94,12 +94,12 @@ t.test('the limits of an upstream are shown with their remainder', async t => {
   await third
 })
 
-t.test('an upstream without limits shows none', async t => {
+t.test('an upstream without limits and credentials shows neither', async t => {
   const { look } = await resourcesAfter(t, 1, 'simulator: true')
   t.match(await look(), { limits: null, credentials: [] })
 })
 
-t.test('each credential of a pool shows until when it rests, and its remaining limits', async t => {
+t.test('each credential of a pool shows the end of its rest and its remaining rate limits', async t => {
   const { url } = await startUpstream(t, async (req, res) => {
     await bodyOf(req)
     const { authorization } = req.headers
@@ -124,7 +124,7 @@ t.test('each credential of a pool shows until when it rests, and its remaining l
   }
 })
 
-t.test('a token shows when it was fetched, when it expires and why its source fails', async t => {
+t.test('the console shows when a token was fetched, when the token expires and why its token server fails', async t => {
   const tokens = await startTokenServer(t)
   const { url } = await startUpstream(t, async (req, res) => {
     await bodyOf(req)

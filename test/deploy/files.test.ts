@@ -11,18 +11,18 @@ const DEPLOY = join(ROOT, 'deploy')
 const isMissing = (command: string, ...args: string[]) => (spawnSync(command, args).error ? `needs ${command}` : false)
 const read = (path: string) => readFileSync(join(DEPLOY, path), 'utf8')
 
-t.test('Dockerfile: the files that it copies exist, and its Node is new enough', async t => {
+t.test('Dockerfile: all copied files exist, and the version of Node is new enough', async t => {
   const lines = read('Dockerfile').split('\n')
   const copied = lines.filter(line => line.startsWith('COPY ')).flatMap(line => line.split(' ').slice(1, -1))
     .filter(file => !file.startsWith('--')).map(file => file.replace('/build/', ''))
-  // The build makes these two.
+  // The build creates node_modules and dist.
   for (const file of copied.filter(file => file !== 'node_modules' && file !== 'dist')) t.ok(existsSync(join(ROOT, file)), file)
   const { engines, workspaces } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   t.ok(Number(/^FROM node:(\d+)/m.exec(lines.join('\n'))?.[1]) >= Number(engines.node.slice(2)))
   for (const workspace of workspaces) t.ok(lines.some(line => line.startsWith(`COPY ${workspace}/package.json`)), workspace)
 })
 
-t.test('compose: each file exists, and the configuration is valid with its variables', async t => {
+t.test('compose: all mounted files exist, and the configuration is valid with the variables of the service', async t => {
   const { services, volumes } = parse(read('compose/compose.yaml'), { merge: true })
   const mounts = Object.values<{ volumes?: string[] }>(services).flatMap(({ volumes = [] }) => volumes)
   for (const mount of mounts) {
@@ -41,12 +41,12 @@ t.test('compose: each file exists, and the configuration is valid with its varia
   t.strictSame(new Set(names), new Set(Object.keys(environment).filter(name => name !== 'GATEWAY_INSTANCE')))
 })
 
-t.test('Prometheus accepts its configuration', { skip: isMissing('promtool', '--version') }, async t => {
+t.test('Prometheus accepts the configuration and rules in deploy', { skip: isMissing('promtool', '--version') }, async t => {
   const dir = t.testdir({ 'prometheus.yml': read('compose/prometheus.yml'), 'rules.yml': read('prometheus/rules.yml') })
   execFileSync('promtool', ['check', 'config', join(dir, 'prometheus.yml')])
 })
 
-t.test('systemd accepts the units', { skip: isMissing('systemd-analyze', '--version') }, async t => {
+t.test('systemd-analyze accepts the units', { skip: isMissing('systemd-analyze', '--version') }, async t => {
   const dir = t.testdir({
     'model-gateway.service': read('systemd/model-gateway.service').replace('/usr/bin/gateway', join(ROOT, 'bin/gateway.js')),
     'model-gateway.socket': read('systemd/model-gateway.socket'),
@@ -76,7 +76,7 @@ t.test('the chart renders valid objects', { skip: isMissing('helm', 'version') }
     'ConfigMap', 'HorizontalPodAutoscaler', 'Ingress', 'PodDisruptionBudget', 'Service', 'ServiceAccount', 'ServiceMonitor', 'StatefulSet',
   ]))
   const { spec } = find(all, 'StatefulSet')
-  t.notOk('replicas' in spec, 'the autoscaler sets them')
+  t.notOk('replicas' in spec, 'the autoscaler sets the number of replicas')
   const [container] = spec.template.spec.containers
   t.strictSame(container.ports.map((port: { containerPort: number }) => port.containerPort), [8080, 8081, 9464])
   t.strictSame(container.lifecycle.preStop.exec.command, ['sleep', '7'])
@@ -96,13 +96,13 @@ t.test('the chart renders valid objects', { skip: isMissing('helm', 'version') }
   t.ok(spec.template.spec.terminationGracePeriodSeconds * 1000 > config.server.drain)
 })
 
-t.test('probes use gateway status --ready, or HTTP with the scheme of the listener', async t => {
+t.test('the Docker health check uses gateway status --ready, and the probes of the chart use the scheme of the listener', async t => {
   t.match(read('Dockerfile'), /HEALTHCHECK [^]*CMD \["gateway", "status", "--ready", "--config", "\/etc\/gateway\/gateway\.yaml"\]/)
   const probes = read('helm/model-gateway/templates/statefulset.yaml').match(/httpGet: .*/g)
   t.strictSame(probes, Array(2).fill('httpGet: { path: /api/status, port: http, scheme: {{ include "gateway.scheme" $config }} }'))
 })
 
-t.test('the chart makes one replica unless the configuration has a cluster', async t => {
+t.test('the chart refuses several replicas if the configuration has no cluster', async t => {
   t.equal(parse(read('helm/model-gateway/values.yaml')).replicas, 1)
   t.match(read('helm/model-gateway/templates/statefulset.yaml'), '{{- include "gateway.checkReplicas" . }}')
   t.match(read('helm/model-gateway/templates/_helpers.tpl'), /if and \(gt \(int \$count\) 1\) \(not \.Values\.config\.cluster\)[^{]*\{\{- fail /)

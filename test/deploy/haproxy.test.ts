@@ -65,9 +65,9 @@ t.test('gateways behind HAProxy', { skip: withoutHaproxy }, async t => {
       gateways[index].child.kill('SIGTERM')
       await gateways[index].logged('draining')
       await load.more(100)
-      t.equal(await gateways[index].ended, 0, 'nothing was cut')
+      t.equal(await gateways[index].ended, 0, 'no request is cut')
       const successor = await start(index)
-      // HAProxy has seen it, and sends requests there again.
+      // A request in the log shows that HAProxy sends requests to the new gateway.
       await successor.logged('exchange')
       await load.more(100)
     }
@@ -76,7 +76,7 @@ t.test('gateways behind HAProxy', { skip: withoutHaproxy }, async t => {
     t.ok(answers > 0 && streams > 0, `${answers} responses and ${streams} streams`)
   })
 
-  await t.test('requests after a gateway was killed succeed', async t => {
+  await t.test('after one gateway is killed, all new requests succeed', async t => {
     const { base, gateways, start } = await startFarm(t)
     const load = startLoad({ base, key: KEY, clients: 2, ways: ['fresh'] })
     await load.more(50)
@@ -90,7 +90,7 @@ t.test('gateways behind HAProxy', { skip: withoutHaproxy }, async t => {
     t.strictSame((await after.stop()).failures, [])
   })
 
-  await t.test('chunks and disconnects are forwarded at once, with the address of the client and an id of HAProxy', async t => {
+  await t.test('HAProxy forwards chunks and disconnects immediately, sends the client address and replaces the request id', async t => {
     const { base, gateways } = await startFarm(t)
     const response = await fetch(`${base}/v1/chat/completions`, {
       method: 'POST',
@@ -99,7 +99,7 @@ t.test('gateways behind HAProxy', { skip: withoutHaproxy }, async t => {
     })
     const reader = response.body!.getReader()
     const { value } = await reader.read()
-    t.match(Buffer.from(value!).toString(), /^data: /, 'though the upstream is silent now')
+    t.match(Buffer.from(value!).toString(), /^data: /, 'the first chunk arrives while the upstream is silent')
     t.not(response.headers.get('x-gateway-request-id'), 'from-the-client')
     await reader.cancel()
     const line = await Promise.race(gateways.map(gateway => gateway.logged('exchange')))

@@ -5,11 +5,11 @@ import { ROOT } from '../cli/command.ts'
 
 const DOCS = join(ROOT, 'docs')
 
-t.test('blocks of code are fenced, so that they scroll on narrow screens', async t => {
+t.test('code blocks of the documentation are fenced', async t => {
   const pages = readdirSync(DOCS, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.md'))
   for (const page of [...pages.map(name => join(DOCS, name)), join(ROOT, 'bench/README.md')]) {
     const text = readFileSync(page, 'utf8').replaceAll(/^```[^]*?^```$/gm, '')
-    // After a line of a list it would be a part of that.
+    // An indented block after a list item is a part of the item, not a code block.
     t.notMatch(text, /^[^\s*-].*\n\n {4}\S/m, page)
   }
 })

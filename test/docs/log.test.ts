@@ -5,7 +5,7 @@ import { KEY, startTestGateway } from '../support/gateway.ts'
 
 const page = readFileSync(new URL('../../docs/operation/log.md', import.meta.url), 'utf8')
 
-/** The names in the first column of the tables, and in the text, of a part of the page. */
+/** The names in a part of the page: those in the first column of its tables, and all. */
 function named(part: string): { columns: Set<string>; all: Set<string> } {
   const names = (text: string) => [...text.matchAll(/`([a-z0-9_]+)`/g)].map(([, name]) => name as string)
   const lines = part.split('\n')
@@ -16,13 +16,13 @@ function named(part: string): { columns: Set<string>; all: Set<string> } {
 const rows = page.slice(page.indexOf('## The rows of the ledger'))
 const line = page.slice(page.indexOf('| Field |'), page.indexOf('## How a request ends'))
 
-t.test('the documentation lists exactly the fields of a row and of a sum', async t => {
+t.test('docs/operation/log.md lists the fields of a ledger row and of a sum', async t => {
   const { columns, all } = named(rows)
   t.strictSame([...columns].sort(), ROW_FIELDS.map(({ name }) => name).sort())
   for (const { name } of sumFields(['key']).slice(1)) t.ok(all.has(name), name)
 })
 
-t.test('the documentation lists exactly the fields of the request log line', async t => {
+t.test('docs/operation/log.md lists exactly the fields of the request log line', async t => {
   const { url, waitForLog } = await startTestGateway(t, `
 upstreams: { a: { simulator: true }, b: { simulator: true }, gone: { url: "http://127.0.0.1:1" } }
 routes:
@@ -42,7 +42,7 @@ attribution: { user: [body], tags: { project: [header] } }
     const told = await waitForLog(each => each['msg'] === 'exchange' && each['model'] === model)
     for (const name of Object.keys(told)) seen.add(name)
   }
-  // What every line has, and what only those of several processes have.
+  // Without the fields that each log line has; `worker` is only in lines of several processes.
   for (const name of ['level', 'time', 'pid', 'hostname', 'msg']) seen.delete(name)
   seen.add('worker')
   t.strictSame([...named(line).columns].sort(), [...seen].sort())

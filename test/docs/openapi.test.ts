@@ -23,10 +23,10 @@ function form(format: string): FormData {
   return form
 }
 
-/** What a response has only if its upstream speaks another protocol. */
+/** Headers that only translated responses have. */
 const OF_TRANSLATION = new Set(['x-gateway-translated', 'x-gateway-dropped', 'x-gateway-estimated'])
 
-t.test('responses have the type and headers of openapi.json', async t => {
+t.test('responses have the content type and headers that openapi.json describes', async t => {
   const { url } = await startTestGateway(t, 'upstreams: { a: { simulator: true } }\nroutes: [{ to: a }]\n')
   const json = (body: object) => JSON.stringify({ model: 'sim', ...body })
   for (const [path, body, type] of [

@@ -8,7 +8,7 @@ import { PYTHON } from '../support/python.ts'
 
 const execute = promisify(execFile)
 
-/** A directory with a configuration, and a gateway that serves it; both are made when they are needed. */
+/** A directory with a configuration, and a gateway with that configuration; both are created at their first use. */
 export class Place {
   readonly #t: Test
   readonly #dir: string
@@ -30,7 +30,7 @@ export class Place {
 
   save(name: string, text: string): void {
     mkdirSync(dirname(join(this.#dir, name)), { recursive: true })
-    // A page may have a gateway of its own, on whatever ports are free here.
+    // Only gateway.yaml is served, on free ports.
     const isMain = name === 'gateway.yaml'
     writeFileSync(join(this.#dir, name), isMain ? text.replace(/127\.0\.0\.1:808\d/g, '127.0.0.1:0') : text)
   }

@@ -12,12 +12,12 @@ import { sendJson } from '../support/token-server.ts'
 import { bodyOf, startUpstream } from '../support/upstream.ts'
 import { samplesOf } from './samples.ts'
 
-/** The pages of clouds, from their first configuration to their first request, against a local server. */
+/** Runs the samples of the cloud pages, from the first configuration to the first request, against a local server. */
 const run = promisify(execFile)
 const SKIP = spawnSync('curl', ['--version']).status === 0 ? false : 'needs curl'
 
 /**
- * @param place puts the server's address into the configuration
+ * @param place puts the address of the local server into the configuration
  * @returns the responses to the requests of the page
  */
 async function responsesOf(t: Test, page: string, place: (yaml: string) => string): Promise<unknown[]> {

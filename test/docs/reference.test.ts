@@ -8,5 +8,5 @@ t.test('generated pages are up to date', async t => {
   const check = () => execFileSync(
     process.execPath, [join(ROOT, 'docs', 'generate', 'index.ts'), '--check'], { env },
   )
-  t.doesNotThrow(check, 'npm run docs:generate writes them anew')
+  t.doesNotThrow(check, 'npm run docs:generate updates the pages')
 })

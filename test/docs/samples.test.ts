@@ -69,12 +69,12 @@ async function tryOut(t: Test, place: Place, { language, text, trial }: Saved): 
 function readConfig(t: Test, text: string): void {
   const file = join(t.testdir({}), 'gateway.yaml')
   const whole = completed(text)
-  // Certificates are the reader's own.
+  // The certificates of the samples do not exist here.
   writeFileSync(file, whole.replace(/^ +tls:\n(?: {4,}.*\n)+/m, '').replace(/^ +ca: .*\n/m, ''))
   t.doesNotThrow(() => loadConfig(file, valuesFor(whole)))
 }
 
-/** nginx reads it, with the certificate of the texts beside it, and a port that anybody may have. */
+/** nginx checks the sample, with a certificate at the path of the sample and a port above 1023. */
 function readNginx(t: Test, text: string): void {
   if (!HAS_NGINX) {
     t.pass('nginx', { skip: 'needs nginx' })

@@ -1,11 +1,11 @@
-/** A fenced block of a page, and what the page says is to be done with it. */
+/** A fenced block of a page, and how the test tries the block. */
 export interface Sample {
-  /** As the fence says; '' where it says nothing. */
+  /** The language after the fence; '' = none. */
   readonly language: string
   readonly text: string
-  /** Of the fence, from 1. */
+  /** Line of the fence, from 1. */
   readonly line: number
-  /** How it is tried. */
+  /** How the test tries the block. */
   readonly trial: Trial
 }
 
@@ -14,9 +14,9 @@ export type Trial =
   /** A gateway.yaml, or a part of one. */
   | { readonly how: 'config' }
   | { readonly how: 'json' }
-  /** What nginx is to take within `http`. */
+  /** Configuration of nginx within `http`. */
   | { readonly how: 'nginx' }
-  /** It is nothing to run: output, or a file of another program. */
+  /** Not tried: output, or a file of another program. */
   | { readonly how: 'none'; readonly why: string }
 
 const RUN: Trial = { how: 'run', prints: null, fails: false }
@@ -34,7 +34,7 @@ const BY_LANGUAGE: Readonly<Record<string, Trial>> = {
 }
 
 /**
- * The file that a block is to be saved as, under the page's directory; before anything else is done with it.
+ * A block that is saved as a file in the directory of the page before the block is tried.
  */
 export interface Saved extends Sample {
   readonly file: string | null

@@ -6,7 +6,7 @@ import { SECTIONS, searchWeight } from '../../docs/.vitepress/navigation.ts'
 
 const DOCS = join(import.meta.dirname, '../../docs')
 
-/** What people type, and the page that they look for. */
+/** Common queries, and the page that the user looks for. */
 const QUERIES: readonly (readonly [query: string, page: string])[] = [
   ['JWT', '/what-it-does-not-do'],
   ['mTLS', '/what-it-does-not-do'],
@@ -40,7 +40,7 @@ const QUERIES: readonly (readonly [query: string, page: string])[] = [
   ['s3', '/what-it-does-not-do'],
 ]
 
-t.test('the search ranks guides above the changelog', async t => {
+t.test('the search of the documentation ranks guides above the changelog', async t => {
   for (const base of ['/', '/gateway/']) {
     for (const guide of ['keys.html', 'keys.html#limits', 'clients/codex.html', 'operation/tls']) {
       t.equal(searchWeight(base + guide), 1, base + guide)
@@ -51,7 +51,7 @@ t.test('the search ranks guides above the changelog', async t => {
   }
 })
 
-t.test('the first hit of common queries is the expected page', t => {
+t.test('for each common query the first result is the expected page', t => {
   const search = searchOf(SECTIONS.flatMap(({ items }) => items.map(({ link }) => link)))
   const firstPage = (query: string) => String(search.search(query)[0]?.id ?? 'nothing').replace(/#.*/, '')
   const wrong = QUERIES.filter(([query, page]) => firstPage(query) !== page).map(([query, page]) => `${query}: ${firstPage(query)}, not ${page}`)

@@ -10,7 +10,7 @@ interface Change {
   readonly row: string
   /** Adds files, by name. */
   readonly files?: Readonly<Record<string, string>>
-  /** Replaces each first text by the second one, by the name of the file. */
+  /** Replacements for each file: the first text by the second. */
   readonly edits: Readonly<Record<string, readonly (readonly [found: string, replacement: string])[]>>
 }
 
@@ -116,7 +116,7 @@ routes:
   - { model: "*", to: plain }
 `
 
-t.test('the table "Where to change what" names every file of each sample change', t => {
+t.test('the table "Where to change what" names all files of each sample change', t => {
   const table = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8')
   for (const { row, files = {}, edits } of CHANGES) {
     const line = table.split('\n').find(each => each.startsWith(`| ${row} |`)) ?? ''

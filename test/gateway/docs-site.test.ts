@@ -26,7 +26,7 @@ async function start(t: Test, pages: object = PAGES): Promise<string> {
   return site.url
 }
 
-t.test('pages are served with and without their extension', async t => {
+t.test('a page is served with and without .html in the path', async t => {
   const url = await start(t)
   for (const [path, heading] of [
     ['/', 'Home'], ['/errors.html', 'Errors'], ['/errors', 'Errors'], ['/clients/', 'Clients'],
@@ -39,7 +39,7 @@ t.test('pages are served with and without their extension', async t => {
   }
 })
 
-t.test('a compressed version of a file is sent to a client that accepts it', async t => {
+t.test('a client that accepts brotli gets the compressed version of a file', async t => {
   const url = new URL('/assets/app.12345678.js', await start(t))
   const asked = request(url, { headers: { 'accept-encoding': 'br' } }).end()
   const [res] = await once(asked, 'response') as [IncomingMessage]
@@ -56,7 +56,7 @@ t.test('an unknown path gets the 404 page of the site', async t => {
   t.equal((await fetch(url, { method: 'POST' })).status, 404)
 })
 
-t.test('nothing above the root is served', async t => {
+t.test('no file outside of the root directory is served', async t => {
   const url = new URL(await start(t))
   for (
     const path of ['/../secret.txt', '/%2e%2e/secret.txt', '/..%2fsecret.txt', '/assets/..\\..\\secret.txt']
@@ -69,7 +69,7 @@ t.test('nothing above the root is served', async t => {
   }
 })
 
-t.test('a page can load nothing from other hosts, and run only its own scripts', async t => {
+t.test('a page of the documentation cannot load data or scripts from other hosts', async t => {
   const res = await fetch(await start(t))
   const policy = res.headers.get('content-security-policy') ?? ''
   t.match(policy, "default-src 'none'")
@@ -80,19 +80,19 @@ t.test('a page can load nothing from other hosts, and run only its own scripts',
   t.equal(res.headers.get('strict-transport-security'), null)
 })
 
-t.test('files with a hash in their name are cached, pages are revalidated', async t => {
+t.test('files with a hash in their name are cached; pages are revalidated', async t => {
   const url = await start(t)
   t.match((await fetch(`${url}/assets/app.12345678.js`)).headers.get('cache-control'), 'immutable')
   const page = await fetch(`${url}/errors.html`)
   t.equal(page.headers.get('cache-control'), 'no-cache')
   const etag = page.headers.get('etag') ?? ''
-  // fetch would say that it wants no response from a cache.
+  // Not with fetch, which adds `cache-control: no-cache`.
   const asked = request(`${url}/errors.html`, { headers: { 'if-none-match': etag } }).end()
   const [again] = await once(asked, 'response') as [IncomingMessage]
   t.equal(again.resume().statusCode, 304)
 })
 
-t.test('without built pages, the response says how to build them', async t => {
+t.test('if the pages are not built, the response says how to build the pages', async t => {
   const dir = t.testdir({})
   const listen = { host: '127.0.0.1', port: 0 }
   const site = await serveSite({ listen, reusePort: false, maxConnections: 20, idle: 75_000, root: dir })
@@ -103,14 +103,14 @@ t.test('without built pages, the response says how to build them', async t => {
   t.match(await res.text(), 'npm run build:docs')
 })
 
-t.test('an address in use rejects the promise', async t => {
+t.test('serveSite rejects if the address is in use', async t => {
   const url = new URL(await start(t))
   const listen = { host: '127.0.0.1', port: Number(url.port) }
   const options = { listen, reusePort: false, maxConnections: 20, idle: 75_000, root: t.testdirName }
   await t.rejects(serveSite(options), { code: 'EADDRINUSE' })
 })
 
-t.test('two processes can share the address with `reusePort`', async t => {
+t.test('with `reusePort` two servers can listen on the same address', async t => {
   const listen = { host: '127.0.0.1', port: 0 }
   const options = { listen, reusePort: true, maxConnections: 20, idle: 75_000, root: t.testdir(PAGES) }
   const first = await serveSite(options)

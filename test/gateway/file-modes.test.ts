@@ -15,14 +15,14 @@ const CHAT = {
   method: 'POST', headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json' },
   body: '{"model":"demo","messages":[{"role":"user","content":"Hello"}]}',
 }
-/** Every feature that keeps something in a file. Nobody takes the alerts. */
+/** All features that write files. The webhook is unreachable, so that alerts are saved. */
 const FULL = `${YAML}
 log: { bodies: [{ key: "*", keep: 1d }] }
 alerts: { webhook: { url: "http://127.0.0.1:1/" } }
 telemetry: { prometheus: { listen: 127.0.0.1:0 } }
 `
 
-/** Files and directories below a directory with another mode than 0600 and 0700. The test has made gateway.yaml. */
+/** @returns files and directories with another mode than 0600 and 0700, except gateway.yaml, which the test creates */
 function openToOthers(directory: string): string[] {
   return readdirSync(directory, { recursive: true, withFileTypes: true }).flatMap(entry => {
     const path = join(entry.parentPath, entry.name)
@@ -38,7 +38,7 @@ function setMask(t: Test, mask: number): void {
   t.teardown(() => process.umask(before))
 }
 
-/** With a short name: that of a socket is short. */
+/** A folder with a short path, because the path of the control socket can have at most 100 bytes. */
 function folder(t: Test): string {
   const path = mkdtempSync(join(tmpdir(), 'files-'))
   t.teardown(() => rmSync(path, { recursive: true, force: true }))
@@ -46,7 +46,7 @@ function folder(t: Test): string {
 }
 
 for (const mask of [0o022, 0o000]) {
-  t.test(`only the user of the gateway can read its files, with all features and umask ${mask.toString(8)}`, async t => {
+  t.test(`with all features and umask ${mask.toString(8)}, only the user of the gateway can read the files of the gateway`, async t => {
     setMask(t, mask)
     const running = await startConsole(t, FULL)
     const data = join(dirname(running.file), 'data')
@@ -63,7 +63,7 @@ for (const mask of [0o022, 0o000]) {
   })
 }
 
-t.test('only the user can read the files of a gateway process, its socket and the commands', { timeout: 120_000 }, async t => {
+t.test('only the user can read the files and the socket of a gateway process and the files of commands', { timeout: 120_000 }, async t => {
   setMask(t, 0)
   const cwd = folder(t)
   const litellm = 'model_list: [{ model_name: m, litellm_params: { model: openai/m } }]\n'
@@ -94,7 +94,7 @@ t.test('only the user can read locks and quarantined ledgers', async t => {
   t.strictSame(openToOthers(dirname(dirname(file))), [])
 })
 
-t.test('file modes of an older version are corrected and logged', async t => {
+t.test('at the start, modes that let other users read the files are corrected and logged', async t => {
   const data = join(folder(t), 'data')
   const yaml = FULL.replace('data/ledger.db', join(data, 'ledger.db'))
   const first = await startTestGateway(t, yaml)
@@ -110,7 +110,7 @@ t.test('file modes of an older version are corrected and logged', async t => {
   t.match(corrected.find(({ file }) => file === data), { level: 40, before: '0755', mode: '0700' })
 })
 
-t.test('a shared directory and its other files keep their modes', async t => {
+t.test('a shared directory and the files of others in that directory keep their modes', async t => {
   const data = join(folder(t), 'shared')
   mkdirSync(data, { mode: 0o755 })
   chmodSync(data, 0o755)

@@ -1,4 +1,4 @@
-/** A worker that says it listens, and does nothing. */
+/** A worker that reports that it listens, and does nothing. */
 import { connectToSupervisor } from '../../src/gateway/worker.ts'
 
 const end = () => process.exit()

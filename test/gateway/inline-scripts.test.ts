@@ -4,11 +4,11 @@ import { inlineScripts } from '../../src/gateway/inline-scripts.ts'
 
 const digest = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
-t.test('each inline script has one digest', async t => {
+t.test('inlineScripts returns one digest for each different inline script', async t => {
   const html = `<script>a()</script><script id="x">b()\n</script><p></p><script>a()</script>`
   t.strictSame(inlineScripts(html), [digest('a()'), digest('b()\n')])
 })
 
-t.test('script files have no digest', async t => {
+t.test('inlineScripts returns no digest for script files', async t => {
   t.strictSame(inlineScripts('<script type="module" src="/assets/app.js"></script>'), [])
 })

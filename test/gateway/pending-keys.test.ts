@@ -17,7 +17,7 @@ function config(text: string): Config {
   return loadConfigText('gateway.yaml', text + LEAST, {}).config
 }
 
-t.test('keys that need a restart are reported when they change, appear or disappear', async t => {
+t.test('configuration keys that need a restart are reported if they are changed, added or removed', async t => {
   const started = config(STARTED)
   t.same(pendingKeys(started, config(STARTED)), [])
   for (const [from, to, keys] of [

@@ -16,7 +16,7 @@ const END = `${chunk('data: [DONE]\n\n')}0\r\n\r\n`
 const CHAT = { model: 'm', messages: [] }
 const STREAM = { ...CHAT, stream: true }
 
-/** An upstream that says its name, counts its connections, and tells when one of them closes. */
+/** An upstream whose responses contain its name; `closed` resolves when one of its `sockets` closes. */
 async function named(t: Test, name: string) {
   const sockets: Socket[] = []
   const closed = Promise.withResolvers<void>()
@@ -25,7 +25,7 @@ async function named(t: Test, name: string) {
       'end', () => res.setHeader('content-type', 'application/json').end(JSON.stringify({ name })),
     )
   })
-  // A connection is to be closed by nobody but the gateway, however slow the machine.
+  // Only the gateway closes connections, even on a slow machine.
   upstream.server.keepAliveTimeout = 0
   upstream.server.on('connection', (socket: Socket) => {
     sockets.push(socket)
@@ -94,16 +94,16 @@ t.test('running requests keep the configuration with which they started', async 
     const { running } = await (await fetch(`${gateway.url}/api/status`)).json() as { running: number }
     return running
   }
-  while (await running() < 3); // until the upload is heard of
+  while (await running() < 3); // until the upload is counted
   await gateway.change(`
 upstreams: { up: { url: "${silent.url}" } }
 routes: [{ to: up }]
 timeouts: { total: 50ms }
 keys: [{ name: another, key: sk-another-0123456789abcdef }]
 `)
-  t.match(await ask(gateway), { status: 401 }, 'the key is refused from the next request on')
+  t.match(await ask(gateway), { status: 401 }, 'the removed key is refused')
   const headers = { authorization: 'Bearer sk-another-0123456789abcdef' }
-  t.match(await ask(gateway, 'm', headers), { status: 504 }, 'the new timeout of the new upstream')
+  t.match(await ask(gateway, 'm', headers), { status: 504 }, 'the new timeout and the new upstream apply')
   uploading.send(bytes.slice(-5))
   await uploading.until(/hi/)
   for (const wire of wires) wire.send(EVENT + END)
@@ -112,11 +112,11 @@ keys: [{ name: another, key: sk-another-0123456789abcdef }]
   t.match(stream.text, /hi[^]*hi[^]*\[DONE\]/)
   t.equal(wires.length, 3)
   for (const wire of wires) {
-    t.equal(await wire.ended, 'end', 'the connections went when nobody needed them any more')
+    t.equal(await wire.ended, 'end', 'the connections to the previous upstream are closed after their last request')
   }
 })
 
-t.test('connections of unchanged upstreams are kept, those of changed ones closed', async t => {
+t.test('a reload keeps connections to unchanged upstreams and closes connections to removed upstreams', async t => {
   const [one, two] = [await named(t, 'one'), await named(t, 'two')]
   const gateway = await startTestGateway(
     t, twoUpstreams(one.url, two.url, '[{ model: one, to: one }, { to: two }]'),
@@ -128,14 +128,14 @@ t.test('connections of unchanged upstreams are kept, those of changed ones close
   ))
   for (const model of ['one', 'two']) t.match(await ask(gateway, model), { name: model })
   t.equal(one.sockets.length, 1)
-  t.equal(two.sockets.length, 1, 'a prefix is no matter of the connection')
+  t.equal(two.sockets.length, 1, 'a changed path prefix keeps the connections')
   await gateway.change(`upstreams: { one: { url: "${one.url}" } }\nroutes: [{ to: one }]\n`)
   await two.closed
   t.match(await ask(gateway, 'two'), { name: 'one' })
   t.equal(one.sockets.length, 1)
 })
 
-t.test('an invalid configuration changes nothing, and is reported in log and status', async t => {
+t.test('a reload of an invalid configuration changes nothing and is reported in log and status', async t => {
   const one = await named(t, 'one')
   const good =
     `${CONSOLE}\nupstreams: { up: { url: "${one.url}" } }\nroutes: [{ to: up }]\n`
@@ -161,7 +161,7 @@ t.test('an invalid configuration changes nothing, and is reported in log and sta
   t.match(await status(gateway.url), {
     loaded_at: loadedAt, error: /^gateway\.yaml:7:15\n/, failed_at: /^\d/,
   })
-  t.notMatch(await status(gateway.url), { error: /level/ }, 'names are for the operator alone')
+  t.notMatch(await status(gateway.url), { error: /level/ }, 'the public status does not contain the names of configuration keys')
   const seen = await operator()
   t.match(seen, { config: { loaded_at: loadedAt, error: /^gateway\.yaml:7:15: log\.level/ } })
   t.notMatch(JSON.stringify(seen), secret)
@@ -170,7 +170,7 @@ t.test('an invalid configuration changes nothing, and is reported in log and sta
   t.match(await status(gateway.url), { error: null, failed_at: null })
 })
 
-t.test('an empty, missing, unreadable or binary file changes nothing', async t => {
+t.test('a reload of an empty, missing, unreadable or binary file changes nothing', async t => {
   const one = await named(t, 'one')
   const good = `upstreams: { up: { url: "${one.url}" } }\nroutes: [{ to: up }]\n`
   const gateway = await startTestGateway(t, good)
@@ -194,7 +194,7 @@ t.test('an empty, missing, unreadable or binary file changes nothing', async t =
   }
 })
 
-t.test('rates, running requests and budgets keep their counts', async t => {
+t.test('a reload keeps the counts of rate limits, running requests and budgets', async t => {
   const held = Promise.withResolvers<() => void>()
   const upstream = await startUpstream(t, (req, res) => {
     const usage = { prompt_tokens: 10, completion_tokens: 0, total_tokens: 10 }
@@ -213,7 +213,7 @@ ledger: { file: gateway.db }
   t.match(await ask(gateway), { status: 200 })
   await gateway.change(yaml('{ requests_per_minute: 3, tokens_per_minute: 100000 }'))
   t.match(await ask(gateway), { status: 200 })
-  t.match(await ask(gateway), { status: 429 }, 'three were used, two of them before')
+  t.match(await ask(gateway), { status: 429 }, 'two requests before the reload and one after are counted')
 
   await gateway.change(yaml('{ concurrent: 1 }'))
   const running = ask(gateway, 'held')
@@ -221,28 +221,28 @@ ledger: { file: gateway.db }
   await gateway.change(yaml('{ concurrent: 2 }'))
   t.match(await ask(gateway), { status: 200 })
   await gateway.change(yaml('{ concurrent: 1, budget: { usd: 1000, per: day } }'))
-  t.match(await ask(gateway), { status: 429, code: 'rate_limit_exceeded' }, 'the one that runs is known')
+  t.match(await ask(gateway), { status: 429, code: 'rate_limit_exceeded' }, 'the running request is counted')
   release()
   await running
 
-  // Four requests of one dollar each are in the ledger: budgets that are new learn of them.
+  // Four requests of 1 USD each are in the ledger and count for new budgets.
   await gateway.change(yaml('{ budget: { usd: 4, per: month } }'))
   t.match(await ask(gateway), { status: 429, code: 'insufficient_quota' })
   await gateway.change(yaml('{ budget: { usd: 5, per: month } }'))
-  t.match(await ask(gateway), { status: 200 }, 'one more')
+  t.match(await ask(gateway), { status: 200 }, 'the larger budget allows one more request')
   t.match(await ask(gateway), { status: 429, code: 'insufficient_quota' })
   await gateway.change(yaml('{ budget: { usd: 4, per: month }, requests_per_minute: 100 }'))
-  t.match(await ask(gateway), { status: 429, code: 'insufficient_quota' }, 'spent stays spent')
+  t.match(await ask(gateway), { status: 429, code: 'insufficient_quota' }, 'past spend is counted')
 })
 
-t.test('prices, timeouts, body limit, trusted proxies and log level can change', async t => {
+t.test('a reload can change prices, trusted proxies, body limit and log level', async t => {
   const one = await named(t, 'one')
   const yaml = (server: string, rest: string) =>
     `server: { listen: 127.0.0.1:0${server} }\nupstreams: { up: { url: "${one.url}" } }\n` +
       `routes: [{ to: up }]\n${rest}\n`
   const gateway = await startTestGateway(t, yaml('', 'limits: { budget: { usd: 1, per: day } }'))
   const id = { 'x-gateway-request-id': 'given-by-a-proxy' }
-  t.match(await ask(gateway), { status: 403 }, 'no price is known')
+  t.match(await ask(gateway), { status: 403 }, 'a request without a price is refused because of the budget')
   const priced = 'models: { m: { price: { input: 1, output: 1 } } }'
   await gateway.change(yaml('', `limits: { budget: { usd: 1, per: day } }\n${priced}`))
   t.match(await ask(gateway, 'm', id), { status: 200 })
@@ -258,7 +258,7 @@ t.test('prices, timeouts, body limit, trusted proxies and log level can change',
   t.equal(gateway.logged.length, lines)
 })
 
-t.test('keys that need a restart are listed, and all others apply', async t => {
+t.test('configuration keys that need a restart are listed, and other changes apply', async t => {
   const [one, two] = [await named(t, 'one'), await named(t, 'two')]
   const yaml = (server: string, url: string) =>
     `server: { ${server} }\nupstreams: { up: { url: "${url}" } }\nroutes: [{ to: up }]\n`
@@ -278,7 +278,7 @@ ledger: { file: other.db }
   t.match(await status(gateway.url), { restart_needed: { length: 0 } })
 })
 
-t.test('many reloads at once are merged, the last text wins and no request fails', async t => {
+t.test('many concurrent reloads are merged, apply the last text, and fail no request', async t => {
   const one = await named(t, 'one')
   const yaml = (model: string) =>
     `upstreams: { up: { url: "${one.url}" } }\nroutes: [{ model: [m, "${model}"], to: up }]\n`
@@ -303,7 +303,7 @@ t.test('a draining gateway does not reload', async t => {
   t.same(await gateway.change(), { applied: false, because: 'drain' })
 })
 
-t.test('a simulator can be added', async t => {
+t.test('a reload can add a simulator', async t => {
   const one = await named(t, 'one')
   const gateway = await startTestGateway(
     t, `upstreams: { up: { url: "${one.url}" } }\nroutes: [{ to: up }]\n`,
@@ -315,7 +315,7 @@ t.test('a simulator can be added', async t => {
   t.match(await ask(gateway, 'sim'), { status: 200 })
 })
 
-t.test('the health of an upstream is kept until its URL changes', async t => {
+t.test('a reload keeps the health of an upstream unless its URL changes', async t => {
   const asked = { bad: 0 }
   const bad = await startUpstream(t, (req, res) => {
     asked.bad++
@@ -328,7 +328,7 @@ t.test('the health of an upstream is kept until its URL changes', async t => {
   const gateway = await startTestGateway(t, yaml(bad.url))
   for (let i = 0; i < 10; i++) t.match(await ask(gateway), { name: 'good' })
   const before = asked.bad
-  t.ok(before < 10, 'its circuit is open')
+  t.ok(before < 10, 'the circuit of the upstream is open')
   for (const rest of ['log: { level: warn }', 'timeouts: { connect: 11s }']) {
     await gateway.change(yaml(bad.url, rest))
     t.match(await ask(gateway), { name: 'good' })

@@ -10,7 +10,7 @@ const CHAT = { model: 'm', stream: true, messages: [] }
 const EVENT = chunk('data: {"choices":[{"index":0,"delta":{"content":"hi"}}]}\n\n')
 const END = `${chunk('data: [DONE]\n\n')}0\r\n\r\n`
 
-/** A gateway, and an upstream whose streams the test feeds. */
+/** A gateway, and an upstream whose stream events the test sends. */
 async function setUp(t: Test, drain = '30s') {
   const wires: Wire[] = []
   const upstream = await startWireUpstream(t, async wire => {
@@ -28,7 +28,7 @@ routes: [{ to: up }]
   return { gateway, wires }
 }
 
-t.test('the drain waits for a running stream', async t => {
+t.test('a drain waits for running streams', async t => {
   const { gateway, wires } = await setUp(t)
   const client = await connect(t, gateway.url)
   client.send(post('/v1/chat/completions', CHAT))
@@ -44,12 +44,12 @@ t.test('the drain waits for a running stream', async t => {
   t.notOk(drained)
   wires[0]?.send(END)
   t.match(await client.until(/0\r\n\r\n$/), /\[DONE\]/)
-  t.equal(await drain, 0, 'nothing was cut off')
+  t.equal(await drain, 0, 'no request is cut')
   await client.ended
-  await t.rejects(connect(t, gateway.url), 'nobody listens any more')
+  await t.rejects(connect(t, gateway.url), 'new connections are refused')
 })
 
-t.test('during the drain new requests get 503, and the status of both listeners is draining', async t => {
+t.test('during a drain new requests get 503, and the status of both listeners is draining', async t => {
   const { gateway, wires } = await setUp(t)
   const running = await connect(t, gateway.url)
   const waiting = await connect(t, gateway.url)
@@ -80,12 +80,12 @@ t.test('during the drain new requests get 503, and the status of both listeners 
   wires[0]?.send(END)
   await running.until(/\[DONE\][^]*0\r\n\r\n$/)
   await drain
-  t.equal(wires.length, 1, 'the upstream heard nothing of them')
+  t.equal(wires.length, 1, 'refused requests are not sent to the upstream')
   const turnedAway = gateway.logged.filter(line => line.msg === 'exchange' && line.error === 'draining')
   t.strictSame(turnedAway.map(({ end }) => end), ['refused', 'refused'])
 })
 
-t.test('HTTP/2: during the drain running streams continue, and new ones are refused', async t => {
+t.test('HTTP/2: during a drain running streams continue and new streams are refused', async t => {
   const { gateway, wires } = await setUp(t)
   const session = await openSession(t, gateway.url)
   const running = postH2(session, '/v1/chat/completions', CHAT)
@@ -102,7 +102,7 @@ t.test('HTTP/2: during the drain running streams continue, and new ones are refu
   t.equal(await drain, 0)
 })
 
-t.test('HTTP/2: a large response that ends together with the drain is complete', async t => {
+t.test('HTTP/2: a drain ends after a large last response is sent completely', async t => {
   const { gateway, wires } = await setUp(t)
   const session = await openSession(t, gateway.url)
   const running = postH2(session, '/v1/chat/completions', CHAT)
@@ -116,7 +116,7 @@ t.test('HTTP/2: a large response that ends together with the drain is complete',
   t.equal(await drain, 0)
 })
 
-t.test('at its timeout the drain cuts running streams, with an error event', async t => {
+t.test('a drain that times out cuts running streams with an error event', async t => {
   const { gateway } = await setUp(t, '100ms')
   const client = await connect(t, gateway.url)
   client.send(post('/v1/chat/completions', CHAT))
@@ -124,16 +124,16 @@ t.test('at its timeout the drain cuts running streams, with an error event', asy
   const session = await openSession(t, gateway.url)
   const other = postH2(session, '/v1/chat/completions', CHAT)
   await other.until(/hi/)
-  t.equal(await gateway.drain(), 2, 'two were cut off')
+  t.equal(await gateway.drain(), 2, 'two requests are cut')
   await client.ended
   t.match(client.text, /data: \{"error":\{[^\n]*"code":"draining"\}\}\n\n\r\n$/)
   t.not(await other.closed, 0)
   t.match(other.text, /"code":"draining"/)
   const cut = gateway.logged.filter(line => line.msg === 'exchange' && line.error === 'draining')
-  t.strictSame(cut.map(({ end }) => end), ['interrupted', 'interrupted'], 'an upstream was at work on them')
+  t.strictSame(cut.map(({ end }) => end), ['interrupted', 'interrupted'], 'requests that were sent to an upstream are logged as interrupted')
 })
 
-t.test('close ends everything at once, and can be called again', async t => {
+t.test('close cuts running requests immediately, and can be called again', async t => {
   const { gateway } = await setUp(t)
   const client = await connect(t, gateway.url)
   client.send(post('/v1/chat/completions', CHAT))
@@ -145,7 +145,7 @@ t.test('close ends everything at once, and can be called again', async t => {
   t.equal(await gateway.close(), 1)
 })
 
-t.test('a client that is still sending its request gets 503 with Retry-After when the gateway closes', async t => {
+t.test('close responds with 503 and Retry-After to a request with an incomplete body', async t => {
   const { gateway } = await setUp(t)
   const client = await connect(t, gateway.url)
   const [head, body = ''] = post('/v1/chat/completions', CHAT).split('\r\n\r\n')
@@ -159,7 +159,7 @@ t.test('a client that is still sending its request gets 503 with Retry-After whe
   t.match(gateway.logged.find(({ msg }) => msg === 'exchange'), { status: 503, error: 'draining' })
 })
 
-t.test('a drain without running requests ends at once, and closes idle connections', async t => {
+t.test('a drain without running requests closes idle connections and ends immediately', async t => {
   const { gateway } = await setUp(t)
   const client = await connect(t, gateway.url)
   client.send('GET /api/status HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -180,7 +180,7 @@ t.test('during drain_delay requests are served, and the status is draining', asy
   t.strictSame(await gateway.change(), { applied: false, because: 'drain' })
   client.send(post('/v1/chat/completions', CHAT))
   await client.until(/hi/)
-  t.equal(await gateway.close(), 1, 'a second signal does not wait')
+  t.equal(await gateway.close(), 1, 'close does not wait for drain_delay')
   t.equal(await drain, 1)
 })
 

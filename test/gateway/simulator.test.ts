@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import t from 'tap'
 import { startSimulator } from '../../src/gateway/simulator.ts'
 
-t.test('the socket of the simulator is in a private folder, and close removes both', {
+t.test('the socket of the simulator is in a folder with the mode 0700, and close removes socket and folder', {
   skip: process.platform === 'win32' && 'Windows has pipes with names instead',
 }, async t => {
   const { socketPath, close } = await startSimulator()

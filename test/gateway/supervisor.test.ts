@@ -27,7 +27,7 @@ function start() {
   const log = pino({}, sink)
   return {
     supervisor: supervise(1, 0, { text: '', start: { telemetry: { prometheus: null, otlp: null }, cluster: null } } as WorkerStart, { log, version: '0' }),
-    /** Resolves with the next line that says this. */
+    /** Resolves with the next log line with this message. */
     async said(msg: string): Promise<Record<string, unknown>> {
       for (;;) {
         const { value: [line] } = await said.next() as { value: [Record<string, unknown>] }
@@ -37,9 +37,9 @@ function start() {
   }
 }
 
-// Node tells of the first by an event, and of the second, or of a lack of memory, by throwing.
+// Node reports ENOENT with an event, and throws ENOTDIR and errors about missing memory.
 for (const [path, code] of [['/nowhere/node', 'ENOENT'], ['/dev/null/node', 'ENOTDIR']] as const) {
-  t.test(`a replacement worker that fails to start is retried: ${code}`, async t => {
+  t.test(`the supervisor retries the start of a replacement worker after ${code}`, async t => {
     const { supervisor, said } = start()
     t.ok(await supervisor.ready)
     process.execPath = path
@@ -51,7 +51,7 @@ for (const [path, code] of [['/nowhere/node', 'ENOENT'], ['/dev/null/node', 'ENO
     t.notOk(await supervisor.ended)
   })
 
-  t.test(`a first worker that fails to start ends the supervisor: ${code}`, async t => {
+  t.test(`the supervisor ends if the start of its first worker fails with ${code}`, async t => {
     process.execPath = path
     const { supervisor, said } = start()
     await said('worker could not be started')
@@ -60,7 +60,7 @@ for (const [path, code] of [['/nowhere/node', 'ENOENT'], ['/dev/null/node', 'ENO
   })
 }
 
-t.test('a query to a worker leaves no listener behind', async t => {
+t.test('a status query to a worker removes its listeners', async t => {
   const { supervisor } = start()
   t.ok(await supervisor.ready)
   const [worker] = Object.values(cluster.workers ?? {})

@@ -13,7 +13,7 @@ import type { Imported } from '../../src/import/litellm.ts'
 import { readVirtualKeys } from '../../src/import/litellm-keys.ts'
 import { ImportError } from '../../src/import/source.ts'
 
-/** What the gateway makes of a result, with a value for each variable; the result must have no problem. */
+/** Loads an imported configuration with a value for each variable; fails if there is a problem. */
 function load(t: Test, { yaml, variables }: Imported): Config {
   const file = join(t.testdir({}), 'gateway.yaml')
   writeFileSync(file, yaml)
@@ -37,7 +37,7 @@ function routeOf({ routes }: Config, model: string): Route {
  */
 const GOLDEN = new URL('litellm/', import.meta.url)
 
-t.test('a header of a pass-through endpoint may have the name of an inherited member', async t => {
+t.test('a header of a pass-through endpoint can have the name __proto__ or constructor', async t => {
   const { yaml } = importLitellm(`
 model_list: [{ model_name: m, litellm_params: { model: openai/gpt-4o, api_key: os.environ/KEY } }]
 general_settings:
@@ -61,7 +61,7 @@ for (const name of readdirSync(GOLDEN).filter(file => /^[a-z]+\.yaml$/.test(file
   })
 }
 
-t.test('a target names the provider\'s model only if it differs from the model name', async t => {
+t.test('a target has a model only if the model of the provider differs from the model name', async t => {
   const config = load(t, importLitellm(`
 model_list:
   - { model_name: gpt-4.1, litellm_params: { model: openai/gpt-4.1 } }
@@ -74,7 +74,7 @@ model_list:
   t.match(config.upstreams.get('anthropic')?.auth, { headers: ['x-api-key'], value: /^ANTHROPIC_API_KEY/ })
 })
 
-t.test('an api_base loses the /v1 that clients send', async t => {
+t.test('a /v1 at the end of an api_base is removed', async t => {
   for (const [base, url] of [
     ['http://10.0.0.1:8000/v1', 'http://10.0.0.1:8000/'],
     ['http://10.0.0.1:8000/v1/', 'http://10.0.0.1:8000/'],
@@ -90,7 +90,7 @@ t.test('an api_base loses the /v1 that clients send', async t => {
   }
 })
 
-t.test('fallbacks come after the targets of the model, for each strategy', async t => {
+t.test('fallbacks are targets after the targets of the model', async t => {
   const list = (names: readonly string[]) => names.map(name => ({
     model_name: name,
     litellm_params: { model: 'openai/x', api_base: `http://${name}:1`, api_key: 'os.environ/K' },
@@ -108,10 +108,10 @@ t.test('fallbacks come after the targets of the model, for each strategy', async
   })))
   t.equal(routeOf(two, 'a').strategy, 'weighted')
   t.strictSame(routeOf(two, 'a').targets.map(({ weight }) => weight), [1000, 1000, 1])
-  t.equal(routeOf(two, 'b').targets.length, 1, 'a model is no fallback of itself')
+  t.equal(routeOf(two, 'b').targets.length, 1, 'a model is not its own fallback')
 })
 
-t.test('a deployment with weight 0 is used only when the others fail', t => {
+t.test('a deployment with weight 0 becomes the last target with the smallest weight', t => {
   const weightsOf = (weights: readonly object[]) => {
     const config = load(t, importLitellm(stringify({
       model_list: weights.map((weight, index) => ({
@@ -123,13 +123,13 @@ t.test('a deployment with weight 0 is used only when the others fail', t => {
   t.strictSame(weightsOf([{ weight: 0 }, { weight: 3 }, { weight: 1 }]), [
     ['h1', 3000], ['h2', 1000], ['h0', 1],
   ])
-  t.strictSame(weightsOf([{ weight: 1.7e308 }, { weight: 0 }]), [['h0', 1000], ['h1', 1]], 'a weight that cannot be multiplied')
+  t.strictSame(weightsOf([{ weight: 1.7e308 }, { weight: 0 }]), [['h0', 1000], ['h1', 1]], 'the largest weight is reduced to 1,000')
   t.strictSame(weightsOf([{ rpm: 60 }, { rpm: 0 }]), [['h0', 1000], ['h1', 1]])
-  t.strictSame(weightsOf([{ weight: 0 }, { weight: 0 }]), [['h0', 1], ['h1', 1]], 'somebody has to be asked')
+  t.strictSame(weightsOf([{ weight: 0 }, { weight: 0 }]), [['h0', 1], ['h1', 1]], 'if all weights are 0 the targets get equal weights')
   t.end()
 })
 
-t.test('text that only looks like a reference to the environment stays text', t => {
+t.test('text such as ${HOME} is not imported as a reference to the environment', t => {
   const params = { model: 'openai/m', api_key: 'os.environ/K', organization: 'org ${HOME}' }
   const imported = importLitellm(stringify({ model_list: [{ model_name: 'm', litellm_params: params }] }))
   t.strictSame(imported.variables, ['K'])
@@ -137,7 +137,7 @@ t.test('text that only looks like a reference to the environment stays text', t 
   t.end()
 })
 
-t.test('each price field of LiteLLM becomes the matching price', t => {
+t.test('each price field of LiteLLM is imported as the matching price', t => {
   const costs = {
     input_cost_per_token: 1e-6, output_cost_per_token: 2e-6, cache_read_input_token_cost: 3e-6,
     cache_creation_input_token_cost: 4e-6, output_cost_per_reasoning_token: 5e-6,
@@ -154,7 +154,7 @@ t.test('each price field of LiteLLM becomes the matching price', t => {
   t.end()
 })
 
-t.test('a model with providers of several protocols keeps all of them', async t => {
+t.test('a model with providers of several protocols has one route with all providers', async t => {
   const imported = importLitellm(`
 model_list:
   - { model_name: best, litellm_params: { model: openai/gpt-5.1 } }
@@ -175,7 +175,7 @@ router_settings: { fallbacks: [{ own: [best] }] }
   t.equal(routes.length, 2)
 })
 
-t.test('exact names come before patterns, so that each is reached', async t => {
+t.test('routes with exact names come before routes with patterns', async t => {
   const { routes } = load(t, importLitellm(`
 model_list:
   - { model_name: "*", litellm_params: { model: "openai/*" } }
@@ -184,7 +184,7 @@ model_list:
   t.strictSame(routes.map(({ models }) => models), [['mine'], ['*']])
 })
 
-t.test('the longest matching pattern comes first, as in LiteLLM', async t => {
+t.test('routes with longer patterns come before routes with shorter patterns', async t => {
   const { routes } = load(t, importLitellm(`
 model_list:
   - { model_name: "*", litellm_params: { model: "openai/*" } }
@@ -195,7 +195,7 @@ model_list:
   t.strictSame(routes.map(({ models }) => models?.[0]), ['claude-opus-*', 'claude-*', 'gemini-*', '*'])
 })
 
-t.test('a price per unit is as exact as one per million', async t => {
+t.test('prices per second, character and image are exact decimals', async t => {
   const imported = importLitellm(`
 model_list:
   - model_name: m
@@ -230,13 +230,13 @@ general_settings: { master_key: sk-literal-secret }
   t.match(load(t, imported).keys, [{ name: 'master' }])
 })
 
-t.test('without a master key every request is refused, and a note says so', async t => {
+t.test('without a master key the imported configuration requires keys, and a note says so', async t => {
   const imported = importLitellm('model_list: [{ model_name: m, litellm_params: { model: openai/m } }]')
   t.equal(load(t, imported).auth, 'keys')
   t.strictSame(settings(imported), ['general_settings.master_key'])
 })
 
-t.test('every setting that is not imported is reported with its place', async t => {
+t.test('a note has the place of each setting that is not imported', async t => {
   const imported = importLitellm(`model_list:
   - model_name: m
     litellm_params: { model: openai/m, mystery: 1, timeout: soon }
@@ -253,7 +253,7 @@ unheard_of: true
   ])
 })
 
-t.test('an import that fails says why and where', async t => {
+t.test('the error of a failed import has the reason and the place', async t => {
   for (const [text, message] of [
     ['', 'not a mapping'],
     ['- a', 'not a mapping'],
@@ -270,7 +270,7 @@ t.test('an import that fails says why and where', async t => {
   }
 })
 
-t.test('values that are nested too deeply are reported with their place', t => {
+t.test('an error about too deep nesting has the place of the value', t => {
   const stairs = Array.from({ length: 4_000 }, (_, level) => `${' '.repeat(level)}a:\n`).join('')
   for (const [text, message] of [
     [`a: ${'['.repeat(4_000)}${']'.repeat(4_000)}`, /^1:\d+: values are nested too deeply$/],
@@ -283,7 +283,7 @@ t.test('values that are nested too deeply are reported with their place', t => {
   t.end()
 })
 
-t.test('every import gives a configuration without errors', async t => {
+t.test('property: each imported configuration has no errors', async t => {
   const word = fc.stringMatching(/^[a-z][a-z0-9.-]{0,8}$/)
   const model = fc.tuple(fc.constantFrom('openai/', 'anthropic/', 'gemini/', 'groq/', 'azure/', ''), word)
     .map(parts => parts.join(''))
@@ -318,7 +318,7 @@ t.test('every import gives a configuration without errors', async t => {
   }), { numRuns: 100 })
 })
 
-t.test('an unknown provider is reported, and its credential is never sent to OpenAI', async t => {
+t.test('models of an unknown provider are not imported, and a note has the reason', async t => {
   const entries: [model: string, more?: object][] = [
     ['huggingface/x', { api_key: 'os.environ/HF_KEY' }],
     ['xinference/llama', { api_base: 'http://x:1/v1' }],
@@ -350,7 +350,7 @@ t.test('an unknown provider is reported, and its credential is never sent to Ope
   ])
 })
 
-t.test('vendors whose API is not under /v1 get their own path', async t => {
+t.test('an upstream whose API is not under /v1 gets the path of that API as v1', async t => {
   const entries = [
     ['perplexity/sonar'], ['zai/glm-4.6'], ['deepinfra/llama', 'https://api.deepinfra.com/v1/openai'],
     ['github/gpt-4o', 'https://models.example/'], ['openai/llama', 'http://10.0.0.7:8000/llm/v3/'],
@@ -377,7 +377,7 @@ t.test('vendors whose API is not under /v1 get their own path', async t => {
   ])
 })
 
-t.test('a literal key at another address gets its own variable, not that of the provider', async t => {
+t.test('a literal key for another host is replaced by a variable with the name of the host', async t => {
   const at = (api_base: string | undefined, api_key: string) => ({ model: 'openai/m', api_base, api_key })
   const imported = importLitellm(stringify({
     model_list: [
@@ -442,7 +442,7 @@ t.test('credentials in URLs and headers are not copied', async t => {
   ])
 })
 
-t.test('the query of a URL can be a credential: it is not copied, and a note says so', async t => {
+t.test('the query of a URL is not copied, and a note says so', async t => {
   for (const api_base of [
     'https://a.openai.azure.com/?api-key=secret', 'https://b.example.com/v1?key=secret#secret',
     'https://c.example.com?key=secret', 'https://d.example.com/paas/v4/?key=secret',
@@ -469,7 +469,7 @@ model_list:
   t.throws(() => importLitellm(first), { message: /zz\ufffd\[2J\ufffd: the/ })
 })
 
-t.test('an unknown strategy becomes `ordered`, even if it is the name of an inherited member', async t => {
+t.test('an unknown strategy is imported as `ordered`, even with a name such as constructor', async t => {
   for (const routing_strategy of ['bogus', 'constructor', 'toString']) {
     const imported = importLitellm(stringify({
       model_list: ['openai/x', 'groq/x'].map(model => ({ model_name: 'm', litellm_params: { model } })),
@@ -480,7 +480,7 @@ t.test('an unknown strategy becomes `ordered`, even if it is the name of an inhe
   }
 })
 
-t.test('an entry with an invalid api_base is left out, and a note says so', async t => {
+t.test('an entry with an invalid api_base is not imported, and a note says so', async t => {
   const bases = ['localhost:11434', 'localhost:11434/v1', 'h', '/v1', 'ws://h', 'https://user:pass/word@h/v1']
   const imported = importLitellm(stringify({
     model_list: [
@@ -494,7 +494,7 @@ t.test('an entry with an invalid api_base is left out, and a note says so', asyn
   t.equal(load(t, imported).upstreams.size, 1)
 })
 
-t.test('of several anchors with one name a note points to the one that applies', async t => {
+t.test('if several anchors have the same name, a note has the place of the anchor that applies', async t => {
   const entry = (name: string) => `  - { model_name: ${name}, litellm_params: { <<: *ours, model: openai/m } }\n`
   const { notes } = importLitellm(`a: &ours { api_key: sk-a }
 b: { model_list: [*ours] }
@@ -504,7 +504,7 @@ ${Array.from({ length: 2000 }, (_, n) => entry(`m${n}`)).join('')}`)
   t.match(notes.find(({ text }) => text.startsWith('the key itself is not copied')), { place: '3:21' })
 })
 
-t.test('an anchor can be used by hundreds of models', async t => {
+t.test('hundreds of models can use the same anchor', async t => {
   const entries = Array.from({ length: 300 }, (_, n) =>
     `  - { model_name: m${n}, litellm_params: { <<: *ours, model: openai/m${n} }, model_info: *info }\n`)
   const { routes } = load(t, importLitellm(
@@ -513,7 +513,7 @@ t.test('an anchor can be used by hundreds of models', async t => {
   t.equal(routes.length, 300)
 })
 
-t.test('an entry gets the address and key of its named credential', async t => {
+t.test('an entry has the address and the key of the credential that the entry names', async t => {
   const imported = importLitellm(`
 model_list:
   - model_name: fast
@@ -535,7 +535,7 @@ credential_list:
     ['https://ours.openai.azure.com/', 'OUR_KEY-0123456789abcdef'],
     ['https://ours.openai.azure.com/', 'OWN_KEY-0123456789abcdef'],
   ])
-  t.strictSame(config.routes.map(({ models }) => models), [['fast'], ['slow']], 'nothing goes to OpenAI')
+  t.strictSame(config.routes.map(({ models }) => models), [['fast'], ['slow']], 'an entry with an unknown credential is not imported')
   t.match(imported.notes, [
     { setting: 'general_settings.master_key' },
     { place: '7:5', setting: 'model_list[2]', text: 'its credential of-the-database is not in the file' },
@@ -546,7 +546,7 @@ function valueOf(auth: Auth | null | undefined): string | undefined {
   return auth?.kind === 'static' ? auth.value : undefined
 }
 
-t.test('virtual keys keep their digest, limits, budget, models and expiry', async t => {
+t.test('virtual keys are imported with digest, limits, budget, models and expiry', async t => {
   const digest = createHash('sha256').update('sk-a-virtual-key-of-litellm').digest('hex')
   const { list, notes } = readVirtualKeys(`token,key_name,key_alias,spend,expires,models,user_id,team_id,max_parallel_requests,tpm_limit,rpm_limit,max_budget,budget_duration,blocked
 ${digest},sk-...tellm,"team, a",1.5,2027-01-01 00:00:00,"{gpt-4.1,""my model""}",ada,,5,1000,60,20,30d,
@@ -570,6 +570,6 @@ not-a-digest,sk-...9999,odd,0,,{},,,,,,,,
   t.match(load(t, imported).keys, [{ name: 'team, a', digest: Buffer.from(digest, 'hex') }, { name: 'master-2' }])
 })
 
-t.test('a table without keys is refused', async t => {
+t.test('an export without virtual keys is refused', async t => {
   for (const csv of ['a,b\n1,2\n', 'token\n"unclosed', '']) t.throws(() => readVirtualKeys(csv), ImportError)
 })

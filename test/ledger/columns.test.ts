@@ -75,7 +75,7 @@ t.test('an explicit zero and an unknown value stay different', async t => {
   t.equal(stored(row('a', { costPico: null })).costPico, null)
 })
 
-t.test('tags are stored sorted, and a broken value is reported', async t => {
+t.test('tags are stored sorted, and malformed tags are reported as unreadable', async t => {
   t.equal(encode(row('a', { tags: { project: 'alpha', env: 'prod' } }))[COLUMNS.indexOf('tags')], '{"env":"prod","project":"alpha"}')
   stored(row('a'))
   for (const broken of ['{"project":', '{"project":1}', '[]']) {

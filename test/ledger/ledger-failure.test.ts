@@ -22,7 +22,7 @@ function ids(file: string): string[] {
   return [...reader.rows({})].map(({ requestId }) => requestId)
 }
 
-t.test('while the file is locked, rows wait, the operator is alerted and nothing is lost', async t => {
+t.test('while the file is locked, rows wait, the operator is alerted and no row is lost', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   const { ledger } = watched
@@ -42,7 +42,7 @@ t.test('while the file is locked, rows wait, the operator is alerted and nothing
   t.match(ledger.stats(), { written: 2, waiting: 0, lost: 0, healthy: true })
 })
 
-t.test('a directory in place of the file is reported, and rows are written once it is removed', async t => {
+t.test('a directory in place of the file is reported, and rows are written after the directory is removed', async t => {
   const file = join(t.testdir({ 'gateway.db': {} }), 'gateway.db')
   await using watched = watch(file)
   const { ledger } = watched
@@ -64,7 +64,7 @@ t.test('the memory for waiting rows is bounded, and dropped rows are counted', a
   const late = [8, 9, 10, 11].map(n => ({
     n, entry: ledger.open(() => draft(`kept${n}`, { startedAt: MIDNIGHT + n })),
   }))
-  t.match(ledger.stats(), { waiting: 10, lost: 0 }, 'a draft that does not fit is no loss yet')
+  t.match(ledger.stats(), { waiting: 10, lost: 0 }, 'a checkpoint that does not fit does not count as lost')
   for (const { n, entry } of late) ledger.close(row(`kept${n}`, { startedAt: MIDNIGHT + n }), entry)
   for (let n = 0; n < 5; n += 1) ledger.close(row(`lost${n}`))
   await watched.heard('overflow')
@@ -89,7 +89,7 @@ t.test('rows that are unwritten at shutdown are counted as lost', async t => {
   t.match(watched.ledger.stats(), { written: 0, waiting: 0, lost: 3, lastError: { code: 'shutdown' } })
 })
 
-t.test('shutdown tries an unwritable file once more, and does not wait for it', async t => {
+t.test('shutdown tries once more to write to an unwritable file, and then ends without waiting', async t => {
   for (const fixed of [false, true]) {
     const dir = t.testdir({ data: 'a file where the directory should be' })
     const file = join(dir, 'data', 'gateway.db')
@@ -99,7 +99,7 @@ t.test('shutdown tries an unwritable file once more, and does not wait for it', 
     if (fixed) rmSync(join(dir, 'data'))
     const began = performance.now()
     await ledger.shutdown()
-    t.ok(performance.now() - began < 4_000, 'it would wait 5 s')
+    t.ok(performance.now() - began < 4_000, 'shutdown does not wait 5 s')
     t.match(ledger.stats(), fixed ? { written: 3, lost: 0 } : { written: 0, lost: 3 })
     if (fixed) t.strictSame(ids(file), ['r0', 'r1', 'r2'])
   }
@@ -108,7 +108,7 @@ t.test('shutdown tries an unwritable file once more, and does not wait for it', 
 for (const [what, content] of [
   ['text', 'this is no database '.repeat(1000)],
   ['a few bytes', 'oops'],
-  ['the start of a database and then noise', `SQLite format 3\0${'\x10\0\x01\x01\0@ \xff'.repeat(2000)}`],
+  ['the start of a database followed by noise', `SQLite format 3\0${'\x10\0\x01\x01\0@ \xff'.repeat(2000)}`],
 ] as const) {
   t.test(`a file with ${what} is kept byte for byte, and a new ledger is started`, async t => {
     const bytes = Buffer.from(content, 'latin1')
@@ -127,19 +127,19 @@ for (const [what, content] of [
   })
 }
 
-t.test('a ledger that becomes corrupt while open is kept with its log, and a new one is started', async t => {
+t.test('a ledger that becomes corrupt while open is kept with its log, and a new ledger is started', async t => {
   const dir = t.testdir()
   const file = join(dir, 'gateway.db')
   await using watched = watch(file)
   const { ledger } = watched
-  // More than the page cache holds, so that pages are read again.
+  // More rows than the page cache holds, so that SQLite reads pages again.
   for (let n = 0; n < 20_000; n += 1) ledger.close(row(`before${n}`, { key: `key${n * 7919 % 20_000}` }))
   await ledger.flush()
   const other = new DatabaseSync(file)
   other.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   other.close()
   const size = readFileSync(file).length
-  // Same inode, so that only reading tells.
+  // The inode stays the same, so that only a read finds the damage.
   const noise = Buffer.alloc(size - 4096, 0xee)
   writeFileSync(file, Buffer.concat([readFileSync(file).subarray(0, 4096), noise]), { flag: 'r+' })
   for (let n = 0; n < 1000; n += 1) {
@@ -151,7 +151,7 @@ t.test('a ledger that becomes corrupt while open is kept with its log, and a new
   t.match(ledger.stats(), { written: 21_000, waiting: 0, lost: 0, healthy: true })
   const kept = readdirSync(dir).filter(name => /\.corrupt-[^-]+$/.test(name))
   t.equal(kept.length, 1)
-  // The log may have been copied into a part of it.
+  // SQLite may have written a part of its WAL into the file.
   t.ok(readFileSync(join(dir, kept[0] ?? '')).includes(noise.subarray(0, 64 * 1024)))
 })
 
@@ -183,7 +183,7 @@ t.test('a ledger of a newer version is not changed', async t => {
 })
 
 for (const what of ['deleted', 'moved away'] as const) {
-  t.test(`a ledger file that is ${what} while open is made again`, async t => {
+  t.test(`a ledger file that is ${what} while open is created again`, async t => {
     const file = join(t.testdir(), 'gateway.db')
     await using watched = watch(file)
     const { ledger } = watched
@@ -200,12 +200,12 @@ for (const what of ['deleted', 'moved away'] as const) {
     ledger.close(row('after', { startedAt: MIDNIGHT + 2 }))
     await ledger.flush()
     t.strictSame(ids(file), ['across', 'after'])
-    // In the old file the draft is what is left of a process that writes there no more.
+    // The old file still has the checkpoint of the running request, because the process no longer writes there.
     if (what === 'moved away') t.strictSame(ids(`${file}.old`), ['before', 'across'])
   })
 }
 
-t.test('a directory that is deleted while the ledger is open is made again', async t => {
+t.test('a directory that is deleted while the ledger is open is created again', async t => {
   const dir = join(t.testdir(), 'data')
   const file = join(dir, 'gateway.db')
   await using watched = watch(file)
@@ -224,7 +224,7 @@ t.test('rows wait while the directory is replaced by a file', async t => {
   const { ledger } = watched
   ledger.close(row('before'))
   await ledger.flush()
-  // A file in its place refuses the superuser too, as a file system does that is read-only after an error.
+  // A file in place of the directory prevents writes, even for root, like a read-only file system.
   renameSync(dir, `${dir}.away`)
   writeFileSync(dir, '')
   ledger.close(row('during', { startedAt: MIDNIGHT + 1 }))
@@ -241,7 +241,7 @@ t.test('a writing thread that dies is restarted, and no row is lost or doubled',
   const threads: Worker[] = []
   const onWorker = (worker: Worker) => threads.push(worker)
   process.on('worker', onWorker)
-  // The thread does not keep the process alive while it ends, if its rows were written before.
+  // Keeps the process alive, because an ending thread without unwritten rows does not.
   const alive = setInterval(() => undefined, 1000)
   t.teardown(() => {
     process.off('worker', onWorker)
@@ -256,7 +256,7 @@ t.test('a writing thread that dies is restarted, and no row is lost or doubled',
   for (let n = 1; n < rows; n += 1) {
     ledger.close(row(`r${n}`, { startedAt: MIDNIGHT + n }))
     if (n % 2000 !== 999) continue
-    // In the middle of what it was just sent.
+    // Ends the thread while it writes the rows of the flush.
     const flushed = ledger.flush()
     const thread = threads.at(-1)
     if (thread !== undefined) {
@@ -273,7 +273,7 @@ t.test('a writing thread that dies is restarted, and no row is lost or doubled',
   t.match(ledger.stats(), { written: rows, waiting: 0, lost: 0, healthy: true, lastError: { code: 'crash' } })
 })
 
-t.test('a row that SQLite refuses does not affect the others', async t => {
+t.test('a row that SQLite refuses does not affect other rows', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   const { ledger } = watched
@@ -286,7 +286,7 @@ t.test('a row that SQLite refuses does not affect the others', async t => {
   t.match(ledger.stats(), { written: 2, waiting: 0, lost: 2, healthy: true, lastError: { code: 'row' } })
 })
 
-t.test('while the disk is full, rows wait; they are written when there is space', async t => {
+t.test('rows wait while the disk is full, and are written when there is space', async t => {
   const dir = mkdtempSync(join(tmpdir(), 'ledger-'))
   t.teardown(() => rmSync(dir, { recursive: true }))
   try {
@@ -312,7 +312,7 @@ t.test('while the disk is full, rows wait; they are written when there is space'
   t.match(ledger.stats(), { written: rows, waiting: 0, lost: 0, healthy: true })
 })
 
-t.test('while the file system is read-only, rows wait; they are written once another is mounted', async t => {
+t.test('rows wait while the file system is read-only, and are written after a writable one is mounted', async t => {
   const dir = mkdtempSync(join(tmpdir(), 'ledger-'))
   t.teardown(() => rmSync(dir, { recursive: true }))
   const [image, disk] = [join(dir, 'image'), join(dir, 'disk')]
@@ -347,7 +347,7 @@ t.test('while the file system is read-only, rows wait; they are written once ano
   t.match(ledger.stats(), { written: 102, waiting: 0, lost: 0, healthy: true })
 })
 
-/** Mounts a new file system. @returns turns it read-only, as an error on the disk does; null = not here */
+/** Mounts a new file system. @returns makes it read-only, as a disk error does; null = a mount is not possible here */
 function mountExt4(image: string, directory: string): (() => void) | null {
   try {
     execFileSync('truncate', ['-s', '16M', image], { stdio: 'ignore' })
@@ -360,8 +360,8 @@ function mountExt4(image: string, directory: string): (() => void) | null {
   return () => writeFileSync(`/sys/fs/ext4/${basename(device)}/trigger_fs_error`, '1')
 }
 
-for (const [what, mode] of [['that others may not read', 0o600], ['that others may read', 0o644]] as const) {
-  t.test(`a ledger of another owner, ${what}, is reported and not changed, and rows wait`, async t => {
+for (const [what, mode] of [['with mode 600', 0o600], ['with mode 644', 0o644]] as const) {
+  t.test(`a ledger of another owner ${what} is reported and not changed, and rows wait`, async t => {
     if (process.getuid?.() !== 0) {
       t.comment('skipped: only the superuser can change the owner of a file')
       return
@@ -392,7 +392,7 @@ for (const [what, mode] of [['that others may not read', 0o600], ['that others m
   })
 }
 
-t.test('errors of node and SQLite become the failure code that says what the operator can do', async t => {
+t.test('an error of Node.js or SQLite becomes the failure code that says what the operator can do', async t => {
   const dir = t.testdir({ directory: {} })
   const thrown = (work: () => void): unknown => {
     try {

@@ -60,7 +60,7 @@ t.test('the report shows the translation and the dropped fields', async t => {
   t.match(text, /attempt 2: vllm, model qwen, translated messages->chat without top_k, metadata: ok, status 200/)
 })
 
-t.test('the report shows the user, the tags and a client that pays', async t => {
+t.test('the report shows the user, the tags and that the client is billed', async t => {
   const text = requestReport(row('a', { user: 'u1', tags: { env: 'prod', project: 'alpha' }, billed: 'client' }), false, [])
   t.match(text, /  user      u1\n  tags      env=prod, project=alpha\n  billed    client\n/)
 })
@@ -73,7 +73,7 @@ t.test('attempts without a start time keep their order', async t => {
   t.match(text, new RegExp(`the request arrived\\n${attempt(1)}${attempt(2)}${attempt(3)} +310\\.5`))
 })
 
-t.test('the report marks what is running, interrupted, estimated or unpriced', async t => {
+t.test('the report marks running, interrupted, estimated and unpriced requests', async t => {
   t.match(requestReport(draft('a'), true, []), 'still running')
   t.notMatch(requestReport(draft('a', { durationMs: 10 }), true, []), 'the end:')
   t.match(requestReport(draft('a'), false, []), 'interrupted: the gateway process ended')

@@ -64,10 +64,10 @@ export function row(id: string, changes: Partial<LedgerRow> = {}): LedgerRow {
   }
 }
 
-/** Makes a row one that SQLite will never take. */
+/** A change of a row that SQLite cannot store. */
 export const UNBINDABLE = { protocol: {} as never }
 
-/** What is known of a request before it has ended. */
+/** A ledger row with what is known of a running request. */
 export function draft(id: string, changes: Partial<LedgerRow> = {}): LedgerRow {
   return row(id, {
     firstByteMs: null,

@@ -9,31 +9,31 @@ const WORDS = { one: 1, two: 2 }
 type Read = (values: StoredValues) => unknown
 const CASES: readonly (readonly [what: string, stored: StoredRow[string] | undefined, read: Read, expected: unknown, isReadable: boolean])[] = [
   ['text', 'a', v => v.text('c'), 'a', true],
-  ['no text', null, v => v.text('c'), null, true],
+  ['null for a text', null, v => v.text('c'), null, true],
   ['an absent column', undefined, v => v.text('c'), null, true],
   ['a number for a text', 5, v => v.text('c'), null, false],
   ['a large whole number', '-123456789012345678901', v => v.bigint('c'), -123456789012345678901n, true],
   ['a decimal for a whole number', '1.5', v => v.bigint('c'), null, false],
-  ['no whole number', '', v => v.bigint('c'), null, false],
+  ['an empty text for a whole number', '', v => v.bigint('c'), null, false],
   ['a number', 1.5, v => v.number('c'), 1.5, true],
-  ['the largest number', Number.MAX_SAFE_INTEGER, v => v.number('c'), Number.MAX_SAFE_INTEGER, true],
-  ['a larger number', Number.MAX_SAFE_INTEGER + 1, v => v.number('c'), null, false],
+  ['the largest safe integer', Number.MAX_SAFE_INTEGER, v => v.number('c'), Number.MAX_SAFE_INTEGER, true],
+  ['a number above the largest safe integer', Number.MAX_SAFE_INTEGER + 1, v => v.number('c'), null, false],
   ['a text for a number', '5', v => v.number('c'), null, false],
   ['the last time of a date', 8.64e15, v => v.time('c'), 8.64e15, true],
-  ['a later time', 8.64e15 + 1, v => v.time('c'), 0, false],
-  ['no time', null, v => v.time('c'), 0, false],
+  ['a time after the last time of a date', 8.64e15 + 1, v => v.time('c'), 0, false],
+  ['null for a time', null, v => v.time('c'), 0, false],
   ['a known word', 'two', v => v.word('c', WORDS, 'one'), 'two', true],
-  ['another word', 'three', v => v.word('c', WORDS, 'one'), 'one', false],
-  ['a name of the prototype', 'constructor', v => v.word('c', WORDS, 'one'), 'one', false],
-  ['no attempts', null, v => v.attempts('c'), [], true],
+  ['an unknown word', 'three', v => v.word('c', WORDS, 'one'), 'one', false],
+  ['an inherited name for a word', 'constructor', v => v.word('c', WORDS, 'one'), 'one', false],
+  ['null for attempts', null, v => v.attempts('c'), [], true],
   ['an attempt', JSON.stringify([ATTEMPT]), v => v.attempts('c'), [ATTEMPT], true],
   ['an attempt without a result', '[{"upstream":"u","model":null,"ms":1}]', v => v.attempts('c'), [], false],
-  ['no price', null, v => v.price('c'), null, true],
+  ['null for a price', null, v => v.price('c'), null, true],
   ['a price', '{"input":"1.5","tiers":[{"above":9,"price":{"input":"2"}}]}', v => v.price('c'), { input: '1.5', tiers: [{ above: 9, price: { input: '2' } }] }, true],
   ['a price that is a number', '{"input":1.5}', v => v.price('c'), null, false],
-  ['a price that is no decimal', '{"input":"free"}', v => v.price('c'), null, false],
+  ['a price that is not a decimal', '{"input":"free"}', v => v.price('c'), null, false],
   ['a tier without a bound', '{"tiers":[{"price":{}}]}', v => v.price('c'), null, false],
-  ['a tier that is no decimal', '{"tiers":[{"above":9,"price":{"input":"x"}}]}', v => v.price('c'), null, false],
+  ['a tier whose price is not a decimal', '{"tiers":[{"above":9,"price":{"input":"x"}}]}', v => v.price('c'), null, false],
   ['a price that is a list', '[]', v => v.price('c'), null, false],
 ]
 
@@ -56,7 +56,7 @@ t.test('an unreadable column is reported once', async t => {
 for (const [what, more, isAttempt] of [
   ['every member', { translated: 't', dropped: ['d'], atMs: 1, status: 200, said: 's', errorText: 'e', inputTokens: 1, outputTokens: 2, costUsd: '0.1' }, true],
   ['a member of a later version', { later: 1 }, true], ['a model', { model: 'm' }, true], ['a model that is a number', { model: 1 }, false],
-  ['a status that is text', { status: '200' }, false], ['a dropped field that is no text', { dropped: [1] }, false], ['a cost that is a number', { costUsd: 1 }, false],
+  ['a status that is text', { status: '200' }, false], ['a dropped field that is not text', { dropped: [1] }, false], ['a cost that is a number', { costUsd: 1 }, false],
 ] as const) {
   t.test(`an attempt with ${what} is ${isAttempt ? 'valid' : 'invalid'}`, async t => {
     t.equal(parseAttempts(JSON.stringify([{ ...ATTEMPT, ...more }])) !== null, isAttempt)

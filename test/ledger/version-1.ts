@@ -1,4 +1,4 @@
-/** Of both tables. */
+/** Columns of both tables. */
 const COLUMNS = `request_id TEXT NOT NULL, started_at INTEGER NOT NULL, first_byte_ms REAL, duration_ms REAL,
     key TEXT, protocol TEXT, endpoint TEXT, model TEXT, upstream TEXT, upstream_model TEXT,
     status INTEGER, "end" TEXT NOT NULL, error TEXT, source TEXT NOT NULL,

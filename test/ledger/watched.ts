@@ -4,13 +4,13 @@ import type { LedgerFailure, LedgerFailureCode } from '../../src/ledger/ledger-f
 
 export interface Watched extends AsyncDisposable {
   readonly ledger: Ledger
-  /** All that was reported, in order. */
+  /** All reported failures and recoveries, in order. */
   readonly told: readonly (LedgerFailure | 'recovered')[]
-  /** Resolves once this is reported, or at once if it was. */
+  /** Resolves when this is reported, or immediately if it was reported before. */
   heard(what: LedgerFailureCode | 'recovered'): Promise<void>
 }
 
-/** A ledger on a real file, and what it tells. */
+/** Opens a ledger on a real file, and records its failures and recoveries. */
 export function watch(file: string, options: Partial<LedgerOptions> = {}): Watched {
   const told: (LedgerFailure | 'recovered')[] = []
   const waiting = new Map<string, (() => void)[]>()

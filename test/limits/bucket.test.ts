@@ -5,7 +5,7 @@ import type { Hold } from '../../src/limits/bucket.ts'
 
 const MINUTE = 60_000
 
-t.test('a full minute is admitted at once, then the rest evenly', async t => {
+t.test('a bucket admits the limit of a minute at once, and further requests at even intervals', async t => {
   const bucket = new Bucket(7, 0)
   for (let i = 0; i < 7; i++) {
     t.equal(bucket.wait(1, 0), 0)
@@ -21,7 +21,7 @@ t.test('a full minute is admitted at once, then the rest evenly', async t => {
   t.ok(bucket.idle(MINUTE))
 })
 
-t.test('a rate that does not divide a minute does not drift', async t => {
+t.test('a rate that does not divide a minute evenly does not drift', async t => {
   const bucket = new Bucket(7, 0)
   let now = 0
   for (let i = 0; i < 7 + 7 * 1_000; i++) {
@@ -58,7 +58,7 @@ t.test('use beyond the limit drains at the rate of the limit', async t => {
   t.equal(bucket.wait(1000, 0), 3.01 * MINUTE)
 })
 
-t.test('a huge overuse stays a safe integer that drains', async t => {
+t.test('after a huge overuse the level is a safe integer and drains', async t => {
   const bucket = new Bucket(1, 0)
   for (let i = 0; i < 10; i++) bucket.add(MAX_PER_MINUTE, 0)
   const reset = bucket.resetMs(0)
@@ -66,7 +66,7 @@ t.test('a huge overuse stays a safe integer that drains', async t => {
   t.equal(bucket.resetMs(MINUTE), reset - MINUTE)
 })
 
-t.test('a clock that goes back does not change the level', async t => {
+t.test('the level of a bucket does not change when the clock goes back', async t => {
   const bucket = new Bucket(10, 1_000_000)
   bucket.add(10, 1_000_000)
   t.equal(bucket.wait(1, 0), 6000)
@@ -74,7 +74,7 @@ t.test('a clock that goes back does not change the level', async t => {
   t.equal(bucket.wait(1, 1_006_000), 0)
 })
 
-t.test('a changed rate keeps the use so far', async t => {
+t.test('a changed rate keeps the earlier use', async t => {
   const bucket = new Bucket(60, 0)
   bucket.add(60, 0)
   bucket.setRate(90, 0)
@@ -84,10 +84,10 @@ t.test('a changed rate keeps the use so far', async t => {
   t.equal(bucket.remaining(0), 0)
   t.equal(bucket.wait(1, 0), 31 * 2000)
   bucket.setRate(600, 30_000)
-  t.equal(bucket.remaining(30_000), 555, 'what drained before drained at the old rate')
+  t.equal(bucket.remaining(30_000), 555, 'the level before the change drained at the old rate')
 })
 
-t.test('a bucket is idle once it is empty and nothing is held', async t => {
+t.test('a bucket is idle if it is empty and no amount is held', async t => {
   const bucket = new Bucket(60, 0)
   const hold = bucket.hold(1, 0)
   t.notOk(bucket.idle(5000), 'empty')
@@ -96,8 +96,8 @@ t.test('a bucket is idle once it is empty and nothing is held', async t => {
   t.ok(bucket.idle(6000))
 })
 
-t.test('a refund', async t => {
-  t.test('returns the whole difference while the bucket is in use', async t => {
+t.test('a refund of a settled hold', async t => {
+  t.test('a refund returns the whole difference while the bucket is in use', async t => {
     const bucket = new Bucket(1000, 0)
     const first = bucket.hold(500, 0)
     const second = bucket.hold(500, 0)
@@ -106,15 +106,15 @@ t.test('a refund', async t => {
     t.equal(bucket.remaining(0), 900)
   })
 
-  t.test('does not return the part that has drained since', async t => {
+  t.test('a refund does not return the part that has drained', async t => {
     const bucket = new Bucket(1000, 0)
     const old = bucket.hold(1000, 0)
     bucket.hold(1000, MINUTE)
     bucket.settle(old, 0, MINUTE)
-    t.equal(bucket.remaining(MINUTE), 0, 'the minute that the old one held is over')
+    t.equal(bucket.remaining(MINUTE), 0, 'the first hold has drained')
   })
 
-  t.test('does not return that part in a second refund', async t => {
+  t.test('a second refund does not return the drained part either', async t => {
     const bucket = new Bucket(1000, 0)
     const a = bucket.hold(500, 0)
     const b = bucket.hold(500, 0)
@@ -130,7 +130,7 @@ interface Poured {
   amount: number
 }
 
-/** The textbook: everything that was poured in, in order of time, each at its final amount. */
+/** The reference: replays all amounts in order of time, each with its final value. */
 function levelByReplay(history: readonly Poured[], perMinute: number, now: number): number {
   let level = 0
   let at = 0
@@ -150,7 +150,7 @@ type Step =
 const perMinutes = fc.oneof(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 3000 }))
 
 function steps(perMinute: number): fc.Arbitrary<Step[]> {
-  // Mostly so small that many run at once, and mostly less than was held.
+  // Mostly small amounts, so that many requests run at once, and mostly less than the reserved amount.
   const amount = fc.oneof(fc.nat(Math.ceil(perMinute / 5)), fc.nat(Math.ceil(perMinute * 1.2)))
   return fc.array(fc.oneof(
     fc.record({ do: fc.constant('pass' as const), ms: fc.oneof(fc.nat(10_000), fc.nat(70_000)) }),
@@ -166,7 +166,7 @@ function steps(perMinute: number): fc.Arbitrary<Step[]> {
 
 const runs = perMinutes.chain(perMinute => fc.tuple(fc.constant(perMinute), steps(perMinute)))
 
-t.test('the level is as if every final amount had been known from the start', async () => {
+t.test('property: the level is the same as if every final amount were known from the start', async () => {
   fc.assert(fc.property(runs, ([perMinute, steps]) => {
     const bucket = new Bucket(perMinute, 0)
     const history: Poured[] = []
@@ -202,7 +202,7 @@ t.test('the level is as if every final amount had been known from the start', as
   }), { numRuns: 3000 })
 })
 
-t.test('in any interval, use is at most what the limit allows for its length plus one minute', async () => {
+t.test('property: use in an interval is at most the limit for the length of the interval plus one minute', async () => {
   fc.assert(fc.property(runs, ([perMinute, steps]) => {
     const bucket = new Bucket(perMinute, 0)
     const used: Poured[] = []
@@ -221,7 +221,7 @@ t.test('in any interval, use is at most what the limit allows for its length plu
         bucket.settle(settled.hold, settled.poured.amount, now)
       }
     }
-    // Requests that still run count with what they hold, which is an upper bound.
+    // A running request counts with its reserved amount, which is an upper bound.
     return used.every((first, i) => {
       let sum = 0
       return used.slice(i).every(({ at, amount }) => {

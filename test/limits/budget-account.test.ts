@@ -4,7 +4,7 @@ import { BudgetAccount, IN_FLIGHT_RETRY_MS } from '../../src/limits/budget-accou
 
 const date = (text: string) => Date.parse(text)
 
-/** Spends without a detour. */
+/** Reserves and spends an amount in one step. */
 function spend(account: BudgetAccount, pico: bigint, now: number): void {
   const period = account.reserve(pico, now)
   period.reserved -= pico
@@ -35,7 +35,7 @@ t.test('a total budget never renews', async t => {
   const account = new BudgetAccount('total', 100n, 0)
   spend(account, 100n, 0)
   t.equal(account.wait(1n, date('9999-01-01')), Infinity)
-  t.equal(account.wait(0n, 0), 0, 'but what is free is free')
+  t.equal(account.wait(0n, 0), 0, 'a cost of 0 always fits')
 })
 
 t.test('a request above the whole budget never fits', async t => {
@@ -43,11 +43,11 @@ t.test('a request above the whole budget never fits', async t => {
   t.equal(new BudgetAccount('day', 100n, 0).wait(100n, 0), 0)
 })
 
-t.test('the wait is short when only running requests hold the budget', async t => {
+t.test('the wait is short if the budget fits after running requests release their reservations', async t => {
   const account = new BudgetAccount('month', 100n, 0)
   account.reserve(60n, 0)
   t.equal(account.wait(50n, 0), IN_FLIGHT_RETRY_MS)
-  t.equal(account.wait(100n, 0), IN_FLIGHT_RETRY_MS, 'all of it, once it is given back')
+  t.equal(account.wait(100n, 0), IN_FLIGHT_RETRY_MS, 'the whole budget, after the reservation is released')
   const end = account.periodAt(0).end
   t.equal(account.wait(50n, end - 5), 5)
 })
@@ -60,23 +60,23 @@ t.test('each period keeps its spend when the clock goes back', async t => {
   t.ok(account.wait(1n, noon - 3_600_000) > 0, 'within the period')
   t.equal(account.wait(100n, noon + day), 0)
   spend(account, 40n, noon + day)
-  t.ok(account.wait(1n, noon) > 0, 'from the next period')
+  t.ok(account.wait(1n, noon) > 0, 'the clock is back from the next period')
   t.equal(account.wait(100n, noon + 365 * day), 0)
-  t.ok(account.wait(1n, noon) > 0, 'from a year ahead')
+  t.ok(account.wait(1n, noon) > 0, 'the clock is back from a year ahead')
   t.equal(account.wait(60n, noon + day), 0)
-  t.ok(account.wait(61n, noon + day) > 0, 'and the next day knows what it had spent')
+  t.ok(account.wait(61n, noon + day) > 0, 'the spend of the next day is kept')
 })
 
-t.test('the last four periods are kept, in whatever order they came', async t => {
+t.test('the last four periods are kept, even if spend arrives out of order', async t => {
   const day = 86_400_000
   const account = new BudgetAccount('day', 100n, 5 * day)
   const spent = [[5, 50n], [4, 40n], [6, 60n], [7, 70n], [8, 80n]] as const
   for (const [at, pico] of spent) spend(account, pico, at * day)
   t.strictSame([5, 6, 7, 8].map(at => account.free(at * day)), [50n, 40n, 30n, 20n])
-  t.equal(account.free(4 * day), 50n, 'further back the oldest of them counts')
+  t.equal(account.free(4 * day), 50n, 'before these, the oldest of the four counts')
 })
 
-t.test('a clock that goes back beyond the kept periods finds no fresh budget', async t => {
+t.test('a clock that goes back to a period that is no longer kept does not renew the budget', async t => {
   const day = 86_400_000
   const account = new BudgetAccount('day', 100n, 0)
   for (let i = 0; i < 20; i++) spend(account, 100n, i * day)
@@ -84,33 +84,33 @@ t.test('a clock that goes back beyond the kept periods finds no fresh budget', a
   t.equal(account.wait(100n, 20 * day), 0)
 })
 
-t.test('a clock that goes back to before the first day for a moment renews no day', async t => {
+t.test('a short jump of the clock to before the first day renews no later day', async t => {
   const day = 86_400_000
   const account = new BudgetAccount('day', 100n, 10 * day)
   for (let i = 10; i < 16; i++) spend(account, 100n, i * day)
-  t.ok(account.wait(1n, 9 * day) > 0, 'the oldest that is remembered counts')
+  t.ok(account.wait(1n, 9 * day) > 0, 'the oldest period that is kept counts')
   for (let i = 10; i < 16; i++) t.ok(account.wait(1n, i * day) > 0, `day ${i}`)
 })
 
-t.test('a clock that goes back to before the kept periods finds no fresh budget', async t => {
+t.test('a clock that goes back to before the first period does not renew the budget', async t => {
   const day = 86_400_000
   for (let spentDays = 1; spentDays <= 4; spentDays++) {
     const account = new BudgetAccount('day', 100n, 100 * day)
     for (let i = 0; i < spentDays; i++) spend(account, 100n, (100 + i) * day)
     for (let ago = 1; ago <= 10; ago++) t.ok(account.wait(1n, (100 - ago) * day) > 0, `${ago} days ago, after ${spentDays}`)
-    t.ok(account.wait(1n, (99 + spentDays) * day) > 0, 'and none when it is right again')
-    t.equal(account.wait(100n, (100 + spentDays) * day), 0, 'the next day is a new one')
+    t.ok(account.wait(1n, (99 + spentDays) * day) > 0, 'also when the clock is right again')
+    t.equal(account.wait(100n, (100 + spentDays) * day), 0, 'the next day has a new budget')
   }
 })
 
-t.test('a clock that goes back to a day without requests finds no fresh budget', async t => {
+t.test('a clock that goes back to a day without requests uses the budget of the next kept day', async t => {
   const day = 86_400_000
   const account = new BudgetAccount('day', 100n, 100 * day)
   spend(account, 30n, 100 * day)
   spend(account, 80n, 105 * day)
   account.reserve(10n, 105 * day)
-  t.equal(account.free(103 * day), 10n, 'as the next day that is remembered, with what is reserved of it')
-  t.equal(account.free(104 * day), 100n, 'days that pass after that are new ones')
+  t.equal(account.free(103 * day), 10n, 'the budget of the next kept day, with its reservations')
+  t.equal(account.free(104 * day), 100n, 'the day after has a new budget')
   t.equal(account.free(105 * day), 10n)
 })
 
@@ -124,15 +124,15 @@ t.test('spend after the start date counts if the date was set back, unless the l
   known.restore(100n, 100 * day)
   known.restore(20n, 99 * day)
   known.closeRestore()
-  t.equal(known.free(99 * day), 80n, 'but what the ledger knows of that day counts')
+  t.equal(known.free(99 * day), 80n, 'the spend of that day in the ledger counts')
 })
 
-t.test('past spend is restored once, and only before the first request', async t => {
+t.test('past spend is restored only until closeRestore', async t => {
   const now = date('2026-11-21T12:00:00Z')
   const account = new BudgetAccount('month', 100n, now)
   t.ok(account.restore(30n, date('2026-11-01')))
   t.ok(account.restore(30n, date('2026-11-21')))
-  t.ok(account.restore(99n, date('2026-10-31')), 'of another month')
+  t.ok(account.restore(99n, date('2026-10-31')), 'spend of another month')
   t.equal(account.periodAt(now).spent, 60n)
   account.closeRestore()
   t.notOk(account.restore(30n, now))
@@ -154,7 +154,7 @@ t.test('past spend in any order is summed for the current period', async () => {
   }))
 })
 
-t.test('past spend from before and after the kept periods renews no budget', async t => {
+t.test('past spend outside of the kept periods renews no budget', async t => {
   const day = 86_400_000
   const account = new BudgetAccount('day', 100n, 100 * day)
   for (const ago of [9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 9]) account.restore(100n, (100 - ago) * day)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { effectiveLimits } from '../../src/limits/effective-limits.ts'
 import { limits } from '../behaviour/limits/limits-of.ts'
 
-t.test('a key takes each field that it does not set from the defaults', async t => {
+t.test('a field that a key does not set has the value of the defaults', async t => {
   const own = limits({ requestsPerMinute: 5, budget: { usd: '1', per: 'day' } })
   const defaults = limits({ requestsPerMinute: 9, tokensPerMinute: 900, budget: { usd: '7', per: 'month' } })
   t.strictSame(effectiveLimits(own, defaults).whole, {

@@ -9,7 +9,7 @@ function limitOf() {
     clock,
     onLimited: address => void limited.push(address),
   })
-  /** @returns how many of so many wrong keys are below the limit */
+  /** @returns how many of the `keys` wrong keys are below the limit */
   const guess = (address: string, keys: number) => {
     let allowed = 0
     for (let n = 0; n < keys; n++) if (limit.count(address, 1) === 0) allowed++
@@ -23,7 +23,7 @@ t.test('an address can try 100 wrong keys at once, then one every 0.6 s', async 
   t.equal(limit.wait('192.0.2.1'), 0)
   t.equal(guess('192.0.2.1', 3_000), 100)
   t.equal(limit.wait('192.0.2.1'), 600)
-  t.equal(guess('192.0.2.2', 10), 10, 'others are not hit')
+  t.equal(guess('192.0.2.2', 10), 10, 'other addresses are not limited')
   clock.advance(600)
   t.equal(guess('192.0.2.1', 10), 1)
   t.strictSame(limited, ['192.0.2.1'], 'reported once a minute')
@@ -44,5 +44,5 @@ t.test('the number of remembered addresses is bounded', async t => {
   const { limit, guess } = limitOf()
   guess('192.0.2.1', 200)
   for (let n = 0; n < 10_000; n++) guess(`10.1.${n >> 8}.${n & 255}`, 1)
-  t.equal(limit.wait('192.0.2.1'), 0, 'the first one is forgotten')
+  t.equal(limit.wait('192.0.2.1'), 0, 'the first address is forgotten')
 })

@@ -37,7 +37,7 @@ t.test('a refused request does not count', async () => {
   admitted(limiter, team)
 })
 
-t.test('the estimated tokens are reserved, and the difference is returned at settlement', async t => {
+t.test('the estimated tokens are reserved, and unused tokens are returned at settlement', async t => {
   const { limiter } = setUp()
   const team = key(limits({ tokensPerMinute: 1000 }))
   const first = admitted(limiter, team, { tokens: 900 })
@@ -86,11 +86,11 @@ t.test('concurrency is released before usage is counted', async t => {
   t.equal(refused(limiter, team).which, 'concurrent')
   first.releaseConcurrency()
   first.releaseConcurrency()
-  t.equal(refused(limiter, team, { tokens: 80 }).which, 'tokens', 'what it may have used stays reserved')
+  t.equal(refused(limiter, team, { tokens: 80 }).which, 'tokens', 'the estimated tokens stay reserved')
   const second = admitted(limiter, team, { tokens: 10 })
   t.equal(refused(limiter, team).which, 'concurrent')
   first.settle({ tokens: 5, pico: 0n })
-  t.equal(refused(limiter, team).which, 'concurrent', 'the place is given back once')
+  t.equal(refused(limiter, team).which, 'concurrent', 'concurrency is released only once')
   second.release()
   admitted(limiter, team, { tokens: 80 })
 })
@@ -135,8 +135,8 @@ t.test('the estimate counts as used if the usage is unknown', async t => {
   admitted(limiter, team, { pico: USD / 4n })
 })
 
-t.test('budget', async t => {
-  t.test('is spent to the last pico-dollar and renews with its period', async t => {
+t.test('budgets', async t => {
+  t.test('a budget can be spent to the last picodollar, and renews with its period', async t => {
     const { limiter, clock } = setUp(null, '2026-11-21T23:00:00Z')
     const team = key(limits({ budget: { usd: '1', per: 'day' } }))
     admitted(limiter, team, { pico: USD }).settle({ tokens: 0, pico: USD - 1n })
@@ -183,12 +183,12 @@ t.test('budget', async t => {
       t.equal(refused(limiter, team, { pico: USD / 2n + 1n }).which, 'budget')
       admitted(limiter, team, { pico: USD / 2n })
       clock.setDate('2026-12-31T23:59:59.999Z')
-      t.equal(refused(limiter, team, { pico: 1n }).retryAfterMs, 1, 'and the old one is overspent')
+      t.equal(refused(limiter, team, { pico: 1n }).retryAfterMs, 1, 'the budget of the old day is overspent')
     }
   })
 })
 
-t.test('of several exceeded limits the one with the longest wait is reported', async t => {
+t.test('of several exceeded limits, the limit with the longest wait is reported', async t => {
   const { limiter, clock } = setUp(null, '2026-11-21T12:00:00Z')
   const team = key(limits({
     requestsPerMinute: 1, tokensPerMinute: 10, concurrent: 1, budget: { usd: '1', per: 'day' },
@@ -208,7 +208,7 @@ t.test('of several exceeded limits the one with the longest wait is reported', a
   admitted(limiter, team)
 })
 
-t.test('a refused request reserves nothing, whichever limit refuses it', async t => {
+t.test('a refused request reserves nothing, even at limits that would admit the request', async t => {
   const { limiter } = setUp()
   const team = key(limits({
     requestsPerMinute: 2, tokensPerMinute: 10, concurrent: 2, budget: { usd: '1', per: 'day' },
@@ -239,7 +239,7 @@ t.test('limits of models inside a key', async t => {
     t.match(refused(limiter, team, { model: 'claude-opus-4-6' }), { scope: { key: 'team', model: null } })
   })
 
-  t.test('all matching globs apply, and the headers show the tightest', async t => {
+  t.test('all matching globs apply, and the headers show the tightest limit', async t => {
     const { limiter } = setUp()
     const team = key(limits({
       tokensPerMinute: 100,
@@ -265,7 +265,7 @@ t.test('defaults apply to each key separately', async t => {
   t.equal(refused(limiter, second, { tokens: 11 }).retryAfterMs, null)
 })
 
-t.test('a change of the date does not change a rate', async t => {
+t.test('a change of the date does not affect rate limits', async t => {
   const { limiter, clock } = setUp()
   const team = key(limits({ requestsPerMinute: 1, tokensPerMinute: 60 }))
   admitted(limiter, team, { tokens: 60 })
@@ -280,7 +280,7 @@ t.test('a change of the date does not change a rate', async t => {
 
 const group = (name: string, own: Parameters<typeof limits>[0]): LimitedKey => ({ name, limits: limits(own), isGroup: true })
 
-t.test('a request counts against its key and every group above it, in one reservation', async t => {
+t.test('one reservation counts a request against its key and all groups of the key', async t => {
   const { limiter } = setUp()
   const company = group('company', { concurrent: 3 })
   const research = group('research', { concurrent: 2 })
@@ -296,7 +296,7 @@ t.test('a request counts against its key and every group above it, in one reserv
   t.match(refused(limiter, c), { scope: { key: 'c', group: 'company' } })
   first.release()
   admitted(limiter, c)
-  t.match(refused(limiter, b), { scope: { group: 'company' } }, 'the nearest group has room, the one above has not')
+  t.match(refused(limiter, b), { scope: { group: 'company' } }, 'the group research has room, the group company has none')
 })
 
 t.test('a request that a group refuses reserves nothing at its key or the other groups', async t => {
@@ -312,7 +312,7 @@ t.test('a request that a group refuses reserves nothing at its key or the other 
   t.strictSame([...limiter.budgetSpend()], [['a', USD / 2n], ['group\ncompany', USD / 2n]])
 })
 
-t.test('the defaults of keys do not apply to groups, and a group can have the name of a key', async t => {
+t.test('the defaults of keys do not apply to groups, even if a group has the name of a key', async t => {
   const { limiter } = setUp(limits({ concurrent: 1 }))
   const same = group('same', { concurrent: 2 })
   admitted(limiter, { name: 'same', limits: null, groups: [same] })

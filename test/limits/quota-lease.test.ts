@@ -31,7 +31,7 @@ t.test('an unused lease returns everything to each scope', async t => {
   t.strictSame(isFull(), [false, false])
 })
 
-t.test('each open request gets a reservation of its own, in their order', async t => {
+t.test('settle returns a reservation for each open request, in the same order', async t => {
   const { lease, state, isFull } = leased()
   const open = lease.settle({ requests: 3, tokens: 5, pico: USD, open: [{ tokens: 10, pico: USD }, { tokens: 20, pico: null }] })
   t.equal(open.length, 2)
@@ -43,7 +43,7 @@ t.test('each open request gets a reservation of its own, in their order', async 
   t.strictSame(isFull(), [false, false])
 })
 
-t.test('invalid usage never increases what is free', async t => {
+t.test('invalid usage never increases the free amount', async t => {
   const { lease, state } = leased()
   lease.settle({ requests: 4, tokens: -1000, pico: -USD, open: [{ tokens: -5, pico: -USD }] })
   t.strictSame(state()[0], { requests: 6, tokens: 100, spent: 0n })

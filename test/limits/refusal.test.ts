@@ -25,13 +25,13 @@ for (const [{ message }, expected] of MESSAGES) {
   t.test(`a refusal says which limit is reached: ${expected.slice(0, 60)}`, async t => t.equal(message, expected))
 }
 
-t.test('a refusal without a price says what the operator can do', async t => {
+t.test('the refusal of an unpriced model says what the operator can do', async t => {
   const { message, which } = refusal('unpriced', Infinity)
   t.match(message, /^No price for this model, .* the budget of this key \(2\.50 USD per month\) requires a price\. The operator can set one under models\.$/)
   t.equal(which, 'unpriced')
 })
 
-t.test('a refusal has key, group and model of its limit, and its message does not name the key', async t => {
+t.test('a refusal has the key, group and model of the limit, and the message does not name the key', async t => {
   const { scope, message } = refusal('tokens', 5, { group: 'research', model: 'gpt-*' })
   t.strictSame(scope, { key: 'secret-name', group: 'research', model: 'gpt-*' })
   t.notMatch(message, 'secret-name')

@@ -10,7 +10,7 @@ for (const [given, expected] of [
   t.test(`${given} tokens count as ${expected}`, async t => t.equal(toCount(given), expected))
 }
 
-t.test('unknown usage stays unknown, and an invalid estimate is the maximum', async t => {
+t.test('invalid usage becomes unknown, and an invalid estimate becomes the maximum', async t => {
   t.strictSame(normalizeUsage({ tokens: NaN, pico: null }), { tokens: null, pico: null })
   t.strictSame(normalizeUsage({ tokens: null, pico: -1n }), { tokens: null, pico: 0n })
   t.strictSame(normalizeUsage({ tokens: 1.5, pico: 3n }), { tokens: 2, pico: 3n })
@@ -42,7 +42,7 @@ t.test('concurrency is released in every scope, before the usage is known', asyn
   t.strictSame(isFull(), [false, false])
 })
 
-t.test('a reservation ends once', async t => {
+t.test('only the first end of a reservation counts', async t => {
   const { reservation, remaining, isFull } = reserved()
   reservation.settle({ tokens: 40, pico: 0n })
   t.strictSame(isFull(), [false, false])
@@ -51,13 +51,13 @@ t.test('a reservation ends once', async t => {
   t.strictSame(remaining(), [60, 60])
 })
 
-t.test('a released reservation has used nothing', async t => {
+t.test('a released reservation counts as no use', async t => {
   const { reservation, remaining } = reserved()
   reservation.release()
   t.strictSame(remaining(), [100, 100])
 })
 
-t.test('a response within a session releases no concurrency when it is settled', async t => {
+t.test('the settlement of a response within a session releases no concurrency', async t => {
   const { reservation, isFull } = reserved(false)
   const running = reserved()
   reservation.settle({ tokens: 0, pico: 0n })
@@ -70,5 +70,5 @@ t.test('a key without limits is admitted, and its reservation does nothing', asy
   if (!UNLIMITED.ok) return
   UNLIMITED.reservation.settle({ tokens: 1, pico: 1n })
   UNLIMITED.reservation.release()
-  t.throws(() => Object.assign(UNLIMITED, { ok: false }), TypeError, 'nobody can change it')
+  t.throws(() => Object.assign(UNLIMITED, { ok: false }), TypeError, 'the object is frozen')
 })

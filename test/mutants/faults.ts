@@ -19,7 +19,7 @@ const OPERATORS: Readonly<Record<string, string>> = {
   '&&': '||', '||': '&&', '??': '&&', '+=': '-=', '-=': '+=',
 }
 
-/** All faults that can be seeded in a source: changed operators, conditions, numbers and truth values, calls left out. */
+/** All faults that can be seeded in a source: changed operators, conditions, numbers and booleans, and omitted calls. */
 export function faultsOf(source: string): Fault[] {
   const faults: Fault[] = []
   const visit = (node: Node): void => {
@@ -59,6 +59,6 @@ function faultAt({ type, start, end, ...node }: Node, source: string): Fault | n
 
 function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string'
-    // A type is no code.
+    // Types are not executed.
     && !value.type.startsWith('TSType') && !value.type.startsWith('TSInterface')
 }

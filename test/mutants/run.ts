@@ -22,7 +22,7 @@ interface Mutant extends Fault {
 }
 
 const ROOT = join(import.meta.dirname, '..', '..')
-/** Of the tests that run at a time. */
+/** Number of tests that run at the same time. */
 const JOBS = 2
 /** ms; longer than any unit test takes without a fault, also on a slow machine. */
 const LEAST_TIMEOUT = 20_000
@@ -65,7 +65,7 @@ function mutantsBelow(folder: string): Mutant[] {
   })
 }
 
-/** Some of them, by pseudo-random numbers (linear congruential generator). */
+/** A sample of the faults, by pseudo-random numbers (linear congruential generator). */
 function sample(mutants: readonly Mutant[], count: number, seed: number): Mutant[] {
   const rest = [...mutants]
   let state = seed
@@ -77,7 +77,7 @@ function sample(mutants: readonly Mutant[], count: number, seed: number): Mutant
   return taken
 }
 
-/** @returns ms that each test takes without a fault; one that fails is left out */
+/** @returns ms that each test takes without a fault; without tests that fail */
 async function baselines(tests: readonly string[]): Promise<Map<string, number>> {
   const times = new Map<string, number>()
   await inParallel(tests, async test => {

@@ -1,6 +1,6 @@
 /**
- * A process of its own, because it would never come back: requests with bodies
- * that do not fit into the upstream's window are aborted at odd moments.
+ * A separate process, because a fault would block it forever: requests with bodies
+ * that do not fit into the window of the upstream are aborted at various moments.
  */
 import { once } from 'node:events'
 import * as http2 from 'node:http2'

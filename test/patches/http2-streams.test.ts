@@ -32,7 +32,7 @@ const REFUSED = 7
 const HALF = '{"half":'
 
 /**
- * An HTTP/2 upstream that responds to each request with a head and half a body, and then does that.
+ * An HTTP/2 upstream that responds to each request with a head and half a body, and then calls `then`.
  *
  * @param isHasty it does not wait for the end of the request
  */
@@ -94,7 +94,7 @@ routes: [{ to: up }]
   })
 }
 
-t.test('a response over HTTP/2 that ends before its request, followed by a reset, is complete', async t => {
+t.test('a response over HTTP/2 that ends before its request and is then reset without an error is complete', async t => {
   const seen = Promise.withResolvers<void>()
   const url = await startHalfway(t, (socket, stream) => {
     socket.write(Buffer.concat([
@@ -114,7 +114,7 @@ t.test('a response over HTTP/2 that ends before its request, followed by a reset
       onRequestStart: () => {},
       onResponseStart: () => {},
       onResponseData: (controller, chunk) => {
-        // What follows is all there before the rest is taken.
+        // All frames have arrived before the rest of the body is read.
         if (text === '') {
           controller.pause()
           void seen.promise.then(() => controller.resume())
@@ -128,7 +128,7 @@ t.test('a response over HTTP/2 that ends before its request, followed by a reset
   t.equal(answer, `${HALF}1}`)
 })
 
-t.test('a slow reader gets a complete response over HTTP/2 that ends with trailers', async t => {
+t.test('a large response over HTTP/2 with trailers is complete', async t => {
   const body = Buffer.alloc(200_000, 'x')
   const server = http2.createSecureServer(certificate)
   server.on('stream', (stream: http2.ServerHttp2Stream) => {
@@ -149,7 +149,7 @@ routes: [{ to: up }]
   t.equal(request.text.length, body.length)
 })
 
-/** An HTTP/2 upstream that allows one stream at a time, and answers it whole as soon as one of these frames came. */
+/** An HTTP/2 upstream that allows one stream at a time, and sends the complete response after a frame that `isDue`. */
 async function startOneByOne(
   t: Test, isDue: (asked: Frame) => boolean,
 ): Promise<{ transport: Transport; resets: () => number[]; connections: () => number }> {
@@ -181,7 +181,7 @@ async function startOneByOne(
 }
 
 t.test('HTTP/2: a response that ends before its request frees its stream', async t => {
-  // It never makes room for the rest, and does not say that it wants none.
+  // The upstream neither extends the window for the rest of the body nor resets the stream.
   const upstream = await startOneByOne(t, ({ type }) => type === HEADERS)
   const body = Buffer.alloc(100_000, 'more than the window of a stream')
   for (let n = 0; n < 3; n++) {
@@ -191,7 +191,7 @@ t.test('HTTP/2: a response that ends before its request frees its stream', async
   t.equal(upstream.connections(), 1)
 })
 
-t.test('HTTP/2: a request that was sent completely is not reset after its response', async t => {
+t.test('HTTP/2: a completely sent request is not reset after its response', async t => {
   const upstream = await startOneByOne(t, ({ flags, type }) => type === DATA && (flags & END_STREAM) !== 0)
   for (let n = 0; n < 20; n++) {
     const request = { method: 'POST', path: '/', headers: [], body: Buffer.alloc(1_000) }
@@ -201,7 +201,7 @@ t.test('HTTP/2: a request that was sent completely is not reset after its respon
   t.equal(upstream.connections(), 1)
 })
 
-t.test('HTTP/2: an abort does not freeze the process, with any part of the body unsent', async t => {
+t.test('HTTP/2: an abort does not block the process, whatever part of the body is unsent', async t => {
   const program = fileURLToPath(new URL('http2-aborts.ts', import.meta.url))
   const { stderr } = await promisify(execFile)(
     process.execPath, ['--no-warnings', program], { timeout: 120_000, killSignal: 'SIGKILL' },
@@ -209,7 +209,7 @@ t.test('HTTP/2: an abort does not freeze the process, with any part of the body 
   t.equal(stderr, '')
 })
 
-/** Milliseconds: above what a peer has to answer a PING, and below what an idle connection is kept. */
+/** ms; longer than the timeout of a PING, and shorter than the keep-alive time of an idle connection. */
 const LONG = 31_000
 
 function transportTo(t: Test, server: { address(): unknown }): Transport {
@@ -221,7 +221,7 @@ function transportTo(t: Test, server: { address(): unknown }): Transport {
   return transport
 }
 
-/** Sends a request, and resolves with its status, or its error. */
+/** Sends a request. Resolves with the status or the error. */
 function send(transport: Transport, onStart: (controller: Controller) => void = () => {}): Promise<unknown> {
   return new Promise(resolve => {
     transport.send({ method: 'GET', path: '/', headers: [], body: null }, {
@@ -234,14 +234,14 @@ function send(transport: Transport, onStart: (controller: Controller) => void = 
   })
 }
 
-/** An HTTP/2 upstream that tells what it was sent of these headers; nobody reads the bodies. */
+/** An HTTP/2 upstream that responds with the values of these request headers, and does not read bodies. */
 async function startTelling(t: Test, names: readonly string[]): Promise<Transport> {
   const server = http2.createSecureServer(certificate)
   server.on('stream', (stream: http2.ServerHttp2Stream, headers) => {
     stream.on('error', () => {})
     const told = JSON.stringify(names.map(name => headers[name]))
     stream.respond({ ':status': 200 })
-    // One that goes on forever keeps what it has not sent.
+    // A response that does not end keeps the unsent part of the request body.
     if (headers[':path'] !== '/slow') stream.end(told)
   })
   server.listen(0, '127.0.0.1')
@@ -250,7 +250,7 @@ async function startTelling(t: Test, names: readonly string[]): Promise<Transpor
   return transportTo(t, server)
 }
 
-t.test('HTTP/2: repeated headers are merged or reduced to one, as each header allows', async t => {
+t.test('HTTP/2: a repeated header is merged if it is a list, else one value is sent', async t => {
   const transport = await startTelling(t, ['user-agent', 'x-list'])
   const headers = ['user-agent', 'a', 'User-Agent', 'b', 'x-list', 'a', 'x-list', '']
   const request = { method: 'GET', path: '/', headers, body: null }
@@ -275,7 +275,7 @@ t.test('HTTP/2: unsent request bodies do not delay the responses to other reques
   t.equal(await responseText(handler => transport.send(request, handler)), '[]')
 })
 
-t.test('HTTP/2: a cancelled request closes its connection if the server no longer responds to PING', async t => {
+t.test('HTTP/2: a cancelled request closes its connection if the server does not acknowledge the PING', async t => {
   const sockets: tls.TLSSocket[] = []
   const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>()
   const server = tls.createServer({ ...certificate, ALPNProtocols: ['h2'] }, socket => {
@@ -310,12 +310,12 @@ t.test('HTTP/2: a cancelled request closes its connection if the server no longe
   mock.timers.tick(LONG)
   mock.timers.reset()
   await once(sockets[0] as tls.TLSSocket, 'close')
-  t.type(await other, Error, 'it is on the same connection')
+  t.type(await other, Error, 'another request on the closed connection fails')
   t.equal(await send(transport), 204)
   t.equal(sockets.length, 2)
 })
 
-t.test('HTTP/2: after a cancelled request, the connection is kept if the server acknowledges the PING', async t => {
+t.test('HTTP/2: a cancelled request keeps its connection if the server acknowledges the PING', async t => {
   const server = http2.createSecureServer({ ...certificate })
   let sessions = 0
   const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
@@ -338,7 +338,7 @@ t.test('HTTP/2: after a cancelled request, the connection is kept if the server 
   t.teardown(() => mock.timers.reset())
   ;(controller as Controller | null)?.abort(new Error('it takes too long'))
   await first
-  t.equal(await send(transport), 204, 'behind the reply to the PING')
+  t.equal(await send(transport), 204, 'the response arrives after the reply to the PING')
   mock.timers.tick(LONG)
   mock.timers.reset()
   t.equal(await send(transport), 204)

@@ -11,7 +11,7 @@ import { responseText } from '../support/response-text.ts'
 
 const CONTINUE = 'HTTP/1.1 100 Continue\r\nX-Here: only\r\n\r\n'
 
-/** Asks `times` times, one after the other, and resolves with what came. */
+/** Sends `times` successive requests, and resolves with the response texts. */
 async function answers(t: Test, server: net.Server, times: number, ca: string | null = null) {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -26,13 +26,13 @@ async function answers(t: Test, server: net.Server, times: number, ca: string | 
   const all: string[] = []
   for (let n = 0; n < times; n++) {
     all.push(await responseText(handler => transport.send(request, handler)))
-    // A connection is free for the next one turn later.
+    // The connection is free for the next request one turn of the event loop later.
     await setImmediate()
   }
   return all
 }
 
-t.test('unsolicited 100 responses are ignored, in any split and number', async t => {
+t.test('several unsolicited 100 responses are ignored, wherever the bytes are split', async t => {
   const answer = `${CONTINUE}${CONTINUE}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`
   let requests = 0
   let connections = 0

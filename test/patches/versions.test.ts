@@ -17,7 +17,7 @@ for (const file of readdirSync(join(root, 'src/patches'))) {
   const sentence = /Written for [^.]*(?:\.\d[^.]*)*\./.exec(text)?.[0] ?? ''
   const versions = [...sentence.matchAll(/for ([\w-]+) (\d+\.\d+\.\d+)/g)].map(([, library, version]) => [library, version])
   t.test(`${file} was written for the installed versions`, async t => {
-    t.not(versions.length, 0, 'it says a version')
+    t.not(versions.length, 0, 'the patch names a version')
     t.same(versions, versions.map(([library]) => [library, installed(library as string)]))
   })
 }

@@ -7,7 +7,7 @@ const TEXT = 'The quick brown fox jumps over the lazy dog. '.repeat(20)
 /** Tokens of TEXT in the vocabulary that the gateway counts with. */
 const TOKENS = 200
 
-t.test('the gateway counts tokens if the upstream has no endpoint for it', async t => {
+t.test('the gateway counts tokens if the upstream has no endpoint for counting', async t => {
   const { gateway, seen } = await startTranslating(t, { up: { speaks: 'chat', responses: [UNUSED] } })
   const messages = await anthropicClient(gateway).messages.countTokens({
     model: 'm', system: 'Be brief.', messages: [{ role: 'user', content: TEXT }],
@@ -37,7 +37,7 @@ t.test('the gateway counts tokens for a responses client', async t => {
   t.match(data, { object: 'response.input_tokens', input_tokens: Number })
 })
 
-t.test('the gateway counts tokens only after the upstream that can count has failed', async t => {
+t.test('the gateway counts tokens only if the upstream that can count fails', async t => {
   const { gateway, seen } = await startTranslating(t, {
     claude: { speaks: 'messages', responses: [{ body: { input_tokens: 11 } }, { status: 503, body: { type: 'error', error: { type: 'overloaded_error', message: 'busy' } } }] },
     vllm: { speaks: 'chat', responses: [UNUSED] },
@@ -52,14 +52,14 @@ t.test('the gateway counts tokens only after the upstream that can count has fai
   t.equal(seen['vllm']?.length, 0)
 })
 
-t.test('an upstream that speaks responses counts the tokens itself', async t => {
+t.test('an upstream that speaks responses gets the count request', async t => {
   const { gateway } = await startTranslating(t, { up: { speaks: 'responses', responses: [{ body: { object: 'response.input_tokens', input_tokens: 3 } }] } })
   const { data, response } = await openaiClient(gateway).responses.inputTokens.count({ model: 'm', input: 'Hi' }).withResponse()
   t.equal(data.input_tokens, 3)
   t.equal(response.headers.get('x-gateway-estimated'), null)
 })
 
-t.test('an upstream without speaks counts the tokens itself', async t => {
+t.test('an upstream without the setting speaks gets the count request', async t => {
   const gateway = await startTestGateway(t, 'upstreams: { up: { simulator: true } }\nroutes: [{ to: up }]\n')
   const { response } = await anthropicClient(gateway).messages.countTokens({ model: 'sim', messages: [{ role: 'user', content: 'Hi' }] }).withResponse()
   t.equal(response.headers.get('x-gateway-estimated'), null)

@@ -4,7 +4,7 @@ import { WebSocket } from 'ws'
 import { startTestGateway } from '../support/gateway.ts'
 import { bodyOf, startUpstream } from '../support/upstream.ts'
 
-/* What the gateway cannot price is refused to keys and groups with a budget. Reading, and what costs nothing, goes on. */
+/* A key or group with a budget is refused requests that the gateway cannot price; requests without cost are served. */
 
 const BUDGET = 'sk-budget-0123456789abcdef'
 const GROUP = 'sk-group-0123456789abcdef'
@@ -95,7 +95,7 @@ const UNPRICED: readonly (readonly [method: string, path: string, body: string |
 
 for (const [routes, gateway] of gateways) {
   for (const [method, path, body] of UNPRICED) {
-    t.test(`${method} ${path} ${body} on ${routes}`, async t => {
+    t.test(`a budget refuses ${method} ${path} ${body} on ${routes}`, async t => {
       for (const key of [BUDGET, GROUP, MODEL_BUDGET]) {
         const refused = await ask(gateway.url, key, method, path, body)
         t.equal(refused.status, 403, key)
@@ -130,12 +130,12 @@ const FREE_OF_CHARGE: readonly (readonly [method: string, path: string, body: st
   ['POST', '/v1/messages/count_tokens', NAMED],
 ]
 for (const [method, path, body] of FREE_OF_CHARGE) {
-  t.test(`${method} ${path} costs nothing`, async t => {
+  t.test(`a budget allows ${method} ${path}, which costs nothing`, async t => {
     t.equal((await ask(url, BUDGET, method, path, body)).status, 200)
   })
 }
 
-t.test('a GET that overrides its method is refused', async t => {
+t.test('a budget refuses a GET with a method override header', async t => {
   for (const name of ['x-http-method-override', 'x-http-method', 'x-method-override']) {
     t.equal((await ask(url, BUDGET, 'GET', '/v1/anything/else', null, { [name]: 'POST' })).status, 403, name)
   }
@@ -146,17 +146,17 @@ t.test('a budget of other models does not apply to the named model', async t => 
   t.equal((await ask(url, MODEL_BUDGET, 'POST', '/v1/rerank', body)).status, 200)
 })
 
-t.test('a price per request alone, or a price of 0, makes the cost known', async t => {
+t.test('a budget allows a model with only a price per request, or with a price of 0', async t => {
   for (const model of ['gpt-each', 'gpt-zero']) {
     t.equal((await ask(url, BUDGET, 'POST', '/v1/rerank', JSON.stringify({ model }))).status, 200, model)
   }
   await Promise.all(Array.from({ length: 4 }, () => ask(url, BUDGET, 'POST', '/v1/rerank', JSON.stringify({ model: 'gpt-each' }))))
-  t.equal((await ask(url, BUDGET, 'POST', '/v1/rerank', JSON.stringify({ model: 'gpt-each' }))).status, 429, 'it is spent')
+  t.equal((await ask(url, BUDGET, 'POST', '/v1/rerank', JSON.stringify({ model: 'gpt-each' }))).status, 429, 'the budget is spent')
 })
 
 for (const path of ['/v1/anything/else', '/v1/chat/completions', '/v1beta/models/gpt-1:generateContent',
   '/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent'.replace('/ws/', '/v1beta/'), '/v1/realtime']) {
-  t.test(`a WebSocket on ${path} is refused`, async t => {
+  t.test(`a budget refuses a WebSocket on ${path}`, async t => {
     for (const key of [BUDGET, GROUP]) {
       const socket = new WebSocket(url.replace('http', 'ws') + path, { headers: { 'x-api-key': key } })
       const [, refused] = await once(socket, 'unexpected-response')

@@ -6,10 +6,10 @@ import { MEDIA_TOKENS } from '../../src/protocols/request/request-estimate.ts'
 import { endpointNamed } from '../protocols/endpoint-named.ts'
 
 const count = tokenCount()
-/** One for each word: what is counted shows in the sum. */
+/** Counts one token for each word, so that the sum shows which texts are counted. */
 const words = (text: string) => text.split(/\s+/).filter(Boolean).length
 
-t.test('chat: the example of OpenAI has the count of OpenAI', async t => {
+t.test('chat: the example of the OpenAI cookbook has the count that the cookbook gives', async t => {
   // OpenAI's cookbook, "How to count tokens with tiktoken": 124 tokens for gpt-4o.
   const example = [
     {
@@ -41,7 +41,7 @@ t.test('chat: the example of OpenAI has the count of OpenAI', async t => {
     },
   ]
   const tokens = promptTokens(endpointNamed('chat.completions').prompt, { model: 'gpt-4o', messages: example }, count) ?? 0
-  // Each of the four names costs one more there.
+  // In the example of OpenAI each of the four names has one more token.
   t.equal(tokens + 4, 124)
 })
 
@@ -151,7 +151,7 @@ t.test('tools and schemas count as JSON', async t => {
   )
 })
 
-t.test('images, audio and files count as a fixed number of tokens, wherever they are', async t => {
+t.test('images, audio and files count as a fixed number of tokens, at any place in the body', async t => {
   const data = 'AAAA'.repeat(1000)
   const parts: [EndpointName, string, unknown][] = [
     [
@@ -180,7 +180,7 @@ t.test('images, audio and files count as a fixed number of tokens, wherever they
   }
 })
 
-t.test('`data` counts as text or as media, by its content', async t => {
+t.test('`data` counts as text or as media, depending on its content', async t => {
   const audio = { audio: { id: 'a', data: 'AAAA'.repeat(1000), transcript: 'two words' } }
   t.equal(responseTokens(endpointNamed('chat.completions').responseMembers, { choices: [{ message: audio }] }, words), MEDIA_TOKENS + 2)
   const source = { type: 'text', media_type: 'text/plain', data: 'three more words' }
@@ -255,7 +255,7 @@ t.test('responses: text, reasoning and tool calls count, without overhead', asyn
   t.equal(responseTokens(endpointNamed('embeddings').responseMembers, { data: [] }, words), null)
 })
 
-t.test('malformed bodies are counted or give null, and never throw', async t => {
+t.test('a malformed body is counted or gives null, and never throws', async t => {
   for (const body of [null, 5, 'x', [], NaN]) t.equal(promptTokens(endpointNamed('chat.completions').prompt, body, words), null)
   t.equal(promptTokens(endpointNamed('audio.transcriptions').prompt, { model: 'x' }, words), null)
   t.equal(promptTokens(endpointNamed('chat.completions').prompt, { messages: 'just text' }, words), 3 + 2)

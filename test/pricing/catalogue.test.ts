@@ -5,7 +5,7 @@ import { fromCatalogue } from '../../src/pricing/catalogue.ts'
 
 const CASES: readonly (readonly [what: string, listed: object, expected: Price | null])[] = [
   ['nothing', {}, null],
-  ['keys that nothing here reports', { search_count_kcount: 10, constructor: 1 }, null],
+  ['keys without a quantity in the usage', { search_count_kcount: 10, constructor: 1 }, null],
   ['an explicit 0', { input_mtok: 0 }, { input: '0' }],
   ['an absent value', { input_mtok: undefined, output_mtok: 2 }, { output: '2' }],
   [
@@ -23,7 +23,7 @@ const CASES: readonly (readonly [what: string, listed: object, expected: Price |
   ['thousands of requests', { requests_kcount: 12 }, { perRequest: '0.012' }],
   ['millions of characters', { input_mchars: 15 }, { perCharacter: '0.000015' }],
   ['hours of audio', { input_audio_hours: 0.36 }, { perSecond: '0.0001' }],
-  ['hours that are no whole number of seconds', { input_audio_hours: 0.4 }, { perSecond: '0.000111111111111111111111' }],
+  ['a price per hour that is no finite decimal per second', { input_audio_hours: 0.4 }, { perSecond: '0.000111111111111111111111' }],
   [
     'a tier',
     { input_mtok: { base: 1, tiers: [{ start: 200_000, price: 2 }] }, output_mtok: 3 },

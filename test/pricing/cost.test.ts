@@ -38,19 +38,19 @@ const GEMINI_2_5_PRO: Price = {
   tiers: [{ above: 200_000, price: { input: '2.50', cachedInput: '0.25', output: '15' } }],
 }
 
-t.test('input and output: gpt-4o', async t => {
+t.test('input and output tokens have separate rates: gpt-4o', async t => {
   // 1,000 x 2.50 / 1e6 + 500 x 10 / 1e6 = 0.0025 + 0.005
   t.equal(usd({ inputTokens: 1000, outputTokens: 500 }, GPT_4O), '0.0075')
   // one token: 2.50 / 1e6
   t.equal(cost(usage({ inputTokens: 1, outputTokens: 0 }), GPT_4O), 2_500_000n)
 })
 
-t.test('cached input has its own price, and other input the full price: gpt-4o', async t => {
+t.test('cached input has its own rate, and other input has the full rate: gpt-4o', async t => {
   // 1,920 cached x 1.25 / 1e6 = 0.0024; 86 x 2.50 / 1e6 = 0.000215; 300 x 10 / 1e6 = 0.003
   t.equal(usd({ inputTokens: 2006, cachedInputTokens: 1920, outputTokens: 300 }, GPT_4O), '0.005615')
 })
 
-t.test('reasoning has the price of output, unless it has its own', async t => {
+t.test('reasoning has the price of output, unless reasoning has its own price', async t => {
   const figures = { inputTokens: 0, outputTokens: 1000, reasoningTokens: 400 }
   // 1,000 x 10 / 1e6
   t.equal(usd(figures, GPT_4O), '0.01')
@@ -58,7 +58,7 @@ t.test('reasoning has the price of output, unless it has its own', async t => {
   t.equal(usd(figures, { input: '2', output: '8', reasoning: '3' }), '0.006')
 })
 
-t.test('cache reads and writes have prices by lifetime: claude-sonnet-4.5', async t => {
+t.test('cache reads have their own rate, and cache writes have a rate by lifetime: claude-sonnet-4.5', async t => {
   // input_tokens 21, read 1,000, written 88 for 5 minutes and 100 for an hour: 1,209 in all
   // 21 x 3 = 63; 1,000 x 0.30 = 300; 88 x 3.75 = 330; 100 x 6 = 600; 393 x 15 = 5,895; sum 7,188 / 1e6
   t.equal(
@@ -115,7 +115,7 @@ t.test('long context: a tier replaces only the rates that it names', async t => 
   t.equal(usd({ outputTokens: 10 }, price), '0.00004')
 })
 
-t.test('audio: gpt-4o-transcribe, gpt-4o-audio', async t => {
+t.test('audio tokens have their own rate: gpt-4o-transcribe, gpt-4o-audio', async t => {
   // 14 audio tokens x 6 / 1e6 + 101 x 10 / 1e6 = 0.000084 + 0.00101
   t.equal(
     usd(
@@ -134,7 +134,7 @@ t.test('audio: gpt-4o-transcribe, gpt-4o-audio', async t => {
   )
 })
 
-t.test('images: gpt-image-1 by tokens, dall-e-3 by picture', async t => {
+t.test('images are priced by token (gpt-image-1) or by image (dall-e-3)', async t => {
   // 10 text x 5 + 40 image x 10 + 1,056 image out x 40 = 50 + 400 + 42,240 = 42,690 / 1e6
   t.equal(
     usd(
@@ -147,7 +147,7 @@ t.test('images: gpt-image-1 by tokens, dall-e-3 by picture', async t => {
   t.equal(usd({ images: 3 }, { perImage: '0.040' }), '0.12')
 })
 
-t.test('seconds, characters, requests: whisper-1, tts-1, sonar', async t => {
+t.test('a price can be per second (whisper-1), per character (tts-1) or per request (sonar)', async t => {
   // 0.006 a minute = 0.0001 a second; 9.5 s
   t.equal(usd({ seconds: 9.5 }, { perSecond: '0.0001' }), '0.00095')
   // 15 per million characters = 0.000015 each; 1,234
@@ -159,7 +159,7 @@ t.test('seconds, characters, requests: whisper-1, tts-1, sonar', async t => {
   )
 })
 
-t.test('a missing rate defaults to the rate of its kind', async t => {
+t.test('a missing rate defaults to a more general rate', async t => {
   const all: Partial<Usage> = {
     inputTokens: 60,
     cachedInputTokens: 10,
@@ -191,12 +191,12 @@ t.test('an unpriced request costs null, never 0', async t => {
 
 t.test('zero usage and zero prices cost 0', async t => {
   t.equal(usd({ inputTokens: 0, outputTokens: 0 }, GPT_4O), '0')
-  t.equal(usd({ inputTokens: 10, outputTokens: 10 }, { input: '0', output: '0' }), '0', 'a model for free')
+  t.equal(usd({ inputTokens: 10, outputTokens: 10 }, { input: '0', output: '0' }), '0', 'a free model')
   t.equal(usd({ inputTokens: 10 }, { input: '0.02' }), '0.0000002', 'an embedding has no output')
-  t.equal(usd({ inputTokens: 10, outputTokens: 0 }, { input: '0.02' }), '0.0000002', 'nor one that says so')
+  t.equal(usd({ inputTokens: 10, outputTokens: 0 }, { input: '0.02' }), '0.0000002', 'an embedding with 0 output tokens')
 })
 
-t.test('tokens beside images or seconds need no price if images or seconds have one', async t => {
+t.test('tokens need no price if the images or seconds of the request have a price', async t => {
   const tokens = { inputTokens: 10, outputTokens: 1056 }
   t.equal(usd({ ...tokens, images: 2 }, { perImage: '0.04' }), '0.08')
   t.equal(usd({ ...tokens, seconds: 8 }, { perSecond: '0.0001' }), '0.0008')
@@ -207,7 +207,7 @@ t.test('a part above its total is reduced to the total', async t => {
   t.equal(usd({ inputTokens: 10, cachedInputTokens: 8, inputAudioTokens: 5 }, GPT_4O), '0.000015')
 })
 
-t.test('costs are computed without floats: ten million thirds of a cent', async t => {
+t.test('costs are computed without floating-point errors', async t => {
   // 9,007,199 x 0.1 / 1e6 = 0.9007199, where 0.1 has no exact float
   t.equal(usd({ inputTokens: 9_007_199, outputTokens: 0 }, { input: '0.1', output: '0' }), '0.9007199')
   // sub-picodollar rates are summed before they are rounded: 2 x 0.0000004 / 1e6 + the same = 1.6e-12
@@ -234,7 +234,7 @@ t.test('the lines of the explanation sum to the cost', async t => {
 })
 
 t.test(
-  'for any usage and price: the lines sum to the cost, and the parts of the usage to the whole',
+  'property: the costs of the lines sum to the cost, and their quantities sum to the usage',
   async t => {
     const count = fc.option(fc.nat(1_000_000), { nil: null })
     const rate = fc

@@ -34,7 +34,7 @@ t.test('a failed count throws at settlement, not before', async t => {
   await t.rejects(share.settled, { message: 'no count' })
 })
 
-t.test('the rough usage is empty if nothing was generated, else it is the known input and output', async t => {
+t.test('the estimated usage is empty if no output was generated, or else the known input and output', async t => {
   const counter = createTokenCounter()
   t.teardown(() => counter.close())
   const told = (...chunks: object[]) => {

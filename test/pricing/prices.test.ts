@@ -74,10 +74,10 @@ t.test('at an unknown host, embedding, audio and image models have the price of 
     }
   }
   t.equal(prices.priceOf(OPENAI, 'embed-v4.0', AT), null, 'OpenAI sells no such model')
-  t.equal(prices.priceOf(ELSEWHERE, 'bge-m3', AT), null, 'its weights are open')
+  t.equal(prices.priceOf(ELSEWHERE, 'bge-m3', AT), null, 'the weights of the model are open')
 })
 
-t.test('a known upstream selects the vendor; at an unknown upstream the model name does', async t => {
+t.test('a known upstream selects the vendor of a price, and at an unknown upstream the model name selects the vendor', async t => {
   const prices = book()
   t.ok(prices.priceOf(OPENAI, 'gpt-4o', AT))
   t.strictSame(prices.priceOf(ELSEWHERE, 'gpt-4o', AT), prices.priceOf(OPENAI, 'gpt-4o', AT))
@@ -108,7 +108,7 @@ t.test('other addresses of a vendor have the prices of the vendor', async t => {
   t.equal(prices.priceOf(elsewhere, 'ft:gpt-4o-2024-08-06:acme::abc', AT), null)
 })
 
-t.test('names with google/ or a publisher in front have the price of the model', async t => {
+t.test('model names with the prefix google/ or with a publisher have the price of the model', async t => {
   const google = new URL('https://us-central1-aiplatform.googleapis.com')
   const flash = book().priceOf(google, 'gemini-2.5-flash', AT)
   t.ok(flash)
@@ -123,10 +123,10 @@ t.test('free models of the catalogue cost 0', async t => {
   const free = prices.priceOf(openRouter, 'deepseek/deepseek-r1:free', AT)
   t.strictSame(free?.price, { input: '0', output: '0' })
   t.equal(prices.priceOf(openRouter, 'nobody/nothing:free', AT), null)
-  t.equal(prices.priceOf(openRouter, 'google/lyria-3-pro-preview', AT), null, 'it is paid for by the song')
+  t.equal(prices.priceOf(openRouter, 'google/lyria-3-pro-preview', AT), null, 'the model is priced by the song')
 })
 
-t.test('open weights at an unknown host do not have the price of their maker', async t => {
+t.test('at an unknown host, a model name with a tag or variant of open weights has no price', async t => {
   const prices = book()
   t.ok(prices.priceOf(ELSEWHERE, 'deepseek-r1', AT))
   for (const model of [
@@ -134,7 +134,7 @@ t.test('open weights at an unknown host do not have the price of their maker', a
     'DeepSeek-R1-Distill-Qwen-7B', 'gemini-3-pro-preview:cloud', 'mixtral-8x7b:8x7b',
   ]) t.equal(prices.priceOf(ELSEWHERE, model, AT), null, model)
   const groq = new URL('https://api.groq.com/openai')
-  t.ok(prices.priceOf(groq, 'deepseek-r1-distill-llama-70b', AT), 'but at the price of who is paid')
+  t.ok(prices.priceOf(groq, 'deepseek-r1-distill-llama-70b', AT), 'the price of the known host')
 })
 
 t.test('prices change with the date', async t => {
@@ -149,7 +149,7 @@ t.test('an unlisted model has no price', async t => {
   t.equal(book({ 'my-own-model': null }).priceOf(null, 'my-own-model', AT), null)
 })
 
-t.test('the price of the operator wins, first by the name at the upstream, then by that of the client', async t => {
+t.test('a configured price takes precedence: first for the model name at the upstream, then for the model name of the client', async t => {
   const own: Price = { input: '1', output: '2' }
   const alias: Price = { input: '7', output: '8' }
   const prices = book({ 'gpt-4o': own, 'fast': alias })
@@ -158,7 +158,7 @@ t.test('the price of the operator wins, first by the name at the upstream, then 
   t.equal(prices.priceOf(OPENAI, 'gpt-4o-mini', AT, 'other')?.price.input, '0.15')
 })
 
-t.test('the version names the price list and its state', async t => {
+t.test('the price version names the catalogue and its version, or a hash of the configured price', async t => {
   const manifest = new URL('../../node_modules/@pydantic/genai-prices/package.json', import.meta.url)
   const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }
   const first = book({ mine: { input: '1' } })
@@ -198,7 +198,7 @@ function catalogue() {
   return ids.flatMap(id => findProvider({ providerId: id }) ?? [])
 }
 
-t.test('every price of the catalogue is converted, and costs what the library computes', async t => {
+t.test('every converted price of the catalogue gives the cost that the library computes', async t => {
   const usage = { ...blankUsage(), inputTokens: 250_000, cachedInputTokens: 100_000, outputTokens: 5000 }
   let compared = 0
   for (const provider of catalogue()) {
@@ -219,7 +219,7 @@ t.test('every price of the catalogue is converted, and costs what the library co
   t.ok(compared > 500, `${compared} models`)
 })
 
-t.test('tiers of single rates become tiers of the whole price', async t => {
+t.test('tiers of single rates in the catalogue become tiers of the whole price', async t => {
   t.strictSame(
     fromCatalogue({
       input_mtok: { base: 1, tiers: [{ start: 100, price: 2 }] },
@@ -237,10 +237,10 @@ t.test('tiers of single rates become tiers of the whole price', async t => {
       ],
     },
   )
-  t.equal(fromCatalogue({ web_searches_kcount: 10 }), null, 'nothing that can be billed here')
+  t.equal(fromCatalogue({ web_searches_kcount: 10 }), null, 'the gateway has no quantity for the price')
 })
 
-t.test('a name has the price of its base model, unless it has its own', async t => {
+t.test('a model has the price of its base model, unless the model has its own price', async t => {
   const model = (name: string, baseModel: string | null, price: Price | null = null): [string, Model] =>
     [name, { name, baseModel, accepts: null, price, serviceTiers: new Map() }]
   const prices = createPriceBook({

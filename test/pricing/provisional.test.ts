@@ -22,7 +22,7 @@ const bodyOf = (text: string) => ({ kind: 'body', body: Buffer.from(text) }) as 
 const TEXT = { choices: [{ delta: { content: 'twelve bytes' } }] }
 const USAGE = { choices: [], usage: { prompt_tokens: 4, completion_tokens: 7 } }
 
-t.test('before a response the estimate of the input is known, and no output', async t => {
+t.test('before a response the usage is the estimated input and an output of 0', async t => {
   t.match(known('chat.completions'), { usage: { inputTokens: 9, outputTokens: 0 }, unread: false })
   t.strictSame(known('chat.completions', { inputTokens: null }), { usage: blankUsage(), unread: false })
 })
@@ -32,14 +32,14 @@ t.test('the text of a stream is counted until its usage is reported', async t =>
   t.match(known('chat.completions', { response: streamOf('chat.completions', TEXT, USAGE) }), { usage: { inputTokens: 4, outputTokens: 7 } })
 })
 
-t.test('an incomplete body is counted as far as it arrived, unless it is compressed', async t => {
+t.test('the received part of an incomplete body is counted, unless the body is compressed', async t => {
   const response = bodyOf('{"choices":[{"message":{"content":"twelve bytes"}}]}')
   t.ok((known('chat.completions', { response }).usage.outputTokens ?? 0) > 3)
   t.match(known('chat.completions', { response, isCompressed: true }), { usage: { inputTokens: 9, outputTokens: 0 }, unread: false })
   t.match(known('chat.completions', { response: bodyOf('') }), { usage: { outputTokens: 0 } })
 })
 
-t.test('the output of a response that was delivered unread is unknown', async t => {
+t.test('the output of a response that was delivered but not read is unknown', async t => {
   t.match(known('chat.completions', { response: { kind: 'none', delivered: true } }), { usage: { inputTokens: 9, outputTokens: null }, unread: true })
   t.match(known('chat.completions', { response: { kind: 'none', delivered: false } }), { usage: { outputTokens: 0 }, unread: false })
 })
@@ -56,7 +56,7 @@ t.test('the output of a background response is unknown until it completes', asyn
   t.match(known('chat.completions', inBackground), { unread: false }, 'the endpoint has no background')
 })
 
-t.test('speech has the characters of its request, and unknown tokens once audio arrives', async t => {
+t.test('the usage of speech is the characters of the request, and unknown tokens once audio arrives', async t => {
   const request = Buffer.from('{"model":"tts-1","input":"Hello"}')
   t.match(known('audio.speech', { request }), { usage: { inputTokens: 9, characters: 5 } })
   t.match(known('audio.speech', { request, response: { kind: 'none', delivered: true } }), { usage: { inputTokens: null, characters: 5 }, unread: false })
@@ -74,7 +74,7 @@ t.test('the usage of a transcript is known from its tokens or its seconds', asyn
   t.match(known('audio.transcriptions', { response: { kind: 'none', delivered: true } }), { unread: false })
 })
 
-t.test('reported output is at least the counted output, unless it is final', async t => {
+t.test('the output is at least the counted output, unless the reported output is final', async t => {
   const messages = (...events: object[]) => provisionalUsage(streamOf('messages', ...events).meter, null).outputTokens
   const start = { type: 'message_start', message: { usage: { input_tokens: 4, output_tokens: 1 } } }
   const delta = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'sixteen bytes in' } }

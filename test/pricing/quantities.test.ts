@@ -27,14 +27,14 @@ const CASES: readonly (readonly [what: string, usage: Partial<Usage>, expected: 
   ['a part above its total', { inputTokens: 5, cachedInputTokens: 9 }, { cached_input: 5, request: 1 }],
   ['parts that together exceed their total', { outputTokens: 5, reasoningTokens: 3, outputAudioTokens: 4 }, { reasoning: 3, output_audio: 2, request: 1 }],
   ['parts of an unknown total', { cachedInputTokens: 7, reasoningTokens: 8 }, { cached_input: 7, reasoning: 8, request: 1 }],
-  ['media by the piece', { seconds: 1.5, characters: 20, images: 2 }, { second: 1.5, character: 20, image: 2, request: 1 }],
+  ['seconds, characters and images', { seconds: 1.5, characters: 20, images: 2 }, { second: 1.5, character: 20, image: 2, request: 1 }],
 ]
 
 for (const [what, usage, expected] of CASES) {
   t.test(`quantities do not overlap: ${what}`, async t => t.strictSame(used(usage), expected))
 }
 
-t.test('tokens are priced by the million, everything else by the piece', async t => {
+t.test('tokens are priced per million, and all other quantities per unit', async t => {
   t.strictSame(ITEMS.filter(({ per }) => per === 1).map(({ item }) => item), ['second', 'character', 'image', 'request'])
   t.ok(ITEMS.every(({ per }) => per === 1 || per === 1_000_000))
 })
@@ -43,5 +43,5 @@ t.test('an unknown total gives an unknown quantity, not 0', async t => {
   const of = (item: Item, usage: Partial<Usage>) => quantities({ ...blankUsage(), ...usage })[ITEMS.findIndex(each => each.item === item)]
   t.equal(of('input', { cachedInputTokens: 7 }), null)
   t.equal(of('output', { outputTokens: 0 }), 0)
-  t.equal(of('cached_input', { inputTokens: 7 }), null, 'nor is an unknown part')
+  t.equal(of('cached_input', { inputTokens: 7 }), null, 'an unknown part')
 })

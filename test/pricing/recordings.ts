@@ -1,6 +1,6 @@
 import type { EndpointName } from '../../src/protocols/endpoint/protocol.ts'
 
-/** A streamed answer in the shape of a real one, event by event, and what is true of it. */
+/** The events of a streamed response as vendors send it, and the expected usage and texts. */
 export interface Recording {
   readonly name: string
   readonly endpoint: EndpointName
@@ -19,7 +19,7 @@ const content = (text: string): Texts => [text, '', '']
 const reasoning = (text: string): Texts => ['', text, '']
 const tool = (text: string): Texts => ['', '', text]
 
-// Text that a meter which looks for words would trip over.
+// Text that would mislead a meter that searches for words.
 export const TRAPS = [
   'The end is "data: [DONE]"\n\ndata: [DONE]\n\n and "usage": {"prompt_tokens": 1}',
   '[DONE]',
@@ -416,7 +416,7 @@ export const transcript = recording(
   { inputTokens: 14, inputAudioTokens: 10, outputTokens: 31 },
 )
 
-/** Mistral's has the text in another member, and the seconds of sound beside the tokens. */
+/** Mistral's transcript has its text in another member, and the seconds of audio in addition to tokens. */
 export const mistralTranscript = recording(
   "Mistral's transcript",
   'audio.transcriptions',
@@ -438,7 +438,7 @@ export const mistralTranscript = recording(
   { inputTokens: 2629, inputAudioTokens: 2625, outputTokens: 635, seconds: 203 },
 )
 
-/** vLLM's are the chunks of a chat. */
+/** vLLM's transcript consists of chat chunks. */
 export const chunkedTranscript = recording(
   "vLLM's transcript",
   'audio.translations',

@@ -80,7 +80,7 @@ function independent({ texts }: Recording, events: number): [number, number] {
   return [of(0) + of(2), of(1)]
 }
 
-t.test('chat, completions, responses, cut after every event: usage is counted unless it was reported', async t => {
+t.test('a chat, completions or responses stream that is cut after any event has reported usage, or else counted usage', async t => {
   for (const recording of [chat, completions, responses]) {
     const { endpoint, events, texts } = recording
     for (let cut = 0; cut < events.length; cut++) {
@@ -116,7 +116,7 @@ t.test('chat, completions, responses, cut after every event: usage is counted un
   }
 })
 
-t.test('zeros at the start of a stream are not usage', async t => {
+t.test('a usage of zeros at the start of a stream is ignored', async t => {
   const start = named('message_start', { message: { usage: { input_tokens: 0, output_tokens: 0 } } })
   const text = named('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'Good morning' } })
   const zeros = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
@@ -136,7 +136,7 @@ t.test('zeros at the start of a stream are not usage', async t => {
   t.match(await settle('chat.completions', 'complete', whole), { usage: { inputTokens: 0, outputTokens: 0 } })
 })
 
-t.test('messages, cut after every event: input is reported, output is counted', async t => {
+t.test('a messages stream that is cut after any event has reported input and counted output', async t => {
   const input = { inputTokens: 2125, cachedInputTokens: 2000, cacheWrite5mTokens: 100, cacheWrite1hTokens: 0 }
   const { events } = messages
   t.strictSame(facts(await settle('messages', 'client_gone', streamed('messages', events.slice(0, 1)))), {
@@ -166,7 +166,7 @@ t.test('messages, cut after every event: input is reported, output is counted', 
   })
 })
 
-t.test('generate, cut after every event: the last reported usage counts', async t => {
+t.test('a generate stream that is cut after any event has the last reported usage', async t => {
   for (const { endpoint, events } of [generate, generateArray]) {
     t.strictSame(facts(await settle(endpoint, 'other', streamed(endpoint, events.slice(0, 1)))), {
       inputTokens: 12,
@@ -187,7 +187,7 @@ t.test('generate, cut after every event: the last reported usage counts', async 
   }
 })
 
-t.test('text after the last reported usage is counted, and the reported usage is the minimum', async t => {
+t.test('text after the last reported usage is counted, and the result is at least the reported usage', async t => {
   const chunk = (text: string, tokens?: number) =>
     `data: ${JSON.stringify({
       choices: [{ index: 0, delta: { content: text } }],
@@ -254,7 +254,7 @@ t.test('a response that the upstream did not deliver is not billed', async t => 
     t.strictSame(facts(await settle(endpoint, end, response)), NOTHING)
 })
 
-t.test('a stream that fails in its last event, before any text, has the usage of that event', async t => {
+t.test('a stream that fails before any text has the usage of its failure event', async t => {
   const failed = (usage: unknown) => streamed('responses', [named('response.failed', {
     response: { status: 'failed', error: { code: 'server_error' }, usage },
   })])
@@ -283,7 +283,7 @@ t.test('a stream that fails midway is billed for its text, not for its error', a
   }
 })
 
-t.test('a client that leaves before the response is billed for the prompt or nothing, as configured', async t => {
+t.test('if the client disconnects before the response, the prompt or nothing is billed, as configured', async t => {
   const before: MeteredResponse[] = [
     { kind: 'none', delivered: false },
     body(''),
@@ -416,7 +416,7 @@ t.test('an incomplete body of blank lines has no output', async t => {
   t.match(begun, { billed: true, unread: false })
 })
 
-t.test('embeddings have the reported usage, or their input is counted', async t => {
+t.test('embeddings have the reported usage, or else the count of their input', async t => {
   const request = Buffer.from('{"input":["one two","three"]}')
   t.strictSame(
     facts(
@@ -555,5 +555,5 @@ t.test('a response that is only an error is not billed, whatever its status', as
   t.match(await ask('{"error":{"message":"overloaded"}}'), { billed: false, source: 'none' })
   t.match(await ask('{"error":null,"choices":[]}'), { billed: true })
   const broken = '{"choices":[{"error":{"code":502}}],"usage":{"prompt_tokens":5,"completion_tokens":7}}'
-  t.match(await ask(broken), { billed: true, source: 'reported', usage: { outputTokens: 7 } }, 'but what it reports')
+  t.match(await ask(broken), { billed: true, source: 'reported', usage: { outputTokens: 7 } }, 'the reported usage is billed')
 })

@@ -43,7 +43,7 @@ for (const [what, usage, price, expected] of COSTS) {
   })
 }
 
-t.test('a sum of usages keeps quantities that only one of them has', async t => {
+t.test('addUsage keeps quantities that only one of the two usages has', async t => {
   t.strictSame(addUsage(usageOf({ inputTokens: 1, images: 2 }), usageOf({ inputTokens: 10, outputTokens: 3 })), usageOf({ inputTokens: 11, outputTokens: 3, images: 2 }))
   t.equal(addUsage(usageOf({ seconds: 0.1 }), usageOf({ seconds: 0.2 })).seconds, 0.3, 'seconds have no rounding error')
   t.equal(addUsage(usageOf({ outputTokens: 0 }), usageOf({})).outputTokens, 0)
@@ -61,12 +61,12 @@ const SOURCES: readonly (readonly [SettledCost['source'][], SettledCost['source'
 ]
 
 for (const [sources, expected] of SOURCES) {
-  t.test(`usage of several attempts that is ${sources.join(' and ')} is ${expected}`, async t => {
+  t.test(`attempts with ${sources.join(' and ')} usage together have ${expected} usage`, async t => {
     t.equal(mergeCosts(sources.map(source => ({ record: undefined, bill: bill({ source }) }))).source, expected)
   })
 }
 
-t.test('the bill of several attempts is the sum of their bills, and each record has its share', async t => {
+t.test('the bill of several attempts is the sum of their bills, and the record of each billed attempt has its share', async t => {
   const records: [AttemptShare, AttemptShare, AttemptShare] = [{}, {}, {}]
   const merged = mergeCosts([
     { record: records[0], bill: bill({ usage: usageOf({ inputTokens: 5, outputTokens: 0 }), costPico: 250_000_000_000n, suspect: true }) },
@@ -92,7 +92,7 @@ t.test('each model that served a part of the response has its own price', async 
   }
   t.match(costWith([]), { costPico: 23_000_000n, usage: TOKENS })
   t.match(costWith([{ model: 'helper', usage: usageOf(TOKENS) }]), { costPico: 2_323_000_000n, usage: { inputTokens: 6, outputTokens: 4 }, unread: false })
-  t.match(costWith([{ model: 'helper', usage: usageOf({ inputTokens: 3 }) }]), { costPico: null, unread: true }, 'its output is not known')
+  t.match(costWith([{ model: 'helper', usage: usageOf({ inputTokens: 3 }) }]), { costPico: null, unread: true }, 'its output is unknown')
   t.match(costWith([{ model: 'helper', usage: usageOf({ outputTokens: 3 }) }]), { costPico: null, unread: true }, 'its input is not known')
   t.equal(costWith([{ model: null, usage: usageOf(TOKENS) }]).costPico, null)
   t.equal(costWith([{ model: 'unknown', usage: usageOf(TOKENS) }]).costPico, null)

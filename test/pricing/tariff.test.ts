@@ -40,7 +40,7 @@ t.test('a tier replaces the rates that it names and keeps the others', async t =
   t.match(byItem(tiers[1]!.rates), { input: 1, output: 4, reasoning: 5 })
 })
 
-t.test('a reservation uses the highest rate of output, and of input that can be media', async t => {
+t.test('a reservation uses the highest rate of all output, and the highest rate of all input for media', async t => {
   const ceilingOf = (price: Price) => byItem(tariffOf(price).base.ceiling)
   t.match(ceilingOf({ output: '3', reasoning: '9', outputImage: '5' }), { output: 9, reasoning: 9, output_image: 5 })
   t.match(ceilingOf({ output: '3', outputAudio: '12' }), { output: 12 })
@@ -51,7 +51,7 @@ t.test('a reservation uses the highest rate of output, and of input that can be 
   t.strictSame(ceilingOf({ perRequest: '1' }), { request: 1_000_000 })
 })
 
-t.test('a price prices tokens if it has a rate for input or output', async t => {
+t.test('pricesTokens is true if a price has a rate for input or output', async t => {
   t.equal(tariffOf({ input: '1' }).pricesTokens, true)
   t.equal(tariffOf({ output: '1' }).pricesTokens, true)
   t.equal(tariffOf({ perRequest: '1', reasoning: '1' }).pricesTokens, false)

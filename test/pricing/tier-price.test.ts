@@ -35,16 +35,16 @@ t.test('a stream has the price of its service tier', async t => {
 
 const WRITES: readonly (readonly [what: string, quoted: QuotedPrice | null, expected: boolean])[] = [
   ['no price', null, false],
-  ['a price without', quoted({ input: '1' }), false],
-  ['short writes', quoted({ cacheWrite5m: '1' }), true],
-  ['long writes', quoted({ cacheWrite1h: '1' }), true],
+  ['a price without cache writes', quoted({ input: '1' }), false],
+  ['a rate for 5-minute writes', quoted({ cacheWrite5m: '1' }), true],
+  ['a rate for 1-hour writes', quoted({ cacheWrite1h: '1' }), true],
   ['a tier for long inputs', quoted({ input: '1', tiers: [{ above: 1, price: { input: '2' } }, { above: 2, price: { cacheWrite1h: '1' } }] }), true],
-  ['a service tier', quoted({ input: '1' }, { flex: { cacheWrite5m: '1' } }), true],
-  ['no service tier', quoted({ input: '1' }, { flex: { input: '1' } }), false],
+  ['a service tier with cache writes', quoted({ input: '1' }, { flex: { cacheWrite5m: '1' } }), true],
+  ['a service tier without cache writes', quoted({ input: '1' }, { flex: { input: '1' } }), false],
 ]
 
 for (const [what, price, expected] of WRITES) {
-  t.test(`whether a price has a rate for cache writes: ${what}`, async t => t.equal(hasCacheWriteRate(price), expected))
+  t.test(`a price ${expected ? 'has a' : 'has no'} rate for cache writes: ${what}`, async t => t.equal(hasCacheWriteRate(price), expected))
 }
 
 const FIXED: readonly (readonly [what: string, quoted: QuotedPrice | null, expected: boolean])[] = [
@@ -54,20 +54,20 @@ const FIXED: readonly (readonly [what: string, quoted: QuotedPrice | null, expec
   ['a price per request and per token', quoted({ perRequest: '0.01', output: '1' }), false],
   ['tokens that cost nothing', quoted({ perRequest: '0.01', output: '0' }), true],
   ['a tier for long inputs', quoted({ perRequest: '0.01', tiers: [{ above: 1, price: { input: '1' } }] }), false],
-  ['a tier that is free too', quoted({ perRequest: '0.01', tiers: [{ above: 1, price: { input: '0' } }] }), true],
+  ['a free tier for long inputs', quoted({ perRequest: '0.01', tiers: [{ above: 1, price: { input: '0' } }] }), true],
   ['one service tier of several', quoted({ perRequest: '1' }, { flex: { perRequest: '1' }, priority: { input: '1' } }), false],
   ['all service tiers', quoted({ perRequest: '1' }, { flex: { perRequest: '2' } }), true],
 ]
 
 for (const [what, price, expected] of FIXED) {
-  t.test(`whether a price is the same for every request: ${what}`, async t => t.equal(isPricedByRequest(price), expected))
+  t.test(`a price ${expected ? 'is' : 'is not'} equal for every request: ${what}`, async t => t.equal(isPricedByRequest(price), expected))
 }
 
-t.test('the highest cost is that of the most expensive usage, price and tier', async t => {
+t.test('highestCost uses the most expensive usage, price and tier', async t => {
   const usage = (inputTokens: number) => ({ ...blankUsage(), inputTokens })
   t.equal(highestCost([usage(10), usage(30), usage(20)], [quoted({ input: '1' })]), 30_000_000n)
   t.equal(highestCost([usage(10)], [quoted({ input: '1' }), quoted({ input: '3' }), quoted({ input: '2' })]), 30_000_000n)
   t.equal(highestCost([usage(10)], [TIERED]), 40_000_000n)
-  t.equal(highestCost([usage(10)], [quoted({ input: '1' }), null]), null, 'one without a price makes it unknown')
+  t.equal(highestCost([usage(10)], [quoted({ input: '1' }), null]), null, 'a missing price makes the highest cost unknown')
   t.equal(highestCost([usage(10)], []), 0n)
 })

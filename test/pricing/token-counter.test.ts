@@ -59,7 +59,7 @@ class HandClock implements Clock {
   }
 }
 
-t.test('counts generated text by kind, without JSON escapes', async t => {
+t.test('generated text is counted by kind, without JSON escapes', async t => {
   const counter = counterFor(t)
   const tokens = await counter.generated(
     generated([
@@ -78,7 +78,7 @@ t.test('counts generated text by kind, without JSON escapes', async t => {
   })
 })
 
-t.test('an empty response needs no count', async t => {
+t.test('an empty response is counted without a thread', async t => {
   const counter = counterFor(t, { script: DYING })
   t.strictSame(await counter.generated(generated([])), NONE)
 })
@@ -92,7 +92,7 @@ t.test('text that was not kept is counted at the rate of the kept text', async t
   t.strictSame(tokens, { content: count(text) * 10, reasoning: 0, tool: 100 })
 })
 
-t.test('counts prompts and responses', async t => {
+t.test('prompts and responses are counted', async t => {
   const counter = counterFor(t)
   t.equal(await counter.prompt(endpointNamed('chat.completions').prompt, PROMPT), 3 + 4 + count('Hello world, how are you?'))
   const answer = Buffer.from('{"choices":[{"message":{"role":"assistant","content":"Fine."}}]}')
@@ -132,7 +132,7 @@ t.test('the event loop runs while the thread counts', async t => {
   t.ok(turns > 1, `${turns} turns`)
 })
 
-t.test('requests beyond the queue are estimated by their bytes', async t => {
+t.test('requests that do not fit in the queue are estimated by their bytes', async t => {
   const counter = counterFor(t, { queue: 100 })
   const counts = await Promise.all(
     Array.from({ length: 1000 }, () => counter.prompt(endpointNamed('chat.completions').prompt, PROMPT)),
@@ -142,24 +142,24 @@ t.test('requests beyond the queue are estimated by their bytes', async t => {
   t.equal(counts.filter(tokens => tokens === estimateTokens(PROMPT)).length, 900)
 })
 
-t.test('waiting texts are bounded: beyond a megabyte, texts are counted by a sample', async t => {
+t.test('if more than a megabyte of text waits, further texts are counted by a sample', async t => {
   const counter = counterFor(t, { script: ONE_TOKEN })
   const text = 'x'.repeat(64 * 1024)
   const counts = await Promise.all(Array.from({ length: 100 }, () => counter.generated(generated([run('content', text)]))))
   const whole = counts.filter(({ content }) => content === 1).length
   t.ok(whole === 16 || whole === 17, `${whole} are counted whole`)
-  t.equal(counts.filter(({ content }) => content === 16).length, 100 - whole, 'the others by 4 kB of 64')
-  t.equal((await counter.generated(generated([run('content', text)]))).content, 1, 'nothing waits any more')
+  t.equal(counts.filter(({ content }) => content === 16).length, 100 - whole, 'the other texts by 4 kB of 64 kB')
+  t.equal((await counter.generated(generated([run('content', text)]))).content, 1, 'no text waits')
 })
 
-t.test('waiting bodies are bounded as well: beyond the limit they are counted by a sample', async t => {
+t.test('if more than a megabyte of bodies waits, further bodies are counted by a sample', async t => {
   const counter = counterFor(t, { script: ONE_TOKEN })
   const body = Buffer.from(JSON.stringify({ messages: [{ role: 'user', content: 'word '.repeat(50_000) }] }))
   const { prompt } = endpointNamed('chat.completions')
   const counts = await Promise.all(Array.from({ length: 20 }, () => counter.prompt(prompt, body)))
   const whole = counts.filter(tokens => tokens === 1).length
   t.ok(whole >= 4 && whole <= 5, `${whole} are counted whole`)
-  t.equal(counts.filter(tokens => tokens === 62).length, 20 - whole, 'the others by 4 kB of 250')
+  t.equal(counts.filter(tokens => tokens === 62).length, 20 - whole, 'the other bodies by 4 kB of 250 kB')
 })
 
 t.test('a sample is not cut inside an escape or a character', async t => {
@@ -180,7 +180,7 @@ t.test('requests of a dead thread are estimated by their bytes; after three deat
   for (let death = 0; death < 3; death++) {
     t.equal(await counter.prompt(endpointNamed('chat.completions').prompt, PROMPT), estimateTokens(PROMPT))
   }
-  /** Without a thread the response is there before anything else happens. */
+  /** Without a thread the count is available in the same turn of the event loop. */
   const atOnce = async () => {
     let answered = false
     const tokens = counter.generated(generated([run('content', 'x'.repeat(400))])).then(counted => {
@@ -192,9 +192,9 @@ t.test('requests of a dead thread are estimated by their bytes; after three deat
     t.strictSame(await tokens, { ...NONE, content: 100 })
     return early
   }
-  t.equal(await atOnce(), true, 'it rests')
+  t.equal(await atOnce(), true, 'no thread starts')
   clock.advance(60_001)
-  t.equal(await atOnce(), false, 'it is tried again')
+  t.equal(await atOnce(), false, 'a thread starts again')
 })
 
 t.test('a thread that makes no progress is stopped', async t => {
@@ -231,7 +231,7 @@ t.test('an idle thread ends after a minute, and the next count starts another', 
   clock.advance(50_000)
   t.equal(await counter.prompt(endpointNamed('chat.completions').prompt, PROMPT), tokens)
   clock.advance(50_000)
-  t.equal(await counter.prompt(endpointNamed('chat.completions').prompt, PROMPT), tokens, 'it was needed meanwhile')
+  t.equal(await counter.prompt(endpointNamed('chat.completions').prompt, PROMPT), tokens, 'the thread was not idle for a minute')
   clock.advance(60_000)
   await ended
   t.not(await ask(), first)
@@ -242,6 +242,6 @@ t.test('close waits for running counts', async t => {
   const last = counter.prompt(endpointNamed('chat.completions').prompt, PROMPT)
   await counter.close()
   t.equal(await last, 3 + 4 + count('Hello world, how are you?'))
-  t.equal(await counter.prompt(endpointNamed('chat.completions').prompt, PROMPT), estimateTokens(PROMPT), 'and none is started after')
+  t.equal(await counter.prompt(endpointNamed('chat.completions').prompt, PROMPT), estimateTokens(PROMPT), 'no count starts after close')
   await counter.close()
 })

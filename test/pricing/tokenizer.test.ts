@@ -17,7 +17,7 @@ t.test('control tokens in text count as text', async t => {
   t.ok(count('<|endoftext|>') > 1)
 })
 
-t.test('long runs of one kind are counted in pieces, in linear time', async t => {
+t.test('a long run of one kind of character is counted in pieces, in linear time', async t => {
   // 8 letters of `a` are a token of the vocabulary.
   t.equal(count('a'.repeat(1_000_000)), 125_000)
   for (const run of [

@@ -4,7 +4,7 @@ import t from 'tap'
 
 const root = join(import.meta.dirname, '..', '..')
 
-t.test('the kept shapes equal those of node\'s tick objects, also after a garbage collection', t => {
+t.test('the kept shape equals the shape of node\'s tick objects, even after a garbage collection', t => {
   const script = `
     import { executionAsyncResource } from 'node:async_hooks'
     import { setTimeout } from 'node:timers/promises'

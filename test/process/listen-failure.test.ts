@@ -21,7 +21,7 @@ routes: [{ to: demo }]
 auth: open
 `,
   })
-  // The path of a socket has to be short.
+  // A short path, because the path of a socket is limited.
   const folder = mkdtempSync(join(tmpdir(), 'fd-'))
   const socket = createServer().listen(join(folder, 's'))
   t.teardown(() => {

@@ -9,7 +9,7 @@ import { LogDestination } from '../../src/process/log-destination.ts'
 
 const LINE = `${'x'.repeat(99)}\n`
 
-/** A pipe that holds 64 kB, open at both ends: who writes to it waits for a reader until the test ends. */
+/** A pipe that holds 64 kB and is open at both ends, so that a writer waits for a reader until the test ends. */
 function pipe(t: Test): { path: string; fd: number } {
   const path = join(t.testdir(), 'pipe')
   execFileSync('mkfifo', [path])
@@ -18,7 +18,7 @@ function pipe(t: Test): { path: string; fd: number } {
   return { path, fd }
 }
 
-t.test('every line is written completely and in order', async t => {
+t.test('all log lines are written completely and in order', async t => {
   for (const count of [1, 1_000]) {
     const path = join(t.testdir(), 'log')
     const lines = new LogDestination(openSync(path, 'w'))
@@ -33,7 +33,7 @@ t.test('every line is written completely and in order', async t => {
   }
 })
 
-t.test('a control character of the terminal is escaped in the file', async t => {
+t.test('a control character in a log line is escaped', async t => {
   const path = join(t.testdir(), 'log')
   const lines = new LogDestination(openSync(path, 'w'))
   lines.write('{"model":"a\u009b31m"}\n')
@@ -41,14 +41,14 @@ t.test('a control character of the terminal is escaped in the file', async t => 
   t.equal(readFileSync(path, 'utf8'), '{"model":"a\\u009b31m"}\n')
 })
 
-t.test('a single line is written without a later one', async t => {
+t.test('a line is written even if no other line follows', async t => {
   const { path, fd } = pipe(t)
   const reader = createInterface(createReadStream(path))
   new LogDestination(fd).write('alone\n')
   t.same(await once(reader, 'line'), ['alone'])
 })
 
-t.test('flushSync writes the last line at once', async t => {
+t.test('flushSync writes the last line immediately', async t => {
   const path = join(t.testdir(), 'log')
   const lines = new LogDestination(openSync(path, 'w'))
   lines.write('the last\n')
@@ -56,7 +56,7 @@ t.test('flushSync writes the last line at once', async t => {
   t.equal(readFileSync(path, 'utf8'), 'the last\n')
 })
 
-t.test('lines are dropped when nobody reads the pipe, and the number is reported', async t => {
+t.test('if the pipe is not read, lines above the limit are dropped and their number is reported', async t => {
   const { path, fd } = pipe(t)
   const lines = new LogDestination(fd, 1024 * 1024)
   const count = 50_000
@@ -76,7 +76,7 @@ t.test('lines are dropped when nobody reads the pipe, and the number is reported
   t.equal(read, expected)
 })
 
-t.test('a reader that closes the pipe causes no error', async t => {
+t.test('a closed pipe causes no error', async t => {
   const dir = t.testdir()
   const path = join(dir, 'pipe')
   execFileSync('mkfifo', [path])
@@ -90,11 +90,11 @@ t.test('a reader that closes the pipe causes no error', async t => {
   lines.flushSync()
 })
 
-t.test('a slow reader of a non-blocking pipe gets every line', async t => {
+t.test('a slow reader of a non-blocking pipe gets all lines', async t => {
   const path = join(t.testdir(), 'pipe')
   execFileSync('mkfifo', [path])
   const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  // As node has its own standard output, once that is a pipe.
+  // Non-blocking, as node opens its standard output if it is a pipe.
   const fd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
   const lines = new LogDestination(fd)
   const count = 5_000

@@ -25,7 +25,7 @@ async function models({ base }: Running): Promise<string[]> {
   return data.map(({ id }) => id)
 }
 
-/** Resolves with the line of a message that comes the nth time. */
+/** Resolves with the nth log line with this message. */
 async function nth(
   { lines, logged, child }: Running, n: number, message: string,
 ): Promise<Record<string, unknown>> {
@@ -40,13 +40,13 @@ async function nth(
 const RELOADED = 'configuration reloaded'
 const REFUSED = 'not reloaded: the previous configuration stays active'
 
-t.test('SIGHUP reloads the file, and an invalid file changes nothing', async t => {
+t.test('SIGHUP reloads the configuration file; an invalid file changes nothing', async t => {
   const cwd = t.testdir({ 'gateway.yaml': yaml('one') })
   const file = join(cwd, 'gateway.yaml')
   const running = await listening(t, ['serve'], { cwd })
   t.same(await models(running), ['one'])
   writeFileSync(file, yaml('two'))
-  t.same(await models(running), ['one'], 'not before the signal')
+  t.same(await models(running), ['one'], 'the file is not reloaded before the signal')
   running.child.kill('SIGHUP')
   await running.logged(RELOADED)
   t.same(await models(running), ['two'])
@@ -66,7 +66,7 @@ t.test('SIGHUP reloads the file, and an invalid file changes nothing', async t =
   t.match(await running.ended, { code: 0, stderr: '' })
 })
 
-t.test('SIGUSR1, a request to reopen logs elsewhere, does not open the debugger', async t => {
+t.test('SIGUSR1 has no effect and does not open the debugger', async t => {
   const running = await listening(t, ['serve'], { cwd: t.testdir({ 'gateway.yaml': yaml('one') }) })
   running.child.kill('SIGUSR1')
   running.child.kill('SIGHUP')
@@ -76,18 +76,18 @@ t.test('SIGUSR1, a request to reopen logs elsewhere, does not open the debugger'
   t.match(await running.ended, { code: 0, stderr: '' })
 })
 
-t.test('a SIGHUP during the start does not end the gateway: the file is read again', {
+t.test('a SIGHUP during the start causes a reload after the start', {
   skip: process.platform === 'win32' && 'no signals',
 }, async t => {
   const file = join(t.testdir(), 'gateway.yaml')
   execFileSync('mkfifo', [file])
-  // By way of env, which leaves out what the test runner would put into the process.
+  // `env -i` removes the variables that the test runner adds to each process.
   const child = spawn('env', ['-i', process.execPath, GATEWAY, 'serve', '--config', file], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.teardown(() => child.kill('SIGKILL'))
   const pipe = await open(file, 'w')
-  // It waits for its configuration now.
+  // The gateway now waits for its configuration.
   child.kill('SIGHUP')
   rmSync(file)
   writeFileSync(file, yaml('two'))
@@ -103,7 +103,7 @@ t.test('a SIGHUP during the start does not end the gateway: the file is read aga
   t.same(messages, ['listening', 'reading the configuration again', RELOADED, 'draining', 'ended'])
 })
 
-t.test('a pipe in place of the file is refused without delaying requests or the shutdown', {
+t.test('a reload refuses a pipe in place of the configuration file, and delays neither requests nor the shutdown', {
   skip: process.platform === 'win32' && 'no pipes',
 }, async t => {
   const cwd = t.testdir({ 'gateway.yaml': yaml('one') })
@@ -117,7 +117,7 @@ t.test('a pipe in place of the file is refused without delaying requests or the 
   t.match(await running.ended, { code: 0, stderr: '' })
 })
 
-t.test('--watch reloads once a missing file that the configuration names appears', async t => {
+t.test('--watch reloads after a missing file that the configuration names is created', async t => {
   const cwd = t.testdir({ 'gateway.yaml': yaml('one'), late: {} })
   const running = await listening(t, ['serve', '--watch'], { cwd })
   const { cert } = selfSigned()
@@ -129,7 +129,7 @@ t.test('--watch reloads once a missing file that the configuration names appears
   t.same(await models(running), ['two'])
 })
 
-t.test('--watch reloads when the file is written, replaced, or removed and restored', async t => {
+t.test('--watch reloads after the configuration file is written, replaced or created again', async t => {
   const cwd = t.testdir({ 'gateway.yaml': yaml('one') })
   const file = join(cwd, 'gateway.yaml')
   const running = await listening(t, ['serve', '--watch'], { cwd })

@@ -8,7 +8,7 @@ import { FakeClock } from '../support/fake-clock.ts'
 
 const MB = 1024 * 1024
 
-/** A process that has worked 400 ms to start, and counts its collections. */
+/** A process that was active for 400 ms at its start, and that counts its garbage collections. */
 function measuredProcess() {
   const state = { worked: 400, memory: 60 * MB, live: 60 * MB, collections: 0, young: 0 }
   const process: MeasuredProcess = {
@@ -31,7 +31,7 @@ function started() {
   return { clock, state }
 }
 
-t.test('the garbage of the start is collected once the process is idle', async t => {
+t.test('the garbage of the start is collected when the process becomes idle', async t => {
   const { clock, state } = started()
   clock.advance(400)
   t.equal(state.collections, 0)
@@ -41,7 +41,7 @@ t.test('the garbage of the start is collected once the process is idle', async t
   t.equal(state.collections, 1)
 })
 
-t.test('a longer start delays the collection', async t => {
+t.test('the collection waits for the end of a longer start', async t => {
   const { clock, state } = started()
   for (let i = 0; i < 4; i++) {
     state.worked += 50
@@ -52,7 +52,7 @@ t.test('a longer start delays the collection', async t => {
   t.equal(state.collections, 1)
 })
 
-t.test('no garbage is collected after requests during the start', async t => {
+t.test('requests during the start cancel the collection', async t => {
   const { clock, state } = started()
   state.worked += 300
   clock.advance(500)
@@ -60,7 +60,7 @@ t.test('no garbage is collected after requests during the start', async t => {
   t.equal(state.collections, 0)
 })
 
-t.test('after a load, garbage is collected once the process is idle', async t => {
+t.test('garbage is collected when the process becomes idle after a load', async t => {
   const { clock, state, process } = measuredProcess()
   collectGarbageOfLoads(clock, process)
   clock.advance(10_000)
@@ -69,7 +69,7 @@ t.test('after a load, garbage is collected once the process is idle', async t =>
     state.memory = 300 * MB
     clock.advance(10_000)
   }
-  t.equal(state.collections, 0, 'not under load')
+  t.equal(state.collections, 0, 'no collection under load')
   state.worked += 20
   clock.advance(10_000)
   t.equal(state.collections, 1)
@@ -80,14 +80,14 @@ t.test('after a load, garbage is collected once the process is idle', async t =>
   t.equal(state.collections, 2)
 })
 
-t.test('after a load, young objects are collected three times', async t => {
+t.test('after a load, collectYoung runs three times', async t => {
   const { clock, state, process } = measuredProcess()
   collectGarbageOfLoads(clock, process)
   clock.advance(60_000)
-  t.equal(state.young, 0, 'not without a load')
+  t.equal(state.young, 0, 'no collection without a load')
   state.worked += 5_000
   clock.advance(10_000)
-  t.equal(state.young, 0, 'not under load')
+  t.equal(state.young, 0, 'no collection under load')
   clock.advance(10_000)
   t.equal(state.young, 1)
   clock.advance(600_000)
@@ -98,7 +98,7 @@ t.test('after a load, young objects are collected three times', async t => {
   t.equal(state.young, 6)
 })
 
-t.test('memory of a load that began with the process does not count as in use', async t => {
+t.test('garbage is collected after a load that starts together with the process', async t => {
   const { clock, state, process } = measuredProcess()
   collectGarbageOfLoads(clock, process)
   state.worked += 5_000
@@ -109,7 +109,7 @@ t.test('memory of a load that began with the process does not count as in use', 
   t.equal(state.collections, 1)
 })
 
-t.test('memory in use or a little garbage does not cause another collection', async t => {
+t.test('memory in use and small amounts of garbage do not cause another collection', async t => {
   const { clock, state, process } = measuredProcess()
   collectGarbageOfLoads(clock, process)
   clock.advance(10_000)
@@ -119,19 +119,19 @@ t.test('memory in use or a little garbage does not cause another collection', as
   clock.advance(10_000)
   state.memory += 140 * MB
   clock.advance(600_000)
-  t.equal(state.collections, 1, 'less than half of what is in use')
+  t.equal(state.collections, 1, 'garbage below half of the memory in use causes no collection')
   state.memory += 11 * MB
   clock.advance(10_000)
   t.equal(state.collections, 2)
 })
 
-t.test('the memory of the process includes its buffers', async t => {
+t.test('`memory` includes the buffers of the process', async t => {
   const before = thisProcess.memory()
   const buffer = Buffer.alloc(32 * MB)
   t.ok(thisProcess.memory() - before > 31 * MB, `${buffer.length}`)
 })
 
-t.test('waiting time of the thread does not count as active time', async t => {
+t.test('activeTime does not include the time in which the thread waits', async t => {
   const before = thisProcess.activeTime()
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
   t.ok(thisProcess.activeTime() - before < 200)
@@ -141,7 +141,7 @@ function litterOf(length: number): readonly object[] {
   return Array.from({ length }, () => ({ of: [] }))
 }
 
-/** @returns bytes of the heap, with some megabytes that nobody needs any more */
+/** @returns used bytes of the heap after some megabytes of garbage are created */
 function litter(): number {
   const garbage = litterOf(200_000)
   return garbage.length === 0 ? 0 : getHeapStatistics().used_heap_size
@@ -152,11 +152,11 @@ function youngSpace(): number {
   return getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')?.space_size ?? 0
 }
 
-t.test('collectYoung shrinks the space for young objects', async t => {
-  // What survives makes it grow.
+t.test('collectYoung reduces the space for young objects', async t => {
+  // Surviving objects make the young space grow.
   for (const kept = [litterOf(100_000)]; youngSpace() < 8 * MB;) kept.push(litterOf(100_000))
   const before = youngSpace()
-  // V8 wants to see that little is allocated meanwhile.
+  // V8 shrinks the young space only while little is allocated.
   while (youngSpace() > before / 2) {
     await setTimeout(100)
     thisProcess.collectYoung()

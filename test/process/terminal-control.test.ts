@@ -1,7 +1,7 @@
 import t from 'tap'
 import { escapeTerminalControl } from '../../src/process/terminal-control.ts'
 
-t.test('control characters are escaped, and the line parses to the same value', async t => {
+t.test('escapeTerminalControl escapes control characters, and the line still parses to the same value', async t => {
   const model = 'a\u001b[2J\u009b31m\u007f\u202e\u2028\u{e0041}b größe 模型'
   const line = escapeTerminalControl(`${JSON.stringify({ model, nested: { model }, msg: model })}\n`)
   t.notMatch(line.trimEnd(), /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)

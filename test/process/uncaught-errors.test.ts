@@ -16,19 +16,19 @@ routes: [{ to: demo }]
 keys: [{ name: team, key: ${KEY} }]
 `
 
-/** A module that is loaded before the gateway, and makes it throw where no code of its own catches. */
+/** A module that is loaded before the gateway and throws where no code of the gateway catches. */
 const SABOTAGE = `
 import { ServerResponse } from 'node:http'
 import { Server } from 'node:net'
 const { writeHead } = ServerResponse.prototype
 ServerResponse.prototype.writeHead = function (...args) {
-  // The simulator inside answers too.
+  // Responses of the simulator do not have this header.
   const fault = args[1]?.includes?.('x-gateway-request-id') ? this.req.headers['x-fault'] : undefined
   if (fault === 'throw') setImmediate(() => { throw new Error('thrown in the course of an exchange') })
   if (fault === 'reject') Promise.reject(new Error('rejected in the course of an exchange'))
   return writeHead.apply(this, args)
 }
-// Libraries hang the request on an error, with its credential.
+// Libraries add the request and its credential to an error.
 const config = { headers: { authorization: 'Bearer sk-of-a-library' } }
 process.on('SIGUSR2', () => {
   throw Object.assign(new Error('thrown in the course of none', { cause: Object.assign(new Error('its cause'), { config }) }), { code: 'E_SOME', config })
@@ -47,7 +47,7 @@ function sabotaged(t: Test) {
   return { cwd, env: { NODE_OPTIONS: `--import=${pathToFileURL(join(cwd, 'sabotage.mjs'))}` } }
 }
 
-/** The response's head, once it is there. */
+/** Sends a request. @returns the response after its head has arrived */
 async function ask(
   base: string, model: string, headers: Record<string, string> = {},
 ): Promise<IncomingMessage> {
@@ -72,14 +72,14 @@ t.test('an uncaught error ends only the request in which it was thrown', async t
     level: 'error', err: { message: /in the course/ },
   })
   t.match(await other, /data: \[DONE\]/)
-  t.match(await text(await ask(base, 'sim')), /data: \[DONE\]/, 'it serves on')
+  t.match(await text(await ask(base, 'sim')), /data: \[DONE\]/, 'later requests are served')
   child.kill('SIGTERM')
   t.match(await ended, { code: 0, stderr: '' })
   t.equal(lines.filter(({ msg }) => msg === 'internal error: one request was ended').length, 2)
   t.equal(lines.filter(({ msg, error }) => msg === 'exchange' && error === 'internal').length, 2)
 })
 
-t.test('after an uncaught error outside a request, running requests finish and the process fails', async t => {
+t.test('after an uncaught error outside of a request, running requests complete and the process exits with 1', async t => {
   const { child, base, ended, logged, lines } = await listening(t, ['serve'], sabotaged(t))
   const running = text(await ask(base, 'sim,tokens=5,pace=100ms'))
   child.kill('SIGUSR2')
@@ -93,7 +93,7 @@ t.test('after an uncaught error outside a request, running requests finish and t
   t.match(await ended, { code: 1, signal: null })
 })
 
-t.test('an uncaught error before listening ends the process at once', async t => {
+t.test('an uncaught error before the gateway listens ends the process immediately', async t => {
   const { cwd, env } = sabotaged(t)
   const { code, stdout } = await gateway(['serve'], { cwd, env: { ...env, THROW_EARLY: '1' } })
   t.equal(code, 1)

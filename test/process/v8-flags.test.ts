@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import { listening } from '../cli/command.ts'
 import type { Running } from '../cli/command.ts'
 
-/** Starts a gateway that logs what it tells V8. */
+/** Starts a gateway that logs the flags and inspector calls for V8. */
 function toldGateway(t: Test, workers: number): Promise<Running> {
   const told = `
     import v8 from 'node:v8'
@@ -31,14 +31,14 @@ function toldGateway(t: Test, workers: number): Promise<Running> {
   )
 }
 
-t.test('V8 flags are set after the start, and V8 knows each of them', async t => {
-  // It would be seen by --trace-memory-reducer in half a minute, and by bench/garbage.ts.
+t.test('a single process sets V8 flags after the start, and V8 knows these flags', async t => {
+  // A missing flag would only be visible with --trace-memory-reducer after half a minute, and in bench/garbage.ts.
   const { lines, logged } = await toldGateway(t, 1)
   await logged('--no-allocation-site-pretenuring')
   const messages = lines.map(({ msg }) => msg as string)
   const flags = messages.slice(messages.indexOf('listening') + 1)
-  // A collection starts the clock of V8's memory reducer by the flags that it finds.
-  t.notOk(messages.includes('HeapProfiler.collectGarbage'), 'nothing is collected before')
+  // A garbage collection starts the timer of V8's memory reducer with the flags of that moment.
+  t.notOk(messages.includes('HeapProfiler.collectGarbage'), 'no garbage collection runs before the flags are set')
   t.match(flags, [
     /^--gc-memory-reducer-start-delay-ms=[1-9]\d{9}$/, /^--memory-reducer-delay-ms=[1-9]\d{9}$/,
     /^--no-allocation-site-pretenuring$/,
@@ -50,7 +50,7 @@ t.test('V8 flags are set after the start, and V8 knows each of them', async t =>
   }
 })
 
-t.test('the V8 flags are set in the supervisor too', async t => {
+t.test('the supervisor and the workers set V8 flags', async t => {
   const { logged } = await toldGateway(t, 2)
   await logged('--no-allocation-site-pretenuring')
   await logged('worker: --no-allocation-site-pretenuring')

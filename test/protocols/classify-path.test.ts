@@ -160,7 +160,7 @@ t.test('each path has an endpoint, a protocol and a model', async t => {
   for (const [path, ...expected] of cases) t.strictSame(summary(path), expected, path)
 })
 
-t.test('a path in another spelling that an upstream can accept is metered', async t => {
+t.test('a path in another spelling is metered if an upstream can accept that spelling', async t => {
   for (const path of [
     '/v1/Chat/Completions', '/v1/chat/completions/', '/V1/CHAT/COMPLETIONS', '/v1/chat/completions;v=1',
   ]) {

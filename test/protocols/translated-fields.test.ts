@@ -37,7 +37,7 @@ t.test('each pair of protocols has an outcome for each field', async t => {
   }
 })
 
-t.test('each nested field of the vendors\' SDKs is read, refused, or named as dropped', async t => {
+t.test('each nested field of the vendors\' SDKs is read, refused, or reported as dropped', async t => {
   const outcomes = nestedOutcomes()
   for (const [protocol, rules] of Object.entries(outcomes)) t.ok(rules.length > 80, `${protocol}: the compiler finds ${rules.length}`)
   const outcome = (protocol: keyof typeof outcomes, parent: string, kind: string | null, name: string): string | undefined => (
@@ -52,7 +52,7 @@ t.test('each nested field of the vendors\' SDKs is read, refused, or named as dr
   t.equal(outcome('generate', 'contents[].parts[]', null, 'videoMetadata'), 'dropped')
 })
 
-t.test('a compacted conversation is refused if encrypted, and kept if it is text', async t => {
+t.test('an encrypted compacted conversation is refused, and a compacted conversation of text is kept', async t => {
   const input = [{ type: 'compaction', encrypted_content: 'x' }, { role: 'user', content: 'Go on' }]
   t.throws(() => requestBetween('responses', 'chat', { input }), { code: 'not_translatable', param: 'input[0].type' })
   const messages = [{ role: 'user', content: 'Hi' }, { role: 'assistant', content: [{ type: 'compaction', content: 'They said hi.', signature: 'x' }] }]
@@ -61,7 +61,7 @@ t.test('a compacted conversation is refused if encrypted, and kept if it is text
   t.strictSame(dropped, [])
 })
 
-t.test('the detail of an image is named as dropped if the target has no such field', async t => {
+t.test('the detail of an image is reported as dropped if the target has no such field', async t => {
   const request = (detail: string): Record<string, unknown> => ({ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://a.example/b.png', detail } }] }] })
   for (const to of ['messages', 'generate', 'converse']) {
     const inline = JSON.parse(JSON.stringify(request('low')).replace('https://a.example/b.png', 'data:image/png;base64,AAAA')) as Record<string, unknown>

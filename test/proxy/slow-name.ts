@@ -2,7 +2,7 @@ import dns from 'node:dns'
 import * as net from 'node:net'
 import type { Test } from 'tap'
 
-/** Milliseconds that node gives an address here, the least that it takes, and a stall that is longer. */
+/** ms; the shortest time that node can give an address, and a longer stall. */
 const ATTEMPT = 10
 const STALL = 40
 const ADDRESSES = [{ address: '127.0.0.1', family: 4 }, { address: '::1', family: 6 }]

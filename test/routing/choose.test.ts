@@ -50,27 +50,27 @@ t.test('ordered: targets keep their order', t => {
   t.end()
 })
 
-t.test('unhealthy targets come last, the first to reopen before the others', t => {
+t.test('unhealthy targets come last, in the order in which their pauses end', t => {
   const { clock, order, open } = setUp([target('a'), target('b'), target('c')], 'ordered')
   open('b')
   clock.advance(100)
   open('a')
   t.strictSame(order(), ['c', 'b', 'a'])
   open('c')
-  t.strictSame(order(), ['b', 'a', 'c'], 'when none is well, the least bad is tried')
+  t.strictSame(order(), ['b', 'a', 'c'], 'all targets are unhealthy')
   clock.advance(900)
-  t.strictSame(order(), ['b', 'a', 'c'], 'a recovered one may be probed')
+  t.strictSame(order(), ['b', 'a', 'c'], 'a target whose pause ended can be probed')
   t.end()
 })
 
-t.test('weighted: targets get requests by their weight', t => {
+t.test('weighted: targets get requests in proportion to their weights', t => {
   const { firsts } = setUp([target('a', 1), target('b', 3), target('c', 6)], 'weighted')
   const { a = 0, b = 0, c = 0 } = firsts(10_000)
   t.ok(Math.abs(a - 1_000) < 150 && Math.abs(b - 3_000) < 200 && Math.abs(c - 6_000) < 200, `${a} ${b} ${c}`)
   t.end()
 })
 
-t.test('least_busy: the target with the fewest running requests for its weight is first', t => {
+t.test('least_busy: the target with the fewest running requests per weight is first', t => {
   const { health, order, id } = setUp([target('a'), target('b'), target('c', 4)], 'least_busy')
   health.begin(id('a'))
   health.begin(id('c'))
@@ -79,14 +79,14 @@ t.test('least_busy: the target with the fewest running requests for its weight i
   t.end()
 })
 
-t.test('least_busy: twice the weight gets twice the requests, in any position', t => {
+t.test('least_busy: targets are ordered by running requests divided by weight, for weights above and below 1', t => {
   const { health, order, id } = setUp([target('a', 4), target('b', 2), target('c', 0.5)], 'least_busy')
   for (const name of ['a', 'a', 'b', 'b', 'c']) health.begin(id(name))
   for (let n = 0; n < 50; n++) t.strictSame(order(), ['a', 'b', 'c'])
   t.end()
 })
 
-t.test('least_busy: equally busy targets share requests', t => {
+t.test('least_busy: requests are shared between equally busy targets', t => {
   const { firsts } = setUp([target('a'), target('b')], 'least_busy')
   const { a = 0, b = 0 } = firsts(1_000)
   t.ok(a > 400 && b > 400, `${a} ${b}`)
@@ -105,7 +105,7 @@ t.test('fastest: the faster of two random targets is chosen, so that no target g
   t.end()
 })
 
-t.test('fastest: any two targets are drawn, and the other targets follow by speed', t => {
+t.test('fastest: the first target is the faster of two random targets, and the other targets are ordered by speed', t => {
   const { health, order, id } = setUp(['a', 'b', 'c', 'd'].map(name => target(name)), 'fastest')
   const times = { a: 10, b: 500, c: 50, d: 600 }
   for (const [name, ms] of Object.entries(times)) {
@@ -119,11 +119,11 @@ t.test('fastest: any two targets are drawn, and the other targets follow by spee
     firsts.add(first)
     t.strictSame(others, ['a', 'c', 'b', 'd'].filter(name => name !== first))
   }
-  t.strictSame([...firsts].toSorted(), ['a', 'b', 'c'], 'the worst of all has lost against each')
+  t.strictSame([...firsts].toSorted(), ['a', 'b', 'c'], 'the slowest target is never first')
   t.end()
 })
 
-t.test('fastest: running requests count, and an unmeasured target gets a request', t => {
+t.test('fastest: an unmeasured target comes first, and a running request makes a target count as slower', t => {
   const { health, order, id } = setUp([target('a'), target('b')], 'fastest')
   const trial = health.begin(id('a'))
   trial.responseStarted(10)
@@ -138,7 +138,7 @@ t.test('fastest: running requests count, and an unmeasured target gets a request
   t.end()
 })
 
-t.test('affinity: a value keeps its target, and values are spread by weight', t => {
+t.test('affinity: a value always selects the same target, and values are spread by weight', t => {
   const { order, firsts } = setUp([target('a', 1), target('b', 1), target('c', 2)], 'weighted')
   t.strictSame(order('session-1'), order('session-1'))
   const { a = 0, b = 0, c = 0 } = firsts(4_000, n => `session-${n}`)
@@ -146,7 +146,7 @@ t.test('affinity: a value keeps its target, and values are spread by weight', t 
   t.end()
 })
 
-t.test('affinity: a removed target moves only its own share', t => {
+t.test('affinity: if a target is removed, only the values of this target move', t => {
   const all = setUp([target('a'), target('b'), target('c')], 'ordered')
   const fewer = setUp([target('a'), target('c')], 'ordered')
   for (let n = 0; n < 500; n++) {

@@ -34,7 +34,7 @@ t.test('a circuit event has the first and last failure, and the time of closing'
   t.strictSame(health.causeOf('up\nm'), { first, last })
   clock.advance(1_000)
   fail('r4', { outcome: 'error_answer', status: 503, said: 'overloaded' })
-  t.equal(heard.length, 1, 'a probe that fails opens nothing')
+  t.equal(heard.length, 1, 'a failed probe causes no event')
   clock.advance(5_000)
   health.begin('up\nm', { requestId: 'r5', record: { outcome: 'ok' } }).responseStarted(5)
   t.match(heard[1], {
@@ -46,7 +46,7 @@ t.test('a circuit event has the first and last failure, and the time of closing'
   t.end()
 })
 
-t.test('failed checks, requested pauses and replaced upstreams make circuit events too', t => {
+t.test('failed checks, requested pauses and replaced upstreams also cause circuit events', t => {
   const { health, heard, fail } = setUp()
   health.recordCheck('up', false, 'status 500')
   health.recordCheck('up', false, 'connect_timeout: no response')

@@ -2,7 +2,7 @@ import t from 'tap'
 import { GatewayError } from '../../src/base/errors.ts'
 import { isCredentialRefused, isTransientFailure, retryability } from '../../src/routing/failure.ts'
 
-t.test('a first 500 or 502 is transient, and any response with a retry delay', t => {
+t.test('a first failure is transient if it is a 500 or a 502, or has a retry delay', t => {
   t.ok(isTransientFailure(500, null, 1))
   t.ok(isTransientFailure(502, null, 1))
   t.ok(isTransientFailure(429, 2_000, 1))
@@ -10,7 +10,7 @@ t.test('a first 500 or 502 is transient, and any response with a retry delay', t
   t.end()
 })
 
-t.test('a lack of capacity, a second failure in a row and no response are not transient', t => {
+t.test('a failure is not transient if it means a lack of capacity, is the second in a row, or has no response', t => {
   for (const status of [200, 408, 429, 503, 504, 529, null]) {
     t.notOk(isTransientFailure(status, null, 1), String(status))
   }
@@ -19,7 +19,7 @@ t.test('a lack of capacity, a second failure in a row and no response are not tr
   t.end()
 })
 
-t.test('a silent target is not retried, but one with a broken connection is', t => {
+t.test('a target can be retried after a broken connection, but not after a timeout', t => {
   for (const [code, sameTargetAllowed] of [
     ['connect_timeout', false],
     ['first_byte_timeout', false],
@@ -30,7 +30,7 @@ t.test('a silent target is not retried, but one with a broken connection is', t 
     t.strictSame(retryability(new GatewayError(code, 'failed'), null), { retryable: true, sameTargetAllowed }, code)
   }
   const cut = new GatewayError('upstream_cut', 'cut')
-  t.strictSame(retryability(cut, 401), { retryable: true, sameTargetAllowed: false }, 'a refused key')
+  t.strictSame(retryability(cut, 401), { retryable: true, sameTargetAllowed: false }, 'a refused credential')
   t.end()
 })
 

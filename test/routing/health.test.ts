@@ -24,7 +24,7 @@ t.test('an unused target is healthy', t => {
   t.end()
 })
 
-t.test('three failures in a row open the circuit, but not with a success between them', t => {
+t.test('three failures in a row open the circuit, and a success restarts the count', t => {
   const { health, fail, succeed } = setUp()
   fail(2)
   succeed()
@@ -33,11 +33,11 @@ t.test('three failures in a row open the circuit, but not with a success between
   fail()
   t.notOk(health.allows('a'))
   t.match(health.condition('a'), { circuit: 'open', opensIn: 1_000, consecutiveFailures: 3 })
-  t.ok(health.allows('b'), 'each candidate has its own')
+  t.ok(health.allows('b'), 'each target has its own circuit')
   t.end()
 })
 
-t.test('a circuit reports how long it has been open, half-open included', t => {
+t.test('a circuit reports the time since it opened, also while it is half-open', t => {
   const { clock, health, fail, succeed } = setUp()
   fail(2)
   t.equal(health.condition('a').openForMs, null)
@@ -107,14 +107,14 @@ t.test('a half-open circuit allows one probe at a time', t => {
   t.notOk(health.allows('a'))
   t.equal(health.condition('a').circuit, 'probing')
   probe.responseStarted(20)
-  t.ok(health.allows('a'), 'it is back with the first byte, not with the last')
+  t.ok(health.allows('a'), 'the first byte closes the circuit')
   t.match(health.condition('a'), { circuit: 'closed', inFlight: 1, firstByteMs: 20 })
   probe.succeeded()
   t.equal(health.condition('a').inFlight, 0)
   t.end()
 })
 
-t.test('a slow probe delays the next one by at most 10 s', t => {
+t.test('a slow probe delays the next probe by at most 10 s', t => {
   const { clock, health, fail } = setUp()
   fail(3)
   clock.advance(1_000)
@@ -124,12 +124,12 @@ t.test('a slow probe delays the next one by at most 10 s', t => {
   clock.advance(1)
   t.ok(health.allows('a'))
   const next = health.begin('a')
-  t.notOk(health.allows('a'), 'nor does that one let all through')
+  t.notOk(health.allows('a'), 'a second probe does not allow other requests')
   t.match(health.condition('a'), { circuit: 'probing', inFlight: 2 })
   next.responseStarted(5)
   t.match(health.condition('a'), { circuit: 'closed' })
   fail()
-  t.match(health.condition('a'), { circuit: 'probing' }, 'the first has no response yet')
+  t.match(health.condition('a'), { circuit: 'probing' }, 'the first probe has no response yet')
   slow.abandoned()
   next.succeeded()
   t.match(health.condition('a'), { circuit: 'closed', inFlight: 0 })
@@ -142,7 +142,7 @@ t.test('a request during a probe does not delay the next probe', t => {
   clock.advance(1_000)
   health.begin('a')
   clock.advance(5_000)
-  // Nobody else was well either.
+  // The probe ends without an outcome.
   health.begin('a').abandoned()
   clock.advance(5_000)
   t.ok(health.allows('a'))
@@ -166,7 +166,7 @@ t.test('a long response to a probe does not delay the next probe', t => {
   t.end()
 })
 
-t.test('a probe whose client disconnected makes room for the next one', t => {
+t.test('if the client of a probe disconnects, the next probe is allowed', t => {
   const { clock, health, fail } = setUp()
   fail(3)
   clock.advance(1_000)
@@ -176,7 +176,7 @@ t.test('a probe whose client disconnected makes room for the next one', t => {
   t.end()
 })
 
-t.test('the pauses grow to 5 s, and a success resets them', t => {
+t.test('the pauses of a circuit grow to 5 s, and a success resets them', t => {
   const { clock, health, fail, succeed } = setUp()
   fail(3)
   for (const pause of [1_000, 2_000, 4_000, 5_000, 5_000]) {
@@ -205,7 +205,7 @@ t.test('a failed probe lengthens the pause, even after few failures in a row', t
   t.end()
 })
 
-t.test('the pause of the circuit applies when the target asks for a shorter one', t => {
+t.test('the pause of the circuit applies if the target requests a shorter pause', t => {
   const { health, fail } = setUp()
   fail(2)
   fail(1, 100)
@@ -213,7 +213,7 @@ t.test('the pause of the circuit applies when the target asks for a shorter one'
   t.end()
 })
 
-t.test('a pause is random, between half and all of its length', t => {
+t.test('the pause of a circuit is at random between 50% and 100% of its length', t => {
   const { health, fail } = setUp(0)
   fail(3)
   t.equal(health.condition('a').opensIn, 500)
@@ -228,7 +228,7 @@ t.test('failures of requests that were running when the circuit opened do not le
   t.end()
 })
 
-t.test('a target that asks for a pause gets it, for at most a minute', t => {
+t.test('a target is paused for the time that it requests, at most a minute', t => {
   const { clock, health, fail, succeed } = setUp()
   fail(1, 2_000)
   t.equal(health.condition('a').opensIn, 2_000)
@@ -252,7 +252,7 @@ t.test('a requested pause is neither lengthened nor shortened by other failures'
   t.end()
 })
 
-t.test('a short requested pause does not shorten that of the circuit', t => {
+t.test('a short requested pause does not shorten the pause of the circuit', t => {
   const { health, fail } = setUp()
   const early = health.begin('a')
   fail(3)
@@ -261,7 +261,7 @@ t.test('a short requested pause does not shorten that of the circuit', t => {
   t.end()
 })
 
-t.test('of two requested pauses the longer one applies', t => {
+t.test('the longer of two requested pauses applies', t => {
   const { clock, health } = setUp()
   const early = health.begin('a')
   clock.advance(10)
@@ -273,27 +273,27 @@ t.test('of two requested pauses the longer one applies', t => {
   t.end()
 })
 
-t.test('neither responses to earlier requests nor a passed check end a requested pause', t => {
+t.test('neither a response to an earlier request nor a passed check ends a requested pause', t => {
   const { clock, health } = setUp()
   const early = health.begin('up\nx')
   clock.advance(10)
   health.begin('up\nx').failed(30_000)
   clock.advance(10)
   early.responseStarted(20)
-  t.notOk(health.allows('up\nx'), 'the first byte of an earlier answer')
+  t.notOk(health.allows('up\nx'), 'the first byte of an earlier response')
   early.succeeded()
-  t.notOk(health.allows('up\nx'), 'its end')
+  t.notOk(health.allows('up\nx'), 'the end of an earlier response')
   health.recordCheck('up', true)
   t.match(health.condition('up\nx'), { circuit: 'open', opensIn: 29_990 })
-  // None was left, and it was asked all the same.
+  // The request is sent nevertheless, because no other target is left.
   health.begin('up\nx').responseStarted(20)
-  t.match(health.condition('up\nx'), { circuit: 'closed', opensIn: 0 }, 'a response to what it was asked since')
+  t.match(health.condition('up\nx'), { circuit: 'closed', opensIn: 0 }, 'a response to a later request')
   health.recordCheck('up', true)
-  t.match(health.condition('up\nx'), { circuit: 'closed', opensIn: 0 }, 'and with that it is over')
+  t.match(health.condition('up\nx'), { circuit: 'closed', opensIn: 0 }, 'the pause has ended')
   t.end()
 })
 
-t.test('after a requested pause, a response to an earlier request counts again', t => {
+t.test('after a requested pause, a response to an earlier request closes the circuit', t => {
   const { clock, health } = setUp()
   const early = health.begin('up\nx')
   clock.advance(10)
@@ -304,7 +304,7 @@ t.test('after a requested pause, a response to an earlier request counts again',
   t.end()
 })
 
-t.test('a target that starts responses and always breaks off is unhealthy', t => {
+t.test('a target that starts responses but always breaks them off is unhealthy', t => {
   const { health } = setUp()
   for (let n = 0; n < 3; n++) {
     const trial = health.begin('a')
@@ -323,7 +323,7 @@ t.test('abandoned requests never count as failures', t => {
   t.end()
 })
 
-t.test('an attempt ends only once', t => {
+t.test('only the first end of an attempt counts', t => {
   const { health } = setUp()
   const trial = health.begin('a')
   trial.succeeded()
@@ -343,11 +343,11 @@ t.test('the average time to the first byte changes slowly', t => {
   }
   t.match(health.condition('a'), { firstByteMs: 120, expectedMs: 120 })
   clock.advance(30_000)
-  t.match(health.condition('a'), { firstByteMs: 120, expectedMs: 60 }, 'and is forgotten as slowly')
+  t.match(health.condition('a'), { firstByteMs: 120, expectedMs: 60 }, 'the average falls slowly without requests')
   t.end()
 })
 
-t.test('the number of remembered targets is bounded; unhealthy and busy ones are kept', t => {
+t.test('the number of remembered targets is bounded, and unhealthy and busy targets are kept', t => {
   const { health, fail } = setUp()
   fail(3)
   health.begin('busy')
@@ -365,15 +365,15 @@ t.test('targets with an expired pause are forgotten too', t => {
     clock.advance(1)
   }
   t.ok(health.conditions().length < 10_000, `${health.conditions().length} names are remembered`)
-  t.notOk(health.allows('m19999'), 'the last one is left alone')
+  t.notOk(health.allows('m19999'), 'the target that failed last is still paused')
   t.end()
 })
 
-t.test('two failed checks open the circuits of all models, until a check passes', t => {
+t.test('two failed checks open the circuits of all models of the upstream, until a check passes', t => {
   const { health, fail } = setUp()
   health.begin('up\nx').succeeded()
   t.ok(health.recordCheck('up', false))
-  t.ok(health.allows('up\nx'), 'one may be an accident')
+  t.ok(health.allows('up\nx'), 'one failed check is not enough')
   t.notOk(health.recordCheck('up', false))
   t.notOk(health.allows('up\nx'))
   t.notOk(health.allows('up\nnever-asked'))
@@ -386,7 +386,7 @@ t.test('two failed checks open the circuits of all models, until a check passes'
   t.end()
 })
 
-t.test('the first failure is that of the request before the first check, if the upstream has not worked since', t => {
+t.test('if an upstream failed a request and then its checks, the failed request is reported as the first failure', t => {
   const { clock, health } = setUp()
   const fail = (id: string, requestId: string) =>
     health.begin(id, { requestId, record: { outcome: 'error_answer', status: 503 } }).failed(null)
@@ -400,7 +400,7 @@ t.test('the first failure is that of the request before the first check, if the 
   health.recordCheck('up', false)
   clock.advance(10)
   t.match(health.causeOf('up\nx'), { first: { requestId: 'first' }, last: { reason: /^health check/ } })
-  t.match(health.causeOf('up\nold'), { first: { requestId: 'before' } }, 'which has failed for longer')
+  t.match(health.causeOf('up\nold'), { first: { requestId: 'before' } }, 'the request failed earlier')
   t.match(health.causeOf('up\n'), { first: { requestId: 'first' } }, 'of the upstream as a whole')
   t.match(health.causeOf('up\nnever-asked'), { first: { requestId: 'first' }, last: { reason: /^health check/ } })
   fail('up\nx', 'second')
@@ -417,7 +417,7 @@ t.test('a passed check closes circuits that requests opened', t => {
   t.end()
 })
 
-t.test('an upstream without checks is judged only by its requests', t => {
+t.test('after clearChecks, failed checks do not count', t => {
   const { health } = setUp()
   health.recordCheck('up', false)
   health.recordCheck('up', false)
@@ -440,13 +440,13 @@ t.test('an upstream with failed checks is reported before its first request', t 
   t.end()
 })
 
-t.test('a replaced upstream is forgotten, and other upstreams are kept', t => {
+t.test('forget drops the health of one upstream and keeps the health of other upstreams', t => {
   const { health } = setUp()
   for (const id of ['u\nm', 'u\nn', 'v\nm']) for (let n = 0; n < 3; n++) health.begin(id).failed(null)
   for (const upstream of ['u', 'u', 'v', 'v']) health.recordCheck(upstream, false)
   health.forget('u')
   t.ok(health.allows('u\nm'))
-  t.equal(health.recordCheck('u', false), true, 'the first check that it fails')
+  t.equal(health.recordCheck('u', false), true, 'the first failed check')
   t.strictSame(health.conditions().map(([id]) => id), ['v\nm'])
   t.notOk(health.allows('v\nm'))
   t.end()

@@ -34,13 +34,13 @@ t.test('each target is tried once in order, then the target that is available fi
   t.equal(request.current, A)
   t.match(request.next({ ...PLAIN, retryAfterMs: 3_000 }, MOMENT), { target: B, delayMs: 0 })
   t.match(request.next({ ...PLAIN, sameTargetAllowed: false }, MOMENT), { target: C, delayMs: 0 })
-  t.match(request.next(PLAIN, MOMENT), { target: C, delayMs: 50 }, 'b was silent, a asked to wait')
+  t.match(request.next(PLAIN, MOMENT), { target: C, delayMs: 50 }, 'target B was silent, target A has a retry delay')
   t.match(request.next({ ...PLAIN, retryAfterMs: 9_000 }, MOMENT), { target: A, delayMs: 3_000 })
-  t.equal(request.next({ ...PLAIN, sameTargetAllowed: false }, MOMENT), null, 'c would take too long')
+  t.equal(request.next({ ...PLAIN, sameTargetAllowed: false }, MOMENT), null, 'the retry delay of target C is too long')
   t.end()
 })
 
-t.test('the backoff grows, is jittered and bounded', t => {
+t.test('the backoff doubles up to a maximum, and has jitter', t => {
   const delays = (random: number) => {
     const request = plan([A!], 100)
     return Array.from({ length: 8 }, () => request.next(PLAIN, { ...MOMENT, random })?.delayMs)
@@ -50,7 +50,7 @@ t.test('the backoff grows, is jittered and bounded', t => {
   t.end()
 })
 
-t.test('time that passes during another attempt counts as waiting', t => {
+t.test('time that passes during an attempt at another target counts toward the retry delay', t => {
   const request = plan([A!, B!], 2)
   t.match(request.next({ ...PLAIN, retryAfterMs: 1_000 }, MOMENT), { target: B })
   const later = { ...MOMENT, now: MOMENT.now + 600 }
@@ -62,7 +62,7 @@ t.test('time that passes during another attempt counts as waiting', t => {
   t.end()
 })
 
-t.test('no attempt follows if none is left, if another cannot help, or if time is up', t => {
+t.test('no attempt follows if no retry is left, the failure is not retryable, or the time is up', t => {
   t.equal(plan([A!, B!], 0).next(PLAIN, MOMENT), null)
   t.equal(plan([A!, B!], 1).next({ ...PLAIN, retryable: false }, MOMENT), null)
   t.equal(plan([A!], 1).next(PLAIN, { ...MOMENT, timeLeft: 40 }), null)
@@ -70,7 +70,7 @@ t.test('no attempt follows if none is left, if another cannot help, or if time i
   t.end()
 })
 
-t.test('a wait of exactly the maximum is allowed, whatever the fraction of the time', t => {
+t.test('a wait of exactly the maximum is allowed at every fraction of a millisecond', t => {
   let misses = 0
   for (let n = 0; n < 10_000; n++) {
     const moment = { ...MOMENT, now: n * 3.000_123 }
@@ -95,15 +95,15 @@ t.test('after a transient failure the same target is tried once more, if attempt
   const accident = { ...PLAIN, sameTargetFirst: true }
   const request = plan([A!, B!], 3)
   t.match(request.next(accident, MOMENT), { target: A, delayMs: 50 })
-  t.match(request.next(accident, MOMENT), { target: B, delayMs: 0 }, 'and no third time in a row')
+  t.match(request.next(accident, MOMENT), { target: B, delayMs: 0 }, 'no third attempt in a row')
   t.match(request.next(PLAIN, MOMENT), { target: B, delayMs: 50 })
   const single = plan([A!, B!], 1)
-  t.match(single.next(accident, MOMENT), { target: B, delayMs: 0 }, 'no attempt is left over')
+  t.match(single.next(accident, MOMENT), { target: B, delayMs: 0 }, 'no attempt is left for the same target')
   t.match(plan([A!, B!], 2).next({ ...accident, sameTargetAllowed: false }, MOMENT), { target: B, delayMs: 0 })
   t.end()
 })
 
-t.test('a short retry delay is waited for, a long one only if there is no other target', t => {
+t.test('the gateway waits for a short retry delay, and tries another target instead of a long one', t => {
   const asked = (retryAfterMs: number, timeLeft = 60_000) =>
     plan([A!, B!], 2).next({ ...PLAIN, sameTargetFirst: true, retryAfterMs }, { ...MOMENT, timeLeft })
   t.match(asked(3_000), { target: A, delayMs: 3_000 })
@@ -124,10 +124,10 @@ t.test('a target that was already unhealthy is tried only once', t => {
   t.end()
 })
 
-t.test('the target of a redirect is retried like any other', t => {
+t.test('the target of a redirect is retried like any other target', t => {
   const request = plan([A!, B!], 1)
   t.strictSame(request.redirect(C!), { target: C, delayMs: 0 })
-  t.equal(request.attemptsLeft, 1, 'to go there is no retry')
+  t.equal(request.attemptsLeft, 1, 'a redirect is no retry')
   t.match(request.next(PLAIN, MOMENT), { target: C, delayMs: 50 })
   t.equal(request.next(PLAIN, MOMENT), null)
   t.end()

@@ -30,11 +30,11 @@ t.test('the first route whose path and model match wins', async t => {
     ['/v1beta/files', null, null],
   ] as const) {
     t.equal(at(routes.match(path, model)), expected, `${path} ${model}`)
-    t.equal(at(routes.match(path, model)), expected, 'and again, remembered')
+    t.equal(at(routes.match(path, model)), expected, 'the second match comes from the cache')
   }
 })
 
-t.test('a route with models does not match a request without one, not even with *', async t => {
+t.test('a route with models does not match a request without a model, not even a route with the model *', async t => {
   t.equal(at(table([null, ['*']]).match('/v1/files', null)), null)
   t.equal(at(table([null, ['*']]).match('/v1/files', '')), 0)
 })
@@ -58,7 +58,7 @@ t.test('the cache of matches is bounded, and stays correct', async () => {
   }
 })
 
-t.test('servesPath, namesPath and servesModel answer for all routes', async t => {
+t.test('servesPath, namesPath and servesModel consider all routes', async t => {
   const routes = table(['/v1/files*', null], [null, ['gpt-*']])
   t.ok(routes.servesPath('/anything'))
   t.ok(routes.namesPath('/v1/files/x'))
@@ -117,7 +117,7 @@ t.test('results of servesModel are cached', async t => {
   t.equal(looks, 3 + 2 + 3)
 })
 
-t.test('the star in the model of a target is replaced by what the star of the route matches', async t => {
+t.test('the star in the model of a target is replaced by the text that the star of the route matches', async t => {
   const named = (models: string[], own: string, asked: string) => {
     const route = { index: 0, path: null, models, targets: [{ model: own }, { model: 'plain' }, { model: null }], on: { contextLength: { model: own }, contentFilter: null } }
     const found = new RouteTable([route as unknown as Route], compileGlobs).match('/v1/x', asked)

@@ -8,21 +8,21 @@ import {
   parseBehaviour,
 } from '../../src/simulator/behaviour.ts'
 
-t.test('an empty list means normal behaviour', async t => {
+t.test('an empty list of behaviours has no effect', async t => {
   t.same(parseBehaviour(''), {})
   t.same(parseBehaviour(' , ,'), {})
 })
 
-t.test('a list is read with and without spaces', async t => {
+t.test('a list of behaviours is parsed with and without spaces', async t => {
   t.same(parseBehaviour('status=503, retry_after=2 ,crlf'), { status: 503, retry_after: 2, crlf: true })
   t.same(parseBehaviour('pace = 20ms'), { pace: 20 })
 })
 
-t.test('the later of two values of a key wins', async t => {
+t.test('the last value of a repeated behaviour applies', async t => {
   t.same(parseBehaviour('tokens=1,tokens=2'), { tokens: 2 })
 })
 
-t.test('durations are in milliseconds', async t => {
+t.test('durations are parsed as milliseconds', async t => {
   for (const [text, ms] of [
     ['250ms', 250],
     ['10s', 10_000],
@@ -37,7 +37,7 @@ t.test('durations are in milliseconds', async t => {
   }
 })
 
-t.test('sizes are in bytes', async t => {
+t.test('sizes are parsed as bytes', async t => {
   for (const [text, bytes] of [
     ['512', 512],
     ['1b', 1],
@@ -51,7 +51,7 @@ t.test('sizes are in bytes', async t => {
   }
 })
 
-t.test('an invalid, missing or superfluous value is refused with the key and its allowed values', async t => {
+t.test('the error about an invalid, missing or superfluous value has the behaviour and the allowed values', async t => {
   t.throws(() => parseBehaviour('status=99'), {
     message: /status takes a whole number from 200 to 599, not "99"/,
   })
@@ -60,7 +60,7 @@ t.test('an invalid, missing or superfluous value is refused with the key and its
   t.throws(() => parseBehaviour('usage=odd'), { message: /usage takes one of none, null/ })
 })
 
-t.test('an unknown behaviour is refused with the list of known ones', async t => {
+t.test('the error about an unknown behaviour lists the known behaviours', async t => {
   t.throws(() => parseBehaviour('stall_afer=2'), {
     message: /unknown behaviour "stall_afer"; known are tokens, /,
   })
@@ -68,17 +68,17 @@ t.test('an unknown behaviour is refused with the list of known ones', async t =>
   t.throws(() => parseBehaviour('=3'), BehaviourError)
 })
 
-t.test('a model name carries a list after its first comma', async t => {
+t.test('the list of behaviours in a model name starts after the first comma', async t => {
   t.equal(behaviourOfModel('sim'), '')
   t.equal(behaviourOfModel(''), '')
   t.equal(behaviourOfModel('claude-sim,status=503,retry_after=2'), 'status=503,retry_after=2')
 })
 
-t.test('behaviours need no escapes in a path segment', async t => {
+t.test('the names of behaviours need no escapes in a path segment', async t => {
   for (const key of Object.keys(GRAMMAR)) t.match(`sim,${key}=1`, /^[A-Za-z0-9._~!$&'()*+,;=:@-]+$/)
 })
 
-t.test('first and every apply to faults only', async t => {
+t.test('first and every restrict faults and no other behaviours', async t => {
   const first = parseBehaviour('status=503,tokens=3,pace=1ms,first=2')
   t.same(
     [0, 1, 2, 3].map(turn => onTurn(first, turn).status),
@@ -97,7 +97,7 @@ t.test('first and every apply to faults only', async t => {
   )
 })
 
-t.test('any text is a behaviour or is refused with a BehaviourError', async t => {
+t.test('parseBehaviour returns known behaviours or throws a BehaviourError for each text', async t => {
   const key = fc.constantFrom(...Object.keys(GRAMMAR))
   const item = fc.oneof(
     fc.string(),

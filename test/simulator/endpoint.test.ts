@@ -1,7 +1,7 @@
 import t from 'tap'
 import { start } from './start.ts'
 
-t.test('a path or method that is not served is refused in the shape of its protocol', async t => {
+t.test('an unknown path or method gets an error in the shape of the protocol', async t => {
   const { url, post } = await start(t)
   t.match(await (await fetch(`${url}/`)).json(), { error: { type: 'invalid_request_error' } })
   t.equal((await fetch(`${url}/api/hello`, { method: 'HEAD' })).status, 404)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { CHAT, CHAT_PATH, rawUntil, start, wholeRequest } from './start.ts'
 
-t.test('status sends an error in the shape of the protocol, with the given retry delay', async t => {
+t.test('status sends an error in the shape of the protocol and the configured retry headers', async t => {
   const { post } = await start(t, { now: () => Date.UTC(2026, 0, 1) })
   const ask = (list: string) => post(CHAT_PATH, { model: `sim,${list}`, ...CHAT, stream: true })
   const limited = await ask('status=429,retry_after=2')

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { CHAT, CHAT_PATH, rawExchange, rawUntil, start, wholeRequest } from './start.ts'
 
-t.test('reset and close end the connection without a response', async t => {
+t.test('reset and close each end the connection without a response', async t => {
   const { port, simulator } = await start(t)
   t.same(await rawExchange(port, wholeRequest('reset')), { text: '', ended: 'ECONNRESET' })
   t.same(await rawExchange(port, wholeRequest('close')), { text: '', ended: 'end' })
@@ -17,7 +17,7 @@ t.test('early sends the response before the body arrives', async t => {
   socket.destroy()
 })
 
-t.test('first and every count the requests with the same behaviours', async t => {
+t.test('first and every count the requests with the same list of behaviours', async t => {
   const { post } = await start(t)
   const ask = async (list: string) =>
     (await post(CHAT_PATH, { model: 'sim', ...CHAT }, { 'x-simulate': list })).status
@@ -27,7 +27,7 @@ t.test('first and every count the requests with the same behaviours', async t =>
   t.same([await ask(other), await ask(other), await ask(other), await ask(other)], [200, 500, 200, 500])
 })
 
-t.test('the header and the model name take the same behaviours, and the header wins', async t => {
+t.test('behaviours of the header override behaviours of the model name', async t => {
   const { post } = await start(t)
   const ask = (model: string, list: string) =>
     post('/v1/chat/completions', { model, messages: [] }, { 'x-simulate': list })
@@ -38,7 +38,7 @@ t.test('the header and the model name take the same behaviours, and the header w
   t.equal(both.headers.get('retry-after'), '3')
 })
 
-t.test('a malformed list is refused, in header and model name', async t => {
+t.test('a malformed list of behaviours is refused in header and model name', async t => {
   const { post } = await start(t)
   const inHeader = await post('/v1/messages', { model: 'sim' }, { 'x-simulate': 'stat=1' })
   t.equal(inHeader.status, 400)

@@ -2,14 +2,14 @@ import { once } from 'node:events'
 import t from 'tap'
 import { CHAT, CHAT_PATH, at, dechunk, gather, parseEvents, rawExchange, rawPost, rawUntil, start, streamRequest } from './start.ts'
 
-t.test('reset_after sends its events and then resets', async t => {
+t.test('reset_after resets the connection after the given number of events', async t => {
   const { port } = await start(t)
   const { text, ended } = await rawExchange(port, streamRequest('reset_after=3'))
   t.equal(ended, 'ECONNRESET')
   t.equal(gather(parseEvents(dechunk(text).body), 'choices', 0, 'delta', 'content'), 'w1 w2')
 })
 
-t.test('close_after ends the connection without the last chunk', async t => {
+t.test('close_after closes the connection before the last chunk of the response', async t => {
   const { port } = await start(t)
   const { text, ended } = await rawExchange(port, streamRequest('close_after=3'))
   const { body, complete } = dechunk(text)
@@ -19,7 +19,7 @@ t.test('close_after ends the connection without the last chunk', async t => {
   t.equal(parseEvents(dechunk((await rawExchange(port, streamRequest('close_after=0'))).text).body).length, 0)
 })
 
-t.test('cut_after ends the HTTP response correctly, but not the protocol', async t => {
+t.test('cut_after ends the HTTP response without the last event of the protocol', async t => {
   const { post } = await start(t)
   const text = await (await post(CHAT_PATH, { model: 'sim,cut_after=3', ...CHAT, stream: true })).text()
   t.equal(parseEvents(text).length, 3)
@@ -28,7 +28,7 @@ t.test('cut_after ends the HTTP response correctly, but not the protocol', async
   t.equal(await nothing.text(), '')
 })
 
-t.test('a fault after more events than the stream has is ignored', async t => {
+t.test('a fault is ignored if the stream has fewer events than its number', async t => {
   const { post } = await start(t)
   for (const kind of ['cut', 'stall', 'close', 'reset', 'error_event', 'malformed']) {
     const model = `sim,tokens=2,${kind}_after=99`
@@ -37,7 +37,7 @@ t.test('a fault after more events than the stream has is ignored', async t => {
   }
 })
 
-t.test('no_terminator leaves out the last event of each protocol', async t => {
+t.test('no_terminator omits the last event of the protocol', async t => {
   const { post } = await start(t)
   const list = { 'x-simulate': 'no_terminator,tokens=2' }
   const chat = await (await post(CHAT_PATH, { model: 'sim', ...CHAT, stream: true }, list)).text()
@@ -54,10 +54,10 @@ t.test('no_terminator leaves out the last event of each protocol', async t => {
   ).text()
   t.equal(at(parseEvents(events).at(-1)?.data, 'candidates', 0, 'finishReason'), undefined)
   const array = await (await post('/v1beta/models/sim:streamGenerateContent', { contents }, list)).text()
-  t.throws(() => JSON.parse(array), 'the array stays open')
+  t.throws(() => JSON.parse(array), 'the end of the JSON array is omitted')
 })
 
-t.test('a malformed event has normal framing and invalid JSON', async t => {
+t.test('malformed_after sends one event with invalid JSON and correct framing', async t => {
   const { post } = await start(t)
   const text = await (
     await post(CHAT_PATH, { model: 'sim,tokens=6,malformed_after=2', ...CHAT, stream: true })
@@ -76,10 +76,10 @@ t.test('a malformed event has normal framing and invalid JSON', async t => {
     })
   t.same(broken.indexOf(true), 2)
   t.equal(broken.filter(one => one).length, 1)
-  t.ok(text.endsWith('data: [DONE]\n\n'), 'the stream goes on')
+  t.ok(text.endsWith('data: [DONE]\n\n'), 'the stream continues after the malformed event')
 })
 
-t.test('a malformed body is invalid JSON, wherever the fault is', async t => {
+t.test('malformed_after makes the JSON of a body invalid at any number', async t => {
   const { post } = await start(t)
   for (let i = 0; i < 8; i++) {
     const res = await post(CHAT_PATH, { model: `sim,malformed_after=${i}`, ...CHAT })
@@ -87,7 +87,7 @@ t.test('a malformed body is invalid JSON, wherever the fault is', async t => {
   }
 })
 
-t.test('each protocol has its own error event, which ends the stream', async t => {
+t.test('error_event_after ends a stream with the error event of the protocol', async t => {
   const { post } = await start(t)
   const list = { 'x-simulate': 'error_event_after=2' }
   const chat = parseEvents(await (await post(CHAT_PATH, { model: 'sim', ...CHAT, stream: true }, list)).text())
@@ -104,7 +104,7 @@ t.test('each protocol has its own error event, which ends the stream', async t =
   t.match(await (await post(path, { contents }, list)).json(), [{}, {}, { error: { code: 503 } }])
 })
 
-t.test('first_event_error sends an error as first event, and does not change bodies', async t => {
+t.test('first_event_error sends only an error event in a stream, and does not affect bodies', async t => {
   const { post } = await start(t)
   const events = parseEvents(
     await (await post('/v1/messages', { model: 'sim,first_event_error', ...CHAT, stream: true })).text(),
@@ -130,24 +130,24 @@ t.test('stall_after stops sending and keeps the connection open', async t => {
   await aborted
 })
 
-t.test('each delay applies to its part of the response', async t => {
+t.test('headers_delay, first_delay and pace delay the headers, the first event and each further event', async t => {
   const { port, post } = await start(t)
   const ask = async (list: string) => {
     const began = performance.now()
     await (await post(CHAT_PATH, { model: `sim,tokens=2,${list}`, ...CHAT, stream: true })).text()
     return performance.now() - began
   }
-  // Node's timers may fire a millisecond early; none of this may depend on how late.
+  // Timers of node may fire a millisecond early; the test has no upper bounds, because timers may be late.
   t.ok((await ask('headers_delay=60ms')) >= 59)
   t.ok((await ask('first_delay=60ms')) >= 59)
-  t.ok((await ask('pace=20ms')) >= 4 * 19, 'five events, four pauses')
+  t.ok((await ask('pace=20ms')) >= 4 * 19, 'five events have four pauses between them')
   const head = await rawUntil(port, streamRequest('first_delay=60m'), text => text.endsWith('\r\n\r\n'))
   head.destroy()
   const event = await rawUntil(port, streamRequest('pace=60m'), text => parseEvents(text).length === 1)
   event.destroy()
 })
 
-t.test('faults work for generate too, although its model is in the path', async t => {
+t.test('faults apply to a model name in the path of the generate protocol', async t => {
   const { port } = await start(t)
   const body = { contents: [{ parts: [{ text: 'x' }] }] }
   const path = '/v1beta/models/sim,reset_after=2:streamGenerateContent?alt=sse'

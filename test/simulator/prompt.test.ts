@@ -4,11 +4,11 @@ import { endsInToolResult, inputTokens, prefillOf, promptTokens } from '../../sr
 t.test('a prompt has one token for each 4 bytes of text, rounded up', async t => {
   t.equal(promptTokens('abcd'), 1)
   t.equal(promptTokens('abcde'), 2)
-  t.equal(promptTokens('é'.repeat(4)), 2, 'bytes, not characters')
+  t.equal(promptTokens('é'.repeat(4)), 2, 'bytes are counted, not characters')
   t.equal(promptTokens(undefined, null, 7, true), 0)
 })
 
-t.test('text counts in every place where a protocol has it', async t => {
+t.test('the text of messages, parts and tool results is counted', async t => {
   t.equal(promptTokens([{ role: 'user', content: '12345678' }]), 2)
   t.equal(
     promptTokens([{ role: 'user', content: [{ type: 'text', text: '12345678' }, { type: 'image_url' }] }]),
@@ -19,7 +19,7 @@ t.test('text counts in every place where a protocol has it', async t => {
   t.equal(promptTokens([{ content: [{ type: 'tool_result', content: [{ text: '12345678' }] }] }]), 2)
 })
 
-t.test('a prompt that is nested deeper than the stack is counted', async t => {
+t.test('a prompt with 200,000 levels of nesting is counted', async t => {
   let deep: unknown = 'abcd'
   for (let i = 0; i < 200_000; i++) deep = { content: [deep] }
   t.equal(promptTokens(deep), 1)
@@ -31,7 +31,7 @@ t.test('the input of an embedding can be token numbers', async t => {
   t.equal(inputTokens(['abcd', 'abcde']), 3)
 })
 
-t.test('only a last message of the model is a prefill', async t => {
+t.test('a message of the model is a prefill only if it is the last message', async t => {
   const user = { role: 'user', content: 'hi' }
   t.equal(prefillOf([user, { role: 'assistant', content: 'w1' }], 'assistant'), 'w1')
   t.equal(
@@ -45,7 +45,7 @@ t.test('only a last message of the model is a prefill', async t => {
   t.equal(prefillOf('w1', 'assistant'), null)
 })
 
-t.test('a tool result at the end is recognised in each protocol', async t => {
+t.test('endsInToolResult finds a tool result in the last message, in each protocol', async t => {
   t.ok(endsInToolResult([{ role: 'tool', content: '1' }]))
   t.ok(endsInToolResult([{ role: 'user', content: [{ type: 'tool_result' }] }]))
   t.ok(endsInToolResult([{ type: 'function_call_output' }]))

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { CHAT, CHAT_PATH, at, parseEvents, rawExchange, rawUntil, start, streamRequest, wholeRequest } from './start.ts'
 
-t.test('a body can stall, be cut, closed or reset after some of its pieces', async t => {
+t.test('a body can be cut, closed, reset or stalled after some of its pieces', async t => {
   const { port, post } = await start(t)
   const whole = await (await post(CHAT_PATH, { model: 'sim', ...CHAT })).text()
   const cut = await (await post(CHAT_PATH, { model: 'sim,cut_after=4', ...CHAT })).text()
-  t.ok(cut.length > whole.length / 3 && cut.length < whole.length, 'about half')
+  t.ok(cut.length > whole.length / 3 && cut.length < whole.length, 'the cut body has more than a third of the complete body')
   t.throws(() => JSON.parse(cut))
   const closed = await rawExchange(port, wholeRequest('close_after=4'))
   t.match(closed.text, /content-length: \d+/i)
@@ -15,7 +15,7 @@ t.test('a body can stall, be cut, closed or reset after some of its pieces', asy
   head.destroy()
 })
 
-t.test('wrong_length announces more bytes than it sends', async t => {
+t.test('wrong_length sends a Content-Length above the length of the body', async t => {
   const { port } = await start(t)
   const whole = await rawExchange(port, wholeRequest('wrong_length'))
   const promised = Number(/content-length: (\d+)/i.exec(whole.text)?.[1])
@@ -27,7 +27,7 @@ t.test('wrong_length announces more bytes than it sends', async t => {
   t.ok(streamed.text.endsWith('data: [DONE]\n\n'))
 })
 
-t.test('a huge response is one word, and one event in a stream', async t => {
+t.test('a huge response has one word in a body and one event in a stream', async t => {
   const { post } = await start(t)
   const ask = { model: 'sim,huge=2mb', ...CHAT }
   const whole = await (await post(CHAT_PATH, ask)).json()

@@ -11,7 +11,7 @@ export interface Running {
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
 }
 
-/** A simulator on a free port, gone when the test is over. */
+/** A simulator on a free port; it is closed when the test ends. */
 export async function start(t: Test, options?: SimulatorOptions): Promise<Running> {
   const simulator = createSimulator(options)
   simulator.listen(0, '127.0.0.1')
@@ -34,7 +34,7 @@ export async function start(t: Test, options?: SimulatorOptions): Promise<Runnin
 
 export interface SseEvent {
   readonly name: string | null
-  /** Parsed, unless it is no JSON. */
+  /** Parsed JSON, or the text if it is not JSON. */
   readonly data: unknown
 }
 
@@ -57,7 +57,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The value at a path inside JSON; undefined where the path leads nowhere. */
+/** @returns the value at a path inside of JSON; undefined if there is none */
 export function at(value: unknown, ...path: (string | number)[]): unknown {
   let here = value
   for (const key of path) {
@@ -76,7 +76,7 @@ export function gather(events: readonly SseEvent[], ...path: (string | number)[]
 }
 
 export interface RawAnswer {
-  /** Everything that came. */
+  /** All received text. */
   readonly text: string
   /** How the connection ended: `end` (FIN) or the error's code. */
   readonly ended: string
@@ -124,7 +124,7 @@ export function rawUntil(port: number, bytes: string, enough: (text: string) => 
   })
 }
 
-/** The body of a chunked response on the wire, as far as it came, and whether its last chunk did. */
+/** @returns the received body of a chunked response; `complete` if its last chunk has arrived */
 export function dechunk(text: string): { body: string; complete: boolean } {
   let rest = Buffer.from(text.slice(text.indexOf('\r\n\r\n') + 4))
   let body = ''

@@ -10,7 +10,7 @@ import { parseEvents, rawPost, rawUntil, start } from './start.ts'
 const PATH = '/v1/chat/completions'
 const CHAT = { messages: [{ role: 'user', content: 'x' }] }
 
-t.test('every request is counted once, and the counts are served over HTTP', async t => {
+t.test('each request is counted once, and /_simulator/stats has the counts', async t => {
   const { post, url } = await start(t)
   await (await post(PATH, { model: 'sim', ...CHAT })).text()
   await (await post(PATH, { model: 'sim,status=500', ...CHAT })).text()
@@ -19,7 +19,7 @@ t.test('every request is counted once, and the counts are served over HTTP', asy
   t.same(await stats.json(), { requests: 3, in_flight: 0, completed: 3, aborted: 0 })
 })
 
-t.test('a client that disconnects stops its response at once, at any stage', async t => {
+t.test('the disconnect of a client stops its response immediately, at any stage', async t => {
   const { simulator, port } = await start(t)
   const cases: [string, string, (text: string) => boolean][] = [
     ['in mid-stream', 'pace=60m', text => parseEvents(text).length === 1],
@@ -38,7 +38,7 @@ t.test('a client that disconnects stops its response at once, at any stage', asy
   }
 })
 
-t.test('a client that disconnects before the headers, or before its body is sent, is counted', async t => {
+t.test('a client that disconnects before the response headers or before the end of its request counts as aborted', async t => {
   const { simulator, port } = await start(t)
   const bytes = rawPost(PATH, { model: 'sim,headers_delay=60m', ...CHAT })
   for (const sent of [bytes, bytes.slice(0, -5)]) {
@@ -51,7 +51,7 @@ t.test('a client that disconnects before the headers, or before its body is sent
   }
 })
 
-t.test('each request is logged once, at its end', async t => {
+t.test('each request is logged once, after its end', async t => {
   const lines: unknown[] = []
   const { post } = await start(t, { log: { info: (details, message) => lines.push([message, details]) } })
   await (await post(PATH, { model: 'sim,status=529', ...CHAT })).text()
@@ -64,7 +64,7 @@ t.test('each request is logged once, at its end', async t => {
   t.equal(lines.length, 1)
 })
 
-t.test('connections stay open, also after an error', async t => {
+t.test('a connection stays open, even after an error response', async t => {
   const { simulator, port } = await start(t)
   const opened: unknown[] = []
   simulator.on('connection', socket => opened.push(socket))
@@ -74,8 +74,8 @@ t.test('connections stay open, also after an error', async t => {
   t.equal(opened.length, 1)
 })
 
-t.test('the simulator listens on a Unix socket too, where a reset is a close', async t => {
-  // A test directory's own path is longer than a socket's address may be.
+t.test('the simulator can listen on a Unix socket, on which a reset closes the connection', async t => {
+  // Not in t.testdir, whose path is too long for a socket.
   const directory = mkdtempSync(join(tmpdir(), 'sim-'))
   const simulator = createSimulator()
   const path = join(directory, 'socket')

@@ -2,14 +2,14 @@ import { createHash, createHmac } from 'node:crypto'
 import type * as http from 'node:http'
 import { crc32 } from 'node:zlib'
 
-/** Of a user or a role in AWS. */
+/** Access key of a user or role in AWS. */
 export interface AwsKeys {
   readonly accessKeyId: string
   readonly secretAccessKey: string
   readonly sessionToken?: string
 }
 
-/** Milliseconds that a signature holds. */
+/** ms for which a signature is valid. */
 const MAX_AGE = 5 * 60_000
 
 /**

@@ -9,18 +9,18 @@ export interface SeenRequest {
   readonly url: string
   readonly headers: http.IncomingHttpHeaders
   readonly body: string
-  /** Why the signature is refused; null = it is not. */
+  /** Why the signature is refused; null = it is valid. */
   readonly fault: string | null
 }
 
 export interface TestBedrock {
   readonly url: string
   readonly seen: SeenRequest[]
-  /** Whose signatures are accepted. */
+  /** The access key whose signatures are accepted. */
   keys: AwsKeys
-  /** What it responds instead to a request that is signed well; null = a message, or a stream of one. */
+  /** Responds to a request with a valid signature; null = with a message, or the stream of a message. */
   respond: ((res: http.ServerResponse, request: SeenRequest) => void) | null
-  /** Milliseconds that its clock is ahead. */
+  /** ms by which its clock is ahead. */
   clockOffset: number
 }
 
@@ -31,7 +31,7 @@ export const MESSAGE = {
   stop_reason: 'end_turn', stop_sequence: null, usage: { input_tokens: 7, output_tokens: 3, cache_read_input_tokens: 2 },
 }
 
-/** The events of a stream that says `Hello`. */
+/** The events of a stream with the text `Hello`. */
 export const EVENTS = [
   { type: 'message_start', message: { ...MESSAGE, content: [], stop_reason: null, usage: { input_tokens: 7, output_tokens: 1 } } },
   { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
@@ -80,7 +80,7 @@ export function sendFrames(res: http.ServerResponse, frames: readonly Buffer[]):
   res.end(Buffer.concat(frames))
 }
 
-/** Credentials in the environment, which AWS's library reads; nothing else of it is found. */
+/** Sets AWS credentials in the environment, and hides the other sources of the AWS library. */
 export function setAwsEnvironment(t: Test, values: Record<string, string>): void {
   const inherited = Object.keys(process.env).filter(name => name.startsWith('AWS_')).map(name => [name, undefined] as const)
   const none = { AWS_CONFIG_FILE: '/does/not/exist', AWS_SHARED_CREDENTIALS_FILE: '/does/not/exist', AWS_EC2_METADATA_DISABLED: 'true' }

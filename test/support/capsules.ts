@@ -3,10 +3,10 @@ import { systemClock } from '../../src/base/clock.ts'
 import { CapsuleReader, seal } from '../../src/protocols/neutral/capsule.ts'
 import type { Capsule, CapsuleAccess, CapsulePlace } from '../../src/protocols/neutral/capsule.ts'
 
-/** Knows the capsules of these tests, and opens as many as come. */
+/** Opens the capsules of these tests, without a limit of memory. */
 export const CAPSULES: CapsuleAccess = { keys: new CapsuleKeys(systemClock), reserve: () => undefined }
 
-/** @param dropped gets the fields whose capsules are none of these tests */
+/** @param dropped gets the fields whose capsules these keys cannot open */
 export function capsuleReader(dropped: string[] = [], reserve = CAPSULES.reserve): CapsuleReader {
   return new CapsuleReader({ ...CAPSULES, reserve }, { drop: field => void dropped.push(field) })
 }

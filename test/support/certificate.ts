@@ -49,7 +49,7 @@ export function inDays(days: number): string {
   return `${time.slice(2, 19).replaceAll(/\D/g, '')}Z`
 }
 
-/** A certificate in two files as well, for a configuration. */
+/** A certificate, and two files with certificate and key for a configuration. */
 export function certificateFiles(t: Test): Certificate & { certFile: string; keyFile: string } {
   const pair = selfSigned()
   const folder = mkdtempSync(join(tmpdir(), 'certificate-'))

@@ -6,8 +6,8 @@ import { KEY, startTestGateway } from './gateway.ts'
 import { connect } from './wire.ts'
 
 /**
- * A client sends a request and leaves while its limits are asked for, as with
- * several workers; then they let it in.
+ * A client sends a request and disconnects while the lease server checks its limits,
+ * as with several workers; then the lease server admits the request.
  *
  * @param yaml upstreams and routes
  * @param request as it goes over the wire
@@ -26,7 +26,7 @@ export async function disconnectDuringAdmission(
   client.send(request)
   const { id } = await asked.promise
   client.socket.resetAndDestroy()
-  // Another connection's answer comes behind the end of the first.
+  // A response on another connection shows that the gateway has seen the reset.
   await fetch(`${gateway.url}/api/status`)
   const figures = { requests: null, tokens: null }
   limiter.receive({ replies: [{ id, refusal: null, rateLimitStates: figures, lease: null }], recalledLeases: [] })

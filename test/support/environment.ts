@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
 
-/** Changes the environment until the test ends. @param values undefined = the variable is not set */
+/** Changes the environment until the test ends. @param values undefined = unset the variable */
 export function setEnvironment(t: Pick<Test, 'teardown'>, values: Readonly<Record<string, string | undefined>>): void {
   for (const [name, value] of Object.entries(values)) {
     const before = process.env[name]

@@ -3,11 +3,11 @@ import type { Clock, Timer } from '../../src/base/clock.ts'
 /** A clock that stands still until the test moves it. */
 export class FakeClock implements Clock {
   #now: number
-  /** From the monotonic clock to the date. */
+  /** Date minus monotonic time, ms. */
   #dateOffset: number
   #timers: { at: number; callback: () => void }[] = []
 
-  /** @param monotonic where its monotonic clock starts; real ones start at an odd fraction */
+  /** @param monotonic start of the monotonic clock, ms; that of a real clock is a fraction */
   constructor(date = '2026-01-01T00:00:00Z', monotonic = 0) {
     this.#now = monotonic
     this.#dateOffset = Date.parse(date) - monotonic
@@ -31,17 +31,17 @@ export class FakeClock implements Clock {
     }
   }
 
-  /** Timers that have not fired. */
+  /** Number of timers that have not fired. */
   get pending(): number {
     return this.#timers.length
   }
 
-  /** Sets the date, as a person or a time server does; no time passes. */
+  /** Sets the date, as a user or a time server does; the monotonic time stays the same. */
   setDate(date: string | number): void {
     this.#dateOffset = new Date(date).getTime() - this.#now
   }
 
-  /** Lets time pass; the timers that are due on the way fire in their order. */
+  /** Advances the time; the timers that become due fire in order. */
   advance(ms: number): void {
     const until = this.#now + ms
     for (;;) {

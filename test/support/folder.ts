@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 
-/** What some test may write, bytes. */
+/** Bytes that a test may write. */
 const NEEDED = 2 ** 31
 
-/** In memory, if there is enough of it: opening a ledger and its keys on a disk waits for the disk several times. */
+/** In memory if there is enough, because the start of a ledger and key store waits for a disk several times. */
 const PARENT = hasRoom('/dev/shm') ? '/dev/shm' : tmpdir()
 
 /** Makes a folder. @returns its path; the caller removes it */
@@ -14,12 +14,12 @@ export function makeFolder(): string {
   return mkdtempSync(join(PARENT, 'gateway-'))
 }
 
-/** A test that starts a gateway, and the folder of that gateway. Default: a new one for each gateway. */
+/** A test that starts gateways, and the folder of these gateways. Default: a new folder for each gateway. */
 export interface FolderOwner extends Pick<Test, 'teardown'> {
   readonly folder?: string
 }
 
-/** The test with one folder, in which gateways can start again. It is removed when the test ends. */
+/** The test with one folder for all its gateways. The folder is removed when the test ends. */
 export function withFolder(t: Test): FolderOwner & { readonly folder: string } {
   const folder = makeFolder()
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))

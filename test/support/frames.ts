@@ -1,4 +1,4 @@
-/** HTTP/2 frames by hand (RFC 9113), for clients that no library would be. */
+/** HTTP/2 frames (RFC 9113), for clients that break the rules of a library. */
 
 export const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
 
@@ -56,7 +56,7 @@ export interface Frame {
   readonly payload: Buffer
 }
 
-/** Takes the whole frames off the front of what came. */
+/** @returns the complete frames at the start of the received bytes */
 export function parseFrames(bytes: Buffer): Frame[] {
   const frames: Frame[] = []
   let at = 0

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 
-/** A port that nobody listens on at the moment, for servers that cannot pick one themselves. */
+/** A free port, for servers that cannot choose a port themselves. */
 export async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))

@@ -16,18 +16,18 @@ export interface TestGateway extends RunningGateway {
   readonly logged: readonly Record<string, unknown>[]
   /** The configuration's file. */
   readonly file: string
-  /** Reads the file again, after writing another text to it if one is given. */
+  /** Reloads the configuration, after writing `yaml` to its file if given. */
   change(yaml?: string): Promise<ReloadResult>
-  /** Resolves with the first log line, past or future, that the test likes. */
+  /** Resolves with the first log line, past or future, that `matches`. */
   waitForLog(matches: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>
 }
 
-/** The key of every test's configuration. */
+/** The default key of test configurations. */
 export const KEY = 'sk-test-0123456789abcdef'
 
 /**
  * A gateway from the text of a configuration; it is closed when the test ends.
- * Where the text says nothing of them, it listens on a free port, tells which upstream responds, and knows KEY.
+ * By default it listens on a free port, names the upstream in a response header, and has the key KEY.
  */
 export async function startTestGateway(
   t: FolderOwner, yaml: string, env: Record<string, string> = {}, parts: Partial<ServerParts> = {},

@@ -8,7 +8,7 @@ import { sendJson } from './token-server.ts'
 import { startUpstream } from './upstream.ts'
 
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-/** The private key of every service account here, as PEM. */
+/** The private key of all service accounts in tests, as PEM. */
 export const PRIVATE_KEY = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
 
 /** Writes the file of a service account. @returns its name */

@@ -12,7 +12,7 @@ export async function openSession(t: Test, url: string, ca?: string): Promise<ht
   return (await openSessionOn(t, url)).session
 }
 
-/** The same with prior knowledge, and the connection below it, which node hides. */
+/** Opens a session with prior knowledge on a TCP connection that the test can use. */
 export async function openSessionOn(
   t: Test, url: string,
 ): Promise<{ session: http2.ClientHttp2Session; tcp: net.Socket }> {
@@ -37,7 +37,7 @@ export class H2Request {
   /** Settles with the code of the RST_STREAM that ended it; 0 = a proper end. */
   readonly closed: Promise<number>
   readonly head: Promise<http2.IncomingHttpHeaders & http2.IncomingHttpStatusHeader>
-  /** Did END_STREAM come? */
+  /** Has END_STREAM arrived? */
   ended = false
   text = ''
   #waiting: (() => void)[] = []
@@ -63,7 +63,7 @@ export class H2Request {
     this.stream.once('close', () => this.#wake())
   }
 
-  /** Resolves with everything so far once that matches; rejects when the stream ends before. */
+  /** Resolves with the text so far when it matches; rejects if the stream ends before. */
   async until(pattern: RegExp): Promise<string> {
     while (!pattern.test(this.text)) {
       if (this.stream.closed) {
@@ -90,7 +90,7 @@ export function postH2(
   return request
 }
 
-/** An HTTP/2 upstream over TLS; it takes nothing but HTTP/2. It is closed when the test ends. */
+/** An upstream over TLS that accepts only HTTP/2. It is closed when the test ends. */
 export async function startHttp2Upstream(
   t: Test, certificate: Certificate,
   onStream: (stream: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders) => void,

@@ -12,30 +12,30 @@ export interface TestAccount {
   readonly email?: string
   readonly email_verified?: unknown
   readonly groups?: readonly string[]
-  /** What the userinfo endpoint says instead; only where the ID token has all claims. */
+  /** Claims of the userinfo endpoint, if they differ from the ID token; needs `inToken`. */
   readonly userinfo?: object
 }
 
 export interface ProviderOptions {
-  /** Whether the ID token has all claims; otherwise only the userinfo endpoint has. */
+  /** true: the ID token has all claims; false: only the userinfo endpoint has all claims. */
   readonly inToken?: boolean
-  /** Seconds by which its clock is ahead. */
+  /** Seconds by which the clock of the provider is ahead. */
   readonly ahead?: number
   readonly withLogout?: boolean
 }
 
 export interface TestIdentityProvider {
   readonly issuer: string
-  /** By `sub`. */
+  /** Accounts by `sub`. */
   readonly accounts: Map<string, TestAccount>
-  /** Paths that it was asked for, without their queries, in order. */
+  /** Paths of its requests, without queries, in order. */
   readonly requests: string[]
-  /** Begins to serve the gateway with that console, with new signing keys. */
+  /** Starts to serve the gateway with this console, with new signing keys. */
   register(console: string, options?: ProviderOptions): void
-  /** What it does instead; null = it serves. */
+  /** Replaces each response; null = none. */
   fault: ((res: http.ServerResponse) => void) | null
   /**
-   * Logs in as a person with a browser would, from the address where the gateway has sent them.
+   * Logs in with a browser at the address to which the gateway redirects.
    *
    * @param account its `sub`; null = the person refuses
    * @returns the address to which the browser is sent back
@@ -43,7 +43,7 @@ export interface TestIdentityProvider {
   logIn(url: string, account: string | null): Promise<string>
 }
 
-/** An OpenID Connect provider whose page asks for nothing but the name of the account. */
+/** An OpenID Connect provider whose login page asks only for the account. */
 export async function startIdentityProvider(t: Test): Promise<TestIdentityProvider> {
   let handle: http.RequestListener = (_, res) => res.writeHead(503).end()
   const { url: issuer } = await startUpstream(t, (req, res) => {
@@ -117,7 +117,7 @@ function claimsOf(sub: string, use: string, { userinfo, ...claims }: TestAccount
   return { sub, ...use === 'userinfo' && userinfo !== undefined ? userinfo : claims }
 }
 
-/** Lets the ID token of the response be issued so many seconds later. */
+/** Sets the issue time of the ID token in the response `seconds` later. */
 function withLaterToken(res: http.ServerResponse, privateKey: KeyObject, seconds: number): http.ServerResponse {
   const end = res.end.bind(res) as (body: string) => http.ServerResponse
   res.end = ((body: string) => {

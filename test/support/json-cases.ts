@@ -1,4 +1,4 @@
-/** JSON texts, and texts that are nearly JSON: each edge of the grammar of RFC 8259. JSON.parse says which are which. */
+/** Valid JSON and nearly valid JSON, for each rule of RFC 8259. JSON.parse decides which texts are valid. */
 export const JSON_CASES: readonly string[] = [
   '', ' ', '{}', '[]', ' { } ', '[ ]', '{"a":1}', '{"a":1,"a":2}', '[1,2]', '"x"', '\t1\r\n',
   'true', 'false', 'null', '0', '-0', '0.5', '1e5', '1E+5', '1e-5', '10', '-1.25e10', '1e999',

@@ -4,15 +4,15 @@
  */
 
 export interface Leniency {
-  /** Names match without case and separators, as in Go and in protocol buffers. */
+  /** Names match regardless of case and separators, as in Go and in protocol buffers. */
   readonly anyName: boolean
-  /** Of two members of one name. */
+  /** Which of two members with the same name counts. */
   readonly wins: 'first' | 'last'
-  /** `python`: `int("1_000")`; `float`: `parseFloat("1e6.5")`; `strict`: numbers alone. */
+  /** How strings are read as numbers: `python` as `int("1_000")`, `float` as `parseFloat("1e6.5")`, `strict` not at all. */
   readonly numbers: 'python' | 'float' | 'strict'
 }
 
-/** Names of the bound and of the number of responses, by protocol, as the vendors document them. */
+/** Fields of the token bound and of the number of responses, by protocol, as documented by the vendors. */
 const NAMES: Readonly<Record<string, { readonly bound: readonly string[], readonly count: readonly string[], readonly inside?: string }>> = {
   chat: { bound: ['max_completion_tokens', 'max_tokens'], count: ['n'] },
   completions: { bound: ['max_tokens'], count: ['n', 'best_of'] },
@@ -35,7 +35,7 @@ export function generatedTokens(protocol: string, text: string, server: Leniency
 
 type Members = readonly (readonly [name: string, value: unknown])[]
 
-/** Of a flat object, duplicates included: a reviver would see one of them alone. */
+/** @returns the members of an object, with duplicates, which JSON.parse would drop */
 function membersOf(text: string): Members {
   const members: [string, unknown][] = []
   const inside = text.trim().slice(1, -1)

@@ -10,11 +10,11 @@ import { freePort } from './free-port.ts'
 
 export interface TestPostgres {
   readonly port: number
-  /** Of the last database that was made, or of `port` in its place. */
+  /** URL of the latest database. @param port of a proxy in front of the server */
   url(port?: number): string
-  /** An empty database: from now on url() is of that. */
+  /** Creates an empty database, whose URL url() returns from now on. */
   createDatabase(): Promise<void>
-  /** Asks the server itself. */
+  /** Queries the server directly. */
   query(sql: string, values?: unknown[]): Promise<Record<string, unknown>[]>
   stop(): Promise<void>
   start(): Promise<void>
@@ -28,7 +28,7 @@ const FOLDER = '/usr/lib/postgresql'
 export const withoutPostgres: string | false = binaries() === null ? 'needs postgresql (Debian: postgresql)' : false
 
 /**
- * A server with an empty database; it ends with the test. It takes passwords only.
+ * A server with an empty database; it ends with the test. Clients need a password.
  * @param tls what it shows to clients that want TLS
  */
 export async function startPostgres(t: Test, tls?: Certificate): Promise<TestPostgres> {
@@ -85,7 +85,7 @@ export async function startPostgres(t: Test, tls?: Certificate): Promise<TestPos
   const stop = async (): Promise<void> => {
     if (server === null || server.exitCode !== null || server.signalCode !== null) return
     const exited = new Promise(resolve => server?.once('exit', resolve))
-    // Immediate shutdown: no connection has a say.
+    // Immediate shutdown, which does not wait for connections.
     server.kill('SIGQUIT')
     await exited
   }
@@ -110,7 +110,7 @@ export async function startPostgres(t: Test, tls?: Certificate): Promise<TestPos
   }
 }
 
-/** The folder of the newest version's commands; null where there is none. */
+/** The folder with the commands of the newest version; null = none is installed. */
 function binaries(): string | null {
   try {
     const [newest] = readdirSync(FOLDER).sort((a, b) => Number(b) - Number(a))

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-/** Where `test/clients/install` puts the vendors' Python SDKs. */
+/** The directory in which `test/clients/install` installs the Python SDKs. */
 const VENV = fileURLToPath(new URL('../clients/.venv', import.meta.url))
 
-/** Has the interpreter the vendors' SDKs, in the versions that are tested? */
+/** Are the Python SDKs of the vendors installed, in the tested versions? */
 export const HAS_SDKS = existsSync(`${VENV}/installed`)
 
-/** A Python interpreter: the one that has the SDKs, if they are installed. */
+/** The Python interpreter with the SDKs if they are installed, else any. */
 export const PYTHON = process.env['PYTHON'] ?? (HAS_SDKS ? `${VENV}/bin/python` : 'python3')

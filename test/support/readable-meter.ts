@@ -4,7 +4,7 @@ import type { Endpoint } from '../../src/protocols/endpoint/protocol.ts'
 import type { EventReader } from '../../src/protocols/events/stream-event.ts'
 import type { StreamMeter } from '../../src/protocols/events/stream-meter.ts'
 
-/** A meter with the reader that gives it the events of its stream. */
+/** A meter, and the reader that passes the events of a stream to the meter. */
 export type ReadableMeter = StreamMeter & {
   readonly reader: EventReader
   push(chunk: Buffer): void

@@ -10,12 +10,12 @@ import { freePort } from './free-port.ts'
 
 export interface TestRedis {
   readonly port: number
-  /** Of this server, or of `port` in its place. */
+  /** URL of this server. @param port of a proxy in front of the server */
   url(port?: number): string
-  /** Asks the server itself. */
+  /** Queries the server directly. */
   readonly client: Redis
   stop(): Promise<void>
-  /** Starts it again, empty. */
+  /** Starts the server again, without data. */
   start(): Promise<void>
 }
 
@@ -27,7 +27,7 @@ export const withoutRedis: string | false = COMMAND === null ? 'needs valkey-ser
 export const REDIS_PASSWORD = 's3cret/with:signs@'
 
 /**
- * A server without data; it ends with the test. It takes passwords only.
+ * A server without data; it ends with the test. Clients need a password.
  * @param options of the command line, beside those that every server here has
  */
 export async function startRedis(t: Test, options: readonly string[] = []): Promise<TestRedis> {

@@ -4,11 +4,11 @@ import type { Test } from 'tap'
 
 export interface TcpAddress {
   readonly port: number
-  /** New connections lead to this port; open ones stay where they are. */
+  /** Leads new connections to this port; open connections are not changed. */
   leadTo(port: number): void
 }
 
-/** An address that leads to a port of this machine, and later to another, as a name does whose DNS record changes. */
+/** An address whose target port can change, like a name whose DNS record changes. */
 export async function startTcpAddress(t: Test, port: number): Promise<TcpAddress> {
   let target = port
   const sockets = new Set<net.Socket>()

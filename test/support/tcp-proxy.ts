@@ -6,11 +6,11 @@ export interface TcpProxy {
   readonly port: number
   /** Closes every connection and refuses others, until `heal`. */
   cut(): void
-  /** Passes nothing on in either direction, and keeps every connection open, until `heal`. */
+  /** Forwards nothing in either direction, and keeps all connections open, until `heal`. */
   silence(): void
-  /** As `silence`, for the connections that are open now. Others work: as where a firewall forgot the old ones. */
+  /** As `silence`, only for the open connections, as if a firewall had forgotten them. New connections work. */
   freeze(): void
-  /** Passes everything on so many ms later. */
+  /** Forwards all data `ms` later. */
   delay(ms: number): void
   /** Resolves at the next connection. */
   connected(): Promise<void>
@@ -73,7 +73,7 @@ export async function startTcpProxy(t: Test, target: number): Promise<TcpProxy> 
       const wasSilent = fault === 'silent'
       fault = null
       ms = 0
-      // What was swallowed does not come back: those connections are broken permanently.
+      // Dropped data is lost, so the connections from the silence are closed.
       if (wasSilent) closeAll()
     },
   }

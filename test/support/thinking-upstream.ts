@@ -2,14 +2,14 @@ import type { Test } from 'tap'
 import { KEY } from './gateway.ts'
 import { bodyOf, startUpstream } from './upstream.ts'
 
-/** An upstream of messages that thinks before it calls a tool: a chat client keeps its thinking in the id of the call. */
+/** A messages upstream that thinks before a tool call. A chat client gets the thinking inside of the call id. */
 export interface ThinkingUpstream {
   readonly url: string
-  /** The bodies that it got. */
+  /** The bodies of its requests. */
   readonly seen: readonly string[]
-  /** @returns the id of a call, as a chat client of the gateway gets it */
+  /** @returns the id of the call that a chat client gets from the gateway */
   capsuleOf(gateway: { readonly url: string }): Promise<string>
-  /** Does the upstream get its thinking back, when a client sends the id to the gateway? @throws unless it is named otherwise */
+  /** Does the upstream get its thinking back after a client sends the id? @throws if lost thinking is not reported */
   comesBack(gateway: { readonly url: string }, id: string): Promise<boolean>
 }
 
@@ -53,7 +53,7 @@ export function conversation(ids: readonly string[]): Record<string, unknown> {
 
 export function chat({ url }: { readonly url: string }, ids: readonly string[]): Promise<Response> {
   return fetch(`${url}/v1/chat/completions`, {
-    // Of several workers another one may get the next request.
+    // On a new connection, so that another worker may get the request.
     method: 'POST', headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json', 'connection': 'close' },
     body: JSON.stringify(conversation(ids)),
   })

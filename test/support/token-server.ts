@@ -4,19 +4,19 @@ import { bodyOf, startUpstream } from './upstream.ts'
 
 export interface TokenServer {
   readonly url: string
-  /** What it was sent, in order. */
+  /** All requests, in order. */
   readonly requests: { readonly headers: http.IncomingHttpHeaders, readonly body: URLSearchParams }[]
-  /** Tokens that it has given. */
+  /** All issued tokens. */
   readonly tokens: string[]
-  /** Seconds that new tokens hold. */
+  /** Lifetime of new tokens, s. */
   lifetime: number
-  /** What it does instead; null = it gives tokens. */
+  /** Replaces each response; null = none. */
   fault: ((res: http.ServerResponse) => void) | null
-  /** Decides on each request whether it gets a token; null = all do. */
+  /** Decides for each request whether it gets a token; null = each request gets one. */
   answer: ((res: http.ServerResponse, giveToken: () => void) => void) | null
 }
 
-/** A token server, which a test can make slow, wrong or silent. It gives `token-1`, `token-2`, ... */
+/** A token server that issues `token-1`, `token-2`, ... A test can make it slow, wrong or silent. */
 export async function startTokenServer(t: Test): Promise<TokenServer> {
   const { url } = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(body => {

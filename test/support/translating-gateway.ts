@@ -8,21 +8,21 @@ import { KEY, startTestGateway } from './gateway.ts'
 import type { TestGateway } from './gateway.ts'
 import { bodyOf, startUpstream } from './upstream.ts'
 
-/** What an upstream was sent. */
+/** A request to an upstream. */
 export interface Seen {
   readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly body: JsonObject
 }
 
-/** What an upstream responds: text is an event stream, or it writes the response itself. */
+/** A response of an upstream. A text body is an event stream; a function writes the response. */
 export interface Response {
   readonly status?: number
   readonly headers?: Record<string, string>
   readonly body: JsonObject | string | ((res: ServerResponse, req: IncomingMessage) => void)
 }
 
-/** Sends the beginning of a stream, and cuts the connection. */
+/** Sends the start of a stream, and cuts the connection. */
 export function cutAfter(text: string): Response {
   return {
     body: res => {
@@ -35,7 +35,7 @@ export function cutAfter(text: string): Response {
 export interface SpeakingUpstream {
   /** Protocols, as `speaks` lists them. */
   readonly speaks: string
-  /** One for each request; the last one for all that follow. */
+  /** One response for each request; the last response is used for all further requests. */
   readonly responses: readonly Response[]
 }
 
@@ -92,7 +92,7 @@ export function chatStream(...choices: readonly JsonObject[]): string {
   return chatChunks(...choices) + 'data: [DONE]\n\n'
 }
 
-/** Chunks of a chat stream that goes on. */
+/** Chunks of a chat stream without its end. */
 export function chatChunks(...choices: readonly JsonObject[]): string {
   return choices.map(choice => {
     const { usage, ...rest } = choice

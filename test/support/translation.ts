@@ -42,7 +42,7 @@ export function contextOf(from: string, body: JsonObject = {}): ClientContext {
 /**
  * Translates a stream of the upstream's bytes, in the chunks given, for a client that sent the body.
  *
- * @param isWhole nothing is missing, also where the protocol has no event for its end
+ * @param isWhole is the stream complete? Decides for protocols without a last event
  */
 export function streamBetween(to: string, from: string, chunks: readonly Buffer[], body: JsonObject = {}, isWhole = false): string {
   const translator = new StreamTranslator(clientSide(to), upstreamSide(from), contextOf(to, body), PROVIDER)

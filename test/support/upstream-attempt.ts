@@ -4,7 +4,7 @@ import type { LiveUpstream } from '../../src/upstreams/live-upstreams.ts'
 import { UpstreamAttempt } from '../../src/pipeline/exchange/upstream-attempt.ts'
 import type { UpstreamAttemptOptions } from '../../src/pipeline/exchange/upstream-attempt.ts'
 
-/** An attempt that nothing carries. */
+/** An attempt without a transport. */
 export class UncarriedAttempt extends UpstreamAttempt {
   readonly mayBeBilled = false
 

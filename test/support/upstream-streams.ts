@@ -2,7 +2,7 @@ import type { JsonObject } from '../../src/protocols/neutral/json.ts'
 import { sse } from './translation.ts'
 import { MESSAGE_START, chatStream, messageEnd, messagesEvents } from './translating-gateway.ts'
 
-/** What a stream says: thinking, text, and two tool calls. */
+/** The content of a stream: thinking, text, and two tool calls. */
 export interface StreamContent {
   readonly thinking: string
   /** Pieces of the text. */
@@ -11,7 +11,7 @@ export interface StreamContent {
   readonly calls: readonly (readonly string[])[]
 }
 
-/** Characters of two to four bytes, escapes, and what looks like the frames of a stream. */
+/** Content with characters of two to four bytes, escapes, and text that looks like framing. */
 export const SHORT: StreamContent = {
   thinking: 'Hm é.', text: ['I lo', 'ok: "日本"\n\ndata: 😀\\'], calls: [['{"at":"\\u00', 'e9 \\"😀\\ud83d', '\\ude00"}'], ['']],
 }
@@ -24,7 +24,7 @@ export function longContent(words: number): StreamContent {
 
 const USAGE = { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13, prompt_tokens_details: { cached_tokens: 5 }, completion_tokens_details: { reasoning_tokens: 1 } }
 
-/** The stream of an upstream of each protocol that says this, with LF at the ends of lines. */
+/** The streams with this content, one for each upstream protocol, with LF at the ends of lines. */
 export const STREAMS: Readonly<Record<string, (content: StreamContent) => string>> = {
   chat: ({ thinking, text, calls }) => chatStream(
     { delta: { role: 'assistant', reasoning_content: thinking } }, ...text.map(content => ({ delta: { content } })),

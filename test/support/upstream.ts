@@ -8,7 +8,7 @@ export interface TestUpstream {
   readonly port: number
 }
 
-/** An upstream that responses as the test says; it is closed when the test ends. */
+/** An upstream whose responses the test writes; it is closed when the test ends. */
 export async function startUpstream(
   t: Test, listener: http.RequestListener,
 ): Promise<TestUpstream & { server: http.Server }> {
@@ -21,7 +21,7 @@ export async function startUpstream(
   return { url: `http://127.0.0.1:${port}`, port, server }
 }
 
-/** An upstream on bare sockets, for responses that no HTTP server would give. */
+/** An upstream on plain sockets, for responses that an HTTP server does not send. */
 export async function startRawUpstream(
   t: Test, onSocket: (socket: net.Socket) => void,
 ): Promise<TestUpstream> {
@@ -46,7 +46,7 @@ export async function bodyOf(req: http.IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** Sends bytes on a bare connection and resolves with all that comes back before it closes. */
+/** Sends bytes on a plain connection. Resolves with all received text after the connection closes. */
 export async function rawRequest(url: string, bytes: string): Promise<string> {
   const { hostname, port } = new URL(url)
   const socket = net.connect(Number(port), hostname)

@@ -6,13 +6,13 @@ import { KEY } from './gateway.ts'
 import { startRawUpstream } from './upstream.ts'
 import type { TestUpstream } from './upstream.ts'
 
-/** How a connection ended: `end` = the peer closed it in order, `reset` = it broke. */
+/** How a connection ended: `end` = the peer closed it with FIN, `reset` = it broke. */
 export type WireEnd = 'end' | 'reset'
 
-/** One connection as a test sees it: what came so far, and promises for what is to come. */
+/** A connection for tests: the received data, and promises for further data. */
 export class Wire {
   readonly socket: net.Socket
-  /** Settles when the peer's side has ended, one way or the other. */
+  /** Settles when the peer has closed or reset the connection. */
   readonly ended: Promise<WireEnd>
   #received: Buffer[] = []
   #waiting: (() => void)[] = []
@@ -40,7 +40,7 @@ export class Wire {
     socket.once('close', over)
   }
 
-  /** Everything that came and was not taken, one character for each byte. */
+  /** All received bytes that are not consumed, one character for each byte. */
   get text(): string {
     if (this.#received.length > 1) this.#received = [Buffer.concat(this.#received)]
     return this.#received[0]?.toString('latin1') ?? ''
@@ -50,7 +50,7 @@ export class Wire {
     this.socket.write(text, 'latin1')
   }
 
-  /** Resolves with everything so far once that matches; rejects when the connection ends before. */
+  /** Resolves with the text so far when it matches; rejects if the connection ends before. */
   async until(pattern: RegExp): Promise<string> {
     for (;;) {
       const { text } = this
@@ -62,12 +62,12 @@ export class Wire {
     }
   }
 
-  /** Forgets what came so far. */
+  /** Drops the received data. */
   clear(): void {
     this.#received = []
   }
 
-  /** Takes one whole request off the connection; its body is as long as Content-Length says. */
+  /** Consumes one complete request, whose body length is in Content-Length. */
   async request(): Promise<{ head: string; body: string }> {
     await this.until(/\r\n\r\n/)
     const [head = ''] = this.text.split('\r\n\r\n', 1)
@@ -82,7 +82,7 @@ export class Wire {
     return { head, body: text.slice(head.length + 4, size) }
   }
 
-  /** The same, or null when the connection ends between two requests. */
+  /** Consumes the next request, or returns null if the connection ends before a request. */
   async nextRequest(): Promise<{ head: string; body: string } | null> {
     while (this.text === '') {
       if (this.#over) return null
@@ -97,7 +97,7 @@ export class Wire {
 }
 
 /**
- * A bare connection to a gateway; it is closed when the test ends.
+ * A plain connection to a gateway; it is closed when the test ends.
  *
  * @param protocols to offer by ALPN
  */
@@ -128,7 +128,7 @@ export function chunk(text: string): string {
   return `${Buffer.byteLength(text, 'latin1').toString(16)}\r\n${text}\r\n`
 }
 
-/** An upstream on bare connections, each of which the test plays; what it throws fails the test. */
+/** An upstream on plain connections, each of which the test serves; an exception fails the test. */
 export function startWireUpstream(t: Test, play: (wire: Wire) => Promise<void>): Promise<TestUpstream> {
   return startRawUpstream(t, socket => {
     play(new Wire(socket)).catch((error: unknown) => t.fail(`the upstream's play: ${String(error)}`))
@@ -138,7 +138,7 @@ export function startWireUpstream(t: Test, play: (wire: Wire) => Promise<void>):
 export const STREAM_HEAD =
   'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n'
 
-/** A configuration with one upstream, whose streams pass untouched. */
+/** A configuration with one upstream whose streams are not changed. */
 export function proxyTo(url: string, rest = ''): string {
   return `upstreams: { up: { url: "${url}", usage: as_is } }\nroutes: [{ to: up }]\n${rest}\n`
 }

@@ -22,14 +22,14 @@ const STREAMED: Partial<LedgerRow> = {
   firstByteMs: 1000, durationMs: 2600, usage: { ...NOTHING_USED, inputTokens: 10, outputTokens: 5, cachedInputTokens: 4, cacheWrite5mTokens: 2, cacheWrite1hTokens: 1, reasoningTokens: 3 },
 }
 
-t.test('the duration of a call is that of the attempt that responded', async t => {
+t.test('the duration of a call is the duration of the attempt that responded', async t => {
   t.strictSame(await sums('v1.41', STREAMED), {
     'gen_ai_client_operation_duration{error_type=""}': 2, 'gen_ai_client_token_usage{gen_ai_token_type="input"}': 10, 'gen_ai_client_token_usage{gen_ai_token_type="output"}': 5,
     'gen_ai_server_time_to_first_token': 0.4, 'gen_ai_server_time_per_output_token': 0.4,
   })
 })
 
-t.test('the latest conventions count each kind of token', async t => {
+t.test('with the latest conventions each kind of token has a counter', async t => {
   t.strictSame(await sums('latest', STREAMED), {
     'gen_ai_client_inference_duration{error_type=""}': 2, 'gen_ai_client_inference_time_to_first_chunk': 0.4, 'gen_ai_client_inference_operation_input_tokens': 10, 'gen_ai_client_inference_operation_output_tokens': 5,
     'gen_ai_client_inference_usage_input_tokens_total': 10, 'gen_ai_client_inference_usage_output_tokens_total': 5, 'gen_ai_client_inference_usage_cache_read_input_tokens_total': 4,
@@ -48,12 +48,12 @@ const firstTokens: readonly (readonly [what: string, more: Partial<LedgerRow>, s
 ]
 
 for (const [what, more, settled, names] of firstTokens) {
-  t.test(`token times are recorded only for a complete stream: ${what}`, async t => {
+  t.test(`token times are recorded only for complete streams with the needed values: ${what}`, async t => {
     t.strictSame(Object.keys(await sums('v1.41', { ...STREAMED, ...more }, settled)).filter(name => name.startsWith('gen_ai_server')), names)
   })
 }
 
-t.test('the histograms have the buckets of the conventions', async t => {
+t.test('the buckets of the histograms follow the conventions', async t => {
   const registry = new Registry()
   genAiMetrics('v1.41', registry).series(CALL, 'm', null).record({ ...interruptedSettlement(row('a', STREAMED)), isStream: true })
   const lines = (await registry.metrics()).split('\n')
@@ -70,6 +70,6 @@ t.test('unknown tokens are not counted', async t => {
   t.strictSame(names.filter(name => name.includes('tokens')), [])
 })
 
-t.test('a failed call has its error type', async t => {
+t.test('a failed call has an error type', async t => {
   t.ok('gen_ai_client_operation_duration{error_type="429"}' in await sums('v1.41', STREAMED, {}, '429'))
 })

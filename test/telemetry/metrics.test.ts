@@ -31,7 +31,7 @@ async function ask({ url }: { readonly url: string }, model: string, path = '/v1
   return response.status
 }
 
-t.test('protocols without running requests report 0', async t => {
+t.test('gateway_requests_in_flight is 0 for protocols without running requests', async t => {
   const gateway = await start(t)
   const inFlight = async () => Object.fromEntries(samplesOf(await (await fetch(`${gateway.metrics}/metrics`)).text())
     .filter(({ name }) => name === 'gateway_requests_in_flight').map(({ labels, value }) => [labels.protocol, value]))
@@ -51,7 +51,7 @@ t.test('protocols without running requests report 0', async t => {
 
 const HOSTILE = ['a"b', 'a\\b', 'a\nb', 'a\u0000b', 'a\u202eb', '\ud800', 'x'.repeat(99) + '\u{1f600}', '{le="1"}', '# HELP a']
 
-t.test('invented models and hostile names make a bounded number of valid series', async t => {
+t.test('unknown and hostile model names make a limited number of valid series', async t => {
   const gateway = await start(t)
   for (const name of HOSTILE) await ask(gateway, name)
   const names = Array.from({ length: 10_000 }, (_, n) => `invented-${n}`)
@@ -77,7 +77,7 @@ t.test('invented models and hostile names make a bounded number of valid series'
   t.equal(checked.status, 0, checked.stderr)
 })
 
-t.test('the listener serves text and OpenMetrics at /metrics only', async t => {
+t.test('the metrics listener serves text and OpenMetrics, only at /metrics', async t => {
   const { metrics, url } = await start(t)
   await ask({ url }, 'known')
   const get = (path: string, init?: RequestInit) => fetch(metrics + path, init)
@@ -89,7 +89,7 @@ t.test('the listener serves text and OpenMetrics at /metrics only', async t => {
   const text = await open.text()
   t.match(text, /^# TYPE gateway_requests counter$/m)
   t.match(text, /# EOF\n$/)
-  t.match(await (await get('/metrics')).text(), /^# TYPE gateway_requests_total counter$/m, 'the text format is as before')
+  t.match(await (await get('/metrics')).text(), /^# TYPE gateway_requests_total counter$/m, 'OpenMetrics does not change the text format')
   t.equal((await get('/')).status, 404)
   t.equal((await get('/metrics', { method: 'POST' })).status, 405)
   t.equal((await fetch(`${url}/metrics`)).status, 404, 'the listener for clients has no metrics')

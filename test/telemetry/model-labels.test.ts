@@ -4,7 +4,7 @@ import { ModelLabels } from '../../src/telemetry/model-labels.ts'
 
 const route = (text: string, models: readonly string[] | null) => ({ text, models }) as unknown as Route
 
-t.test('a model has a label only if a route accepts it', async t => {
+t.test('a model has a label only if a route accepts the model', async t => {
   const labels = new ModelLabels()
   labels.configure([route('r', ['gpt-4o', 'gpt-*'])])
   t.equal(labels.labelOf('gpt-4o', 'r'), 'gpt-4o')
@@ -21,13 +21,13 @@ t.test('each route has at most 200 labels beyond the models of the configuration
   t.strictSame([labels.labelOf('m0', 'r'), labels.labelOf('fixed', 'r'), labels.labelOf('m200', 's')], ['m0', 'fixed', 'm200'])
 })
 
-t.test('workers share the number of labels', async t => {
+t.test('the limit of labels is divided among the workers', async t => {
   const labelsOf = (workers: number, count: number) => {
     const labels = new ModelLabels(workers)
     return Array.from({ length: count }, (_, n) => labels.labelOf(`m${n}`, 'r'))
   }
   t.strictSame(labelsOf(100, 3), ['m0', 'm1', 'other'])
-  t.strictSame(labelsOf(1000, 2), ['m0', 'other'], 'at least one each')
+  t.strictSame(labelsOf(1000, 2), ['m0', 'other'], 'each worker has at least one label')
 })
 
 t.test('a long name is cut to valid text', async t => {
@@ -37,14 +37,14 @@ t.test('a long name is cut to valid text', async t => {
   t.equal(labels.labelOf(`${'y'.repeat(99)}\u{1f600}`, 'r'), `${'y'.repeat(99)}\ufffd`)
 })
 
-t.test('the model of an upstream has its own label only if clients may see it', async t => {
+t.test('the model name of an upstream is a label only if it is configured or requested by clients', async t => {
   const labels = new ModelLabels()
   labels.configure([route('r', ['fixed', '*'])])
   labels.labelOf('chosen', 'r')
   t.strictSame([labels.knownLabel('fixed'), labels.knownLabel('chosen'), labels.knownLabel('secret'), labels.knownLabel('')], ['fixed', 'chosen', 'other', ''])
 })
 
-t.test('labels of a removed route are forgotten', async t => {
+t.test('the labels of a removed route are removed', async t => {
   const labels = new ModelLabels()
   labels.configure([route('r', ['*']), route('s', ['*'])])
   labels.labelOf('a', 'r')

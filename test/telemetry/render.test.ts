@@ -19,14 +19,14 @@ t.test('metrics are written in the text format', async t => {
   t.match(contentType('text'), /^text\/plain/)
 })
 
-t.test('OpenMetrics: the name of a counter family has no suffix, and the text ends with EOF', async t => {
+t.test('OpenMetrics: the family name of a counter has no suffix, and the text ends with EOF', async t => {
   const text = await renderMetrics([filled()], 'openmetrics')
   t.match(text, '# HELP requests Requests.\n# TYPE requests counter\nrequests_total{model="a"} 2\n')
   t.match(text, /\n# EOF\n$/)
   t.match(contentType('openmetrics'), /^application\/openmetrics-text/)
 })
 
-t.test('a metric with many series has one help line and all series', async t => {
+t.test('a metric with many series is written with one help line and all series', async t => {
   const registry = new Registry()
   const gauge = new Gauge({ name: 'running', help: 'Running.', labelNames: ['n'], registers: [registry] })
   for (let n = 0; n < 1201; n++) gauge.set({ n }, n)

@@ -11,7 +11,7 @@ import { ROOT } from '../cli/command.ts'
 const DEPLOY = join(ROOT, 'deploy')
 const promtool = spawnSync('promtool', ['--version']).error === undefined ? false : 'needs promtool'
 
-/** Names that a scrape can have, those of histograms with their suffixes. */
+/** Names of metrics that a scrape can contain, with the suffixes of histograms. */
 function metricNames(): Set<string> {
   const gauges = createGauges({
     inFlight: () => new Map(), circuits: () => [], budgets: () => [], ledger: () => null, shipping: () => null, stores: () => [], certificateEnd: () => 1,
@@ -22,13 +22,13 @@ function metricNames(): Set<string> {
   return new Set(metrics.flatMap(({ name, type }) => suffixes(String(type)).map(suffix => name + suffix)))
 }
 
-/** The names of metrics in a query: words that are no function, label or keyword. */
+/** The names of metrics in a query: words that are not a function, label or keyword. */
 function namesIn(query: string): string[] {
   const bare = query.replace(/\{[^}]*\}|\[[^\]]*\]|\b(?:by|on|without)\s*\([^)]*\)|"[^"]*"/g, '')
   return [...bare.matchAll(/\b[a-z_][a-z0-9_]*\b(?!\s*\()/g)].map(([name]) => name).filter(name => !['by', 'or', 'and', 'up'].includes(name))
 }
 
-t.test('each query of a dashboard or alert names an existing metric', async t => {
+t.test('each query of a dashboard or alert rule names only existing metrics', async t => {
   const known = metricNames()
   const dashboards = readdirSync(join(DEPLOY, 'grafana'))
   t.ok(dashboards.length >= 5)

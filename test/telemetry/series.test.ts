@@ -4,7 +4,7 @@ import { CounterFamily, HistogramFamily } from '../../src/telemetry/series.ts'
 
 const linesOf = async (registry: Registry) => (await registry.metrics()).split('\n').filter(line => line !== '' && !line.startsWith('#'))
 
-t.test('a counter appears once it has counted', async t => {
+t.test('a counter is written only after its first count', async t => {
   const registry = new Registry()
   const family = new CounterFamily('requests_total', 'Requests.', registry)
   const one = family.series({ model: 'a', status: '200' })

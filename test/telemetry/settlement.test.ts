@@ -8,7 +8,7 @@ for (const [more, expected] of [
   t.test(`the error type of ${JSON.stringify(more)} is ${expected}`, async t => t.equal(errorTypeOf(interruptedSettlement(row('a', more))), expected))
 }
 
-t.test('the settlement for a killed process has only the row', async t => {
+t.test('the settlement of a request that a killed process left contains only the ledger row', async t => {
   const killed = row('a', { end: 'interrupted' })
   t.strictSame(interruptedSettlement(killed), { row: killed, failure: null, refusedBy: null, continued: [], call: null, isStream: false, overheadMs: null })
 })

@@ -85,7 +85,7 @@ function attributesOf({ attributes }: Span): Record<string, unknown> {
   return Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]))
 }
 
-t.test('a trace has spans for the request and each attempt, below the span of the client', async t => {
+t.test('the span of a request is a child of the client\'s span, and each attempt has a span below the request', async t => {
   const collector = await startCollector(t)
   const model = await startModel(t)
   const gateway = await start(t, `endpoint: "${collector.url}", protocol: http/json, headers: { x-token: secret }, metrics: false`, model.url)
@@ -124,7 +124,7 @@ t.test('each attempt of a hedged request has its own span, and the cancelled att
     res.setHeader('content-type', 'text/event-stream')
     if (name === 'second') second.resolve()
     else {
-      // Its content comes first, though the other one is asked last.
+      // The first upstream responds first, after the hedge has started.
       await second.promise
       res.end('data: {"choices":[{"index":0,"delta":{"content":"first"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n')
     }
@@ -148,7 +148,7 @@ telemetry: { otlp: { endpoint: "${collector.url}", protocol: http/json, metrics:
   }
 })
 
-t.test('a trace with `content: true` has prompt and response, and no credential', async t => {
+t.test('with `content: true` a trace contains prompt and response and no credential', async t => {
   const collector = await startCollector(t)
   const model = await startModel(t)
   const gateway = await start(t, `endpoint: "${collector.url}", protocol: http/json, metrics: false, content: true`, model.url)
@@ -158,7 +158,7 @@ t.test('a trace with `content: true` has prompt and response, and no credential'
   t.notMatch(JSON.stringify(collector.spans), /sk-operator|sk-test|query-secret/)
 })
 
-t.test('a trace that the client or the sample rate excludes is not sent', async t => {
+t.test('a trace is not sent if the client or the sample rate excludes it', async t => {
   const collector = await startCollector(t)
   const model = await startModel(t)
   const gateway = await start(t, `endpoint: "${collector.url}", protocol: http/json, metrics: false, sample: 0`, model.url)
@@ -167,7 +167,7 @@ t.test('a trace that the client or the sample rate excludes is not sent', async 
   t.match(model.headers[1]?.traceparent, new RegExp(`^00-${CLIENT_TRACE}-[0-9a-f]{16}-00$`))
   await ask(gateway, { traceparent: `00-${CLIENT_TRACE}-${CLIENT_SPAN}-01` })
   await collector.until(() => collector.spans.length >= 3)
-  t.equal(collector.spans.length, 3, 'a sampled parent is followed')
+  t.equal(collector.spans.length, 3, 'a trace that the client samples is sent')
 })
 
 t.test('http/protobuf and gRPC send traces and metrics to their collectors', async t => {
@@ -207,7 +207,7 @@ t.test('http/protobuf and gRPC send traces and metrics to their collectors', asy
   t.ok((calls.get('trace') ?? 0) > 100 && (calls.get('metrics') ?? 0) > 100)
 })
 
-t.test('requests continue when the collector refuses, hangs or is away, and the log says so once', async t => {
+t.test('requests succeed while the collector refuses, hangs or is unreachable, and a failure is logged once', async t => {
   const model = await startModel(t)
   const refusing = createServer((_req, res) => res.writeHead(400).end()).listen(0, '127.0.0.1')
   await once(refusing, 'listening')

@@ -21,7 +21,7 @@ async function shown(metrics: WorkerMetrics, spend: ReadonlyMap<string, bigint> 
   return texts.join('\n').split('\n').filter(line => line !== '' && !line.startsWith('#'))
 }
 
-t.test('the counts of an ended worker are kept, and its gauges are not', async t => {
+t.test('after a worker ends, its counts are kept and its gauges are removed', async t => {
   const metrics = new WorkerMetrics()
   metrics.add(1, { counted: await counted(2), current: await running(5) })
   metrics.add(2, { counted: await counted(3), current: await running(7) })
@@ -31,14 +31,14 @@ t.test('the counts of an ended worker are kept, and its gauges are not', async t
   t.strictSame(await shown(metrics), ['requests_total{model="a"} 9', 'running 7'])
 })
 
-t.test('many reports of a worker are summed, each once', async t => {
+t.test('each report of a worker is added once', async t => {
   const metrics = new WorkerMetrics()
   for (let n = 0; n < 40; n++) metrics.add(1, { counted: await counted(1), current: [] })
   t.strictSame(await shown(metrics), ['requests_total{model="a"} 40'])
   t.strictSame(await shown(metrics), ['requests_total{model="a"} 40'])
 })
 
-t.test('the spend of budgets is that of the supervisor, separate for a key and a group of one name', async t => {
+t.test('budget gauges have the spend of the supervisor, separately for a key and a group with the same name', async t => {
   const registry = new Registry()
   new Gauge({ name: BUDGET_SPENT.key, help: 'k', labelNames: ['key'], registers: [registry] }).set({ key: 'a' }, 99)
   const group = new Gauge({ name: BUDGET_SPENT.group, help: 'g', labelNames: ['group'], registers: [registry] })

@@ -9,23 +9,23 @@ function transcript(requestId: string, expiresAt: number, words: string): Transc
   return { requestId, startedAt: 1, key: 'team-a', expiresAt, request: text, response: text }
 }
 
-t.test('an expired transcript is not found, and is erased from the file', async t => {
+t.test('an expired transcript is not found, and its text is erased from the file', async t => {
   const file = join(t.testdir({}), 'bodies.db')
   const store = new TranscriptStore(file)
   store.add(transcript('one', 100, 'a secret prompt'))
   store.add(transcript('two', 200, 'another prompt'))
   t.equal(store.find('one', 99).length, 1)
-  t.equal(store.find('one', 100).length, 0, 'from its last moment on')
+  t.equal(store.find('one', 100).length, 0, 'a transcript expires at `expiresAt`')
   t.equal(store.expire(100), false)
   t.equal(store.count(), 1)
   t.equal(Buffer.from(store.find('two', 100)[0]?.response.bytes ?? []).toString(), 'another prompt')
   store.close()
   t.notOk(readFileSync(file).includes('a secret prompt'))
-  t.equal(statSync(file).mode & 0o077, 0, 'readable by its owner alone')
+  t.equal(statSync(file).mode & 0o077, 0, 'only the owner can read the file')
 })
 
 const skip = process.getuid?.() === 0 ? false : 'only root gives files away'
-t.test('files made by root get the owner of the directory', { skip }, async t => {
+t.test('files that root creates get the owner of the directory', { skip }, async t => {
   const directory = t.testdir({})
   chownSync(directory, 65_534, 65_533)
   const file = join(directory, 'bodies.db')

@@ -54,7 +54,7 @@ routes: [{ to: [a, b] }]
   for (const url of [gateway.url, gateway.addresses.console]) {
     const told = await (await fetch(`${url}/api/status`)).text()
     t.match(told, '"success":true')
-    t.notMatch(told, 'upstreams', 'strangers do not see them')
+    t.notMatch(told, 'upstreams', 'without a login no upstreams are shown')
   }
   isWell = true
   await gateway.waitForLog(line => line.msg === 'the upstream is healthy again')
@@ -100,7 +100,7 @@ routes: [{ to: [closed, unknown] }]
   })
 })
 
-t.test('a silent upstream, a reset and a redirect fail the check, and the status shows it at once', async t => {
+t.test('a silent upstream, a reset and a redirect fail the check, and the status shows the failure at once', async t => {
   const silent = await startRawUpstream(t, () => {})
   const resetting = await startRawUpstream(t, socket => socket.once('data', () => socket.resetAndDestroy()))
   const elsewhere = await startUpstream(t, (_req, res) => res.writeHead(302, { location: '/' }).end())
@@ -126,7 +126,7 @@ routes: [{ to: [silent, resetting, elsewhere] }]
   ]))
 })
 
-/** Checks of one upstream, each of which the test plays, by a clock that stands still. */
+/** Health checks of one upstream with a FakeClock; the test decides the result of each check. */
 function checksOf(send: (handler: ResponseHandler) => void, every = 1_000) {
   const clock = new FakeClock()
   const health = new Health({ clock, random: Math.random })
@@ -159,7 +159,7 @@ t.test('the timeout of a check is its interval, between 1 s and 10 s', async t =
   }
 })
 
-t.test('stop ends the running check without a result, and starts no other', async t => {
+t.test('stop ends the running check without a result, and no other check starts', async t => {
   let asked = 0
   let ended = 0
   const { clock, health, checks } = checksOf(handler => {
@@ -178,7 +178,7 @@ t.test('stop ends the running check without a result, and starts no other', asyn
   t.equal(clock.pending, 0)
 })
 
-t.test('a lack of resources in the gateway does not count against the upstream', async t => {
+t.test('a check that fails for lack of resources in the gateway does not count', async t => {
   let code = 'EMFILE'
   let asked = 0
   const { clock, health, checks } = checksOf(handler => {
@@ -196,7 +196,7 @@ t.test('a lack of resources in the gateway does not count against the upstream',
   t.equal(health.failsChecks('a'), true)
   code = 'ENFILE'
   await pass(10)
-  t.equal(health.failsChecks('a'), true, 'nor does it make up for one')
+  t.equal(health.failsChecks('a'), true, 'EMFILE and ENFILE do not pass a check')
   checks.stop()
 })
 

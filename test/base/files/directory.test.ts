@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { makeDirectory } from '../../../src/base/files/directory.ts'
 
-t.test('missing parent directories are made, and existing ones stay', async t => {
+t.test('makeDirectory creates missing parent directories and accepts existing directories', async t => {
   const path = join(t.testdir(), 'a', 'b', 'c')
   makeDirectory(path)
   t.ok(statSync(path).isDirectory())
@@ -18,6 +18,6 @@ t.test('a file in place of a directory is reported', async t => {
   t.throws(() => makeDirectory(join(file, 'below')), { code: 'ENOTDIR' })
 })
 
-t.test('a file system that cannot make directories is reported at once', { skip: !existsSync('/proc/self') }, async t => {
+t.test('makeDirectory reports a file system that cannot create directories', { skip: !existsSync('/proc/self') }, async t => {
   t.throws(() => makeDirectory('/proc/nothing/here'), { code: 'ENOENT' })
 })

@@ -4,7 +4,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { FileWatch } from '../../../src/base/files/file-watch.ts'
 
-/** A watch whose changes can be awaited one by one. */
+/** A FileWatch; `next` resolves with the text of the file after the next change. */
 function watching(t: Test, files: readonly string[]) {
   const told: string[] = []
   let wake = () => {}
@@ -31,7 +31,7 @@ function watching(t: Test, files: readonly string[]) {
   }
 }
 
-t.test('a file that is written, replaced, removed or made again is reported once each time', async t => {
+t.test('each write, replacement, removal and creation of a watched file is reported once', async t => {
   const file = join(t.testdir({ 'gateway.yaml': 'one' }), 'gateway.yaml')
   const { next, told } = watching(t, [file])
   writeFileSync(file, 'two')
@@ -46,7 +46,7 @@ t.test('a file that is written, replaced, removed or made again is reported once
   t.equal(told.length, 4)
 })
 
-t.test('a Kubernetes config map is followed through its links', async t => {
+t.test('a change of a Kubernetes config map is reported', async t => {
   const folder = t.testdir({ first: { 'gateway.yaml': 'one' }, second: { 'gateway.yaml': 'two' } })
   symlinkSync('first', join(folder, '..data'))
   symlinkSync('..data/gateway.yaml', join(folder, 'gateway.yaml'))
@@ -56,7 +56,7 @@ t.test('a Kubernetes config map is followed through its links', async t => {
   t.equal(await next(), 'two')
 })
 
-t.test('a link into an unwatched directory is followed', async t => {
+t.test('a change of the target of a watched link is reported, even in another directory', async t => {
   const folder = t.testdir({ here: {}, there: { 'gateway.yaml': 'one' } })
   symlinkSync('../there/gateway.yaml', join(folder, 'here', 'gateway.yaml'))
   const { next } = watching(t, [join(folder, 'here', 'gateway.yaml')])
@@ -64,7 +64,7 @@ t.test('a link into an unwatched directory is followed', async t => {
   t.equal(await next(), 'two')
 })
 
-t.test('writes to unwatched files in the directory are not reported, and do not delay reports', async t => {
+t.test('writes to other files in the directory are not reported and do not delay the report of a watched file', async t => {
   const folder = t.testdir({ 'gateway.yaml': 'one', db: '' })
   const { next, told } = watching(t, [join(folder, 'gateway.yaml')])
   const busy = setInterval(() => writeFileSync(join(folder, 'db'), String(Math.random())), 10)
@@ -82,7 +82,7 @@ t.test('files can be added to the watch and removed from it', async t => {
   watch.watch([file, join(folder, 'tls', 'cert.pem')])
   writeFileSync(join(folder, 'tls', 'cert.pem'), 'changed')
   t.equal(await next(), 'one')
-  // A change that is not reported yet is not forgotten.
+  // A change that is not reported yet is reported after the files are set again.
   writeFileSync(file, 'two')
   watch.watch([file])
   t.equal(await next(), 'two')

@@ -4,7 +4,7 @@ import { FakeClock } from '../../support/fake-clock.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 
-t.test('a key makes capsules for 30 days, has a successor a day before, and opens capsules for 180 days', async t => {
+t.test('a capsule key seals for 30 days and opens for 180 days, and its successor exists a day before the change', async t => {
   const clock = new FakeClock()
   const keys = new CapsuleKeys(clock)
   const first = keys.newest
@@ -18,7 +18,7 @@ t.test('a key makes capsules for 30 days, has a successor a day before, and open
   keys.renew()
   t.equal(keys.all.length, 2)
   const second = keys.all[1]!
-  t.equal(keys.newest, first, 'other gateways may not know the second yet')
+  t.equal(keys.newest, first, 'for the first day the successor seals no capsules, because other gateways may not have it')
   clock.setDate(from + 30 * DAY)
   t.equal(keys.newest, second)
   t.equal(keys.find(first.id), first)
@@ -27,10 +27,10 @@ t.test('a key makes capsules for 30 days, has a successor a day before, and open
   clock.setDate(from + 180 * DAY)
   t.equal(keys.find(first.id), null)
   clock.setDate(from + 1000 * DAY)
-  t.equal(keys.find(second.id), second, 'the one that makes capsules opens them too, however old it is')
+  t.equal(keys.find(second.id), second, 'the newest key opens capsules at any age')
 })
 
-t.test('processes with the same keys use the same newest key, in whatever order the keys are added', async t => {
+t.test('processes with the same keys have the same newest key, whatever the order in which the keys are added', async t => {
   const clock = new FakeClock()
   const given = [createCapsuleKey(clock.wall() - DAY), createCapsuleKey(clock.wall()), createCapsuleKey(clock.wall())]
   const [one, other] = [new CapsuleKeys(clock), new CapsuleKeys(clock)]
@@ -40,7 +40,7 @@ t.test('processes with the same keys use the same newest key, in whatever order 
   t.not(one.newest.id, given[0]!.id)
 })
 
-t.test('a key with a future date is kept, and does not stop the rotation', async t => {
+t.test('a key with a future date is kept and does not prevent the creation of the next key', async t => {
   const clock = new FakeClock('2030-01-01T00:00:00Z')
   const keys = new CapsuleKeys(clock)
   const future = keys.newest
@@ -53,8 +53,8 @@ t.test('a key with a future date is kept, and does not stop the rotation', async
   t.equal(keys.find(future.id), future)
 })
 
-t.test('the given key is the first key', async t => {
+t.test('the key that the constructor gets is the newest key', async t => {
   const first = createCapsuleKey(0)
   t.equal(new CapsuleKeys(new FakeClock(), first).newest, first)
-  t.equal(new CapsuleKeys(new FakeClock(), first).find(first.id), first, 'also of a process that has made no capsule yet')
+  t.equal(new CapsuleKeys(new FakeClock(), first).find(first.id), first, 'a process can find its first key before it seals a capsule')
 })

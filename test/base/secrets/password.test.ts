@@ -9,21 +9,21 @@ const SALT = 'A'.repeat(22)
 const HASH = 'B'.repeat(43)
 const hashOf = (cost: string) => `scrypt:${cost}:${SALT}:${HASH}`
 
-t.test('a hash contains the parameters that made it', async t => {
+t.test('a password hash contains its parameters and verifies only the same password', async t => {
   const made = await hashPassword('correct horse', randomBytes)
   t.same(made.cost, DEFAULT_COST)
   t.same(parsePasswordHash(formatPasswordHash(made)), made)
   t.ok(await verifyPassword('correct horse', made))
   t.notOk(await verifyPassword('correct horses', made))
-  t.match(formatPasswordHash(made), /^[\w:=-]+$/, 'nothing in it needs quotes in YAML')
+  t.match(formatPasswordHash(made), /^[\w:=-]+$/, 'a password hash needs no quotes in YAML')
 })
 
-t.test('composed and decomposed letters are the same', async t => {
+t.test('composed and decomposed letters in a password are equal', async t => {
   const made = await hashPassword('p\u00e4ssword', randomBytes)
   t.ok(await verifyPassword('pa\u0308ssword', made))
 })
 
-t.test('malformed, too cheap and too expensive hashes are refused before they are computed', async t => {
+t.test('a hash that is malformed, too cheap or too expensive is refused before a password is verified', async t => {
   for (const text of [
     '', 'scrypt:', 'hunter2', hashOf('N=16384:r=8'), hashOf('N=16384,r=8,p=1'), hashOf('N=16383:r=8:p=1'),
     hashOf('N=0:r=8:p=1'), hashOf('N=1:r=8:p=1'), hashOf('N=16384:r=0:p=1'), hashOf('N=16384:r=8:p=0'),
@@ -39,7 +39,7 @@ t.test('malformed, too cheap and too expensive hashes are refused before they ar
   t.doesNotThrow(() => parsePasswordHash(hashOf('N=131072:r=8:p=1')))
 })
 
-t.test('every malformed hash throws the same error class', async () => {
+t.test('parsePasswordHash throws a PasswordHashError for each malformed hash', async () => {
   fc.assert(fc.property(fc.oneof(fc.string(), fc.string().map(text => `scrypt:${text}`)), text => {
     try {
       parsePasswordHash(text)

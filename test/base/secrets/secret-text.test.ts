@@ -1,7 +1,7 @@
 import t from 'tap'
 import { secretText } from '../../../src/base/secrets/secret-text.ts'
 
-t.test('a byte order mark and white space around a secret are removed', async t => {
+t.test('a byte order mark before a secret and white space around a secret are removed', async t => {
   for (const [title, bytes, secret] of [
     ['plain', Buffer.from('sk-1\n'), 'sk-1'],
     ['UTF-8', Buffer.from('\uFEFFsk-1\r\n'), 'sk-1'],

@@ -35,23 +35,23 @@ function supervised(t: Test, text: string) {
   return { thread, events, replied }
 }
 
-t.test('a thread that dies is reported and restarted, and its caller can send the lost work again', async t => {
+t.test('a thread that fails is reported and restarted, and onRestart can post messages again', async t => {
   const { thread, events, replied } = supervised(t, ECHO)
   thread.post('throw')
   await replied
   t.strictSame(events, ['died: boom', 'restarted', 'again'])
   await thread.close(10_000)
-  t.equal(events.length, 3, 'its end is no death')
+  t.equal(events.length, 3, 'the end after `close` is not reported as a failure')
 })
 
-t.test('a thread that dies during its start is reported and restarted', async t => {
+t.test('a thread that fails during its start is reported and restarted', async t => {
   const { thread, events } = supervised(t, DEAD)
   for (let started = 0; started < 3; started += 1) await once(process, 'worker')
   t.strictSame(events.slice(0, 3), ['died: no start', 'restarted', 'died: no start'])
   await thread.close(10_000)
 })
 
-t.test('a closed thread is not restarted, and is ended by force if it does not end in time', async t => {
+t.test('a closed thread that does not end in time is terminated and not restarted', async t => {
   const { thread, events } = supervised(t, DEAF)
   await thread.close(1)
   t.strictSame(events, [])

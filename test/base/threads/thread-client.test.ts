@@ -17,7 +17,7 @@ function clientFor(t: Test, options: Partial<ThreadOptions> = {}) {
   }
 }
 
-t.test('replies find their requests in any order', async t => {
+t.test('each request gets its own reply, in whatever order the replies arrive', async t => {
   const { client, request } = clientFor(t)
   const order: unknown[] = []
   await Promise.all([request({ pauseMs: 50 }), request({ echo: 'now' })]
@@ -34,7 +34,7 @@ t.test('a serial client sends one request at a time', async t => {
   t.same(order, [50, 'now'])
 })
 
-t.test('an error in the thread rejects only its request', async t => {
+t.test('an error in the thread rejects only the request that caused the error', async t => {
   const { request } = clientFor(t)
   await t.rejects(request('throw'), {
     reason: 'thrown', message: 'too much', thrown: { name: 'RangeError', code: 'over', field: 'amount' },
@@ -42,7 +42,7 @@ t.test('an error in the thread rejects only its request', async t => {
   t.equal(await request({ echo: 'still here' }), 'still here')
 })
 
-t.test('a thread that ends rejects the running request, and the next request starts a new thread', async t => {
+t.test('the end of a thread rejects the running request, and the next request starts another thread', async t => {
   const exits: boolean[] = []
   const { request } = clientFor(t, { serial: true, onExit: (_cause, hasReplied) => exits.push(hasReplied) })
   const [first, second] = [request('exit'), request({ echo: 'again' })]
@@ -67,7 +67,7 @@ t.test('cancel rejects running and waiting requests', async t => {
   for (const settled of await both) t.match(settled, { status: 'rejected', reason: { reason: 'closed', message: 'not now' } })
 })
 
-t.test('close waits for the replies, for a limited time', async t => {
+t.test('close waits for running requests, and rejects them after a time limit', async t => {
   const patient = clientFor(t)
   const last = patient.request({ pauseMs: 50 })
   await patient.client.close()

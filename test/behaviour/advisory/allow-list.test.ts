@@ -3,8 +3,8 @@ import { startTestGateway } from '../../support/gateway.ts'
 import { bodyOf, rawRequest, startUpstream } from '../../support/upstream.ts'
 
 /*
- * Requests by which a key could reach a model that it may not use: what the gateway
- * reads as one model, and an upstream as another.
+ * Requests by which a key could reach a model that the key may not use, because the gateway
+ * reads one model and the upstream another.
  */
 
 const LIMITED = 'sk-limited-0123456789abcdef'
@@ -39,7 +39,7 @@ async function ask(path: string, body: string, key = LIMITED, contentType = 'app
   return { status: answer.status, text: await answer.text() }
 }
 
-t.test('the model in the path of an unknown verb counts, even if the body names another model', async t => {
+t.test('on a path with an unknown verb, the model in the path must be allowed, whatever model the body names', async t => {
   for (const verb of ['predict', 'predictLongRunning', 'batchGenerateContent', 'Predict', 'predict/']) {
     const { status, text } = await ask(`/v1beta/models/no:${verb}`, '{"model":"may","instances":[]}')
     t.equal(status, 403, verb)
@@ -52,7 +52,7 @@ t.test('the model in the path of an unknown verb counts, even if the body names 
   t.equal((await ask('/v1beta/models/no:predict', '{"instances":[]}', ANY)).status, 200)
 })
 
-t.test('the model in a path of Vertex AI counts in every spelling, even if the body names another model', async t => {
+t.test('on a path of Vertex AI in any spelling, the model in the path must be allowed, whatever model the body names', async t => {
   const project = '/v1beta1/projects/p/locations/l'
   for (const path of [
     '/v1beta1/publishers/google/models/no:generateContent',
@@ -87,7 +87,7 @@ t.test('the model in a path of Vertex AI counts in every spelling, even if the b
   t.strictSame(seen, [`${project}/endpoints/real/chat/completions {"model":""}`])
 })
 
-t.test('a second model key in another case is refused, because servers in Go ignore case', async t => {
+t.test('a body with a second "model" in another spelling is refused, because servers in Go ignore case', async t => {
   for (const body of [
     '{"model":"may","Model":"no"}', '{"MODEL":"no","model":"may"}', '{"model":"may","mo\\u0044el":"no"}',
   ]) {
@@ -103,7 +103,7 @@ t.test('a second model key in another case is refused, because servers in Go ign
   t.strictSame(seen, ['/v1/chat/completions {"model":"real","Model":"real","models":["may"]}'])
 })
 
-t.test('two model keys of which one is empty are refused, because parsers differ in the choice', async t => {
+t.test('a body with an empty and a non-empty "model" is refused, because some parsers read the first and some the last', async t => {
   for (const key of [LIMITED, ANY]) {
     for (const body of ['{"model":"","model":"no"}', '{"model":"no","model":""}']) {
       const { status, text } = await ask('/v1/responses', body, key)
@@ -114,7 +114,7 @@ t.test('two model keys of which one is empty are refused, because parsers differ
   t.strictSame(seen, [])
 })
 
-t.test('a second model key that is not a name is refused, because parsers differ in the choice', async t => {
+t.test('a body with a second "model" of any type is refused, because some parsers read the first and some the last', async t => {
   for (const key of [LIMITED, GLOB, ANY]) {
     for (const value of ['null', '"no"', '1', 'true', '["no"]', '{"id":"no"}']) {
       for (const body of [`{"model":"may","model":${value}}`, `{"model":${value},"Model":"may"}`]) {
@@ -131,7 +131,7 @@ t.test('a second model key that is not a name is refused, because parsers differ
   t.equal((await ask('/v1beta/interactions', '{"agent":"may","agent":null}')).status, 400)
 })
 
-t.test('a comma-separated list of models is refused, because LiteLLM splits the list', async t => {
+t.test('a key must be allowed every model of a comma-separated list, because LiteLLM splits the list', async t => {
   for (const model of ['may,no', 'may-1, no', 'may,', 'may,,may']) {
     const body = JSON.stringify({ model, fastest_response: true })
     const { status } = await ask('/v1/chat/completions', body, GLOB)
@@ -140,9 +140,9 @@ t.test('a comma-separated list of models is refused, because LiteLLM splits the 
   }
   t.equal((await ask('/v1/chat/completions', '{"model":"may-1, may-2"}', GLOB)).status, 200)
   t.equal((await ask('/v1/chat/completions', '{"model":"may-not, no"}', GLOB)).status, 200)
-  t.strictSame(seen, ['/v1/chat/completions {"model":"real"}'], 'no upstream sees that name')
+  t.strictSame(seen, ['/v1/chat/completions {"model":"real"}'], 'the upstream gets the model of the route instead of the list')
   const simulated = await ask('/v1/chat/completions', '{"model":"may-sim,tokens=2","messages":[]}', GLOB)
-  t.equal(simulated.status, 200, 'the simulator has its behaviours there')
+  t.equal(simulated.status, 200, 'the simulator reads behaviours after a comma')
   t.equal((await ask('/v1/chat/completions', '{"model":"may,no"}', ANY)).status, 200)
 })
 
@@ -155,7 +155,7 @@ t.test('a model name with a comma is allowed if the key lists the full name', as
   }
 })
 
-t.test('a batch is refused for a limited key, even if the body names an allowed model', async t => {
+t.test('a key limited to some models cannot create a batch, even if the body names an allowed model', async t => {
   const requests = '[{"custom_id":"a","params":{"model":"no"}}]'
   for (const path of [
     '/v1/batches', '/v1/batches/', '/v1/Batches', '/v1/batches;x=1',
@@ -169,7 +169,7 @@ t.test('a batch is refused for a limited key, even if the body names an allowed 
   t.equal((await ask('/v1/batches-of-mine', '{"model":"may"}')).status, 200)
 })
 
-t.test('a path with an escaped slash is refused, because most servers read it as a slash', async t => {
+t.test('a path with an escaped slash outside the model name is refused, because most servers decode the slash', async t => {
   for (const path of [
     '/v1/chat%2Fcompletions', '/v1%2fchat/completions', '/v1/x%2Fy', '/v1/models%2Fno',
     '/v1beta/models%2Fno:generateContent', '/v1beta/models/may:x%2Fy',
@@ -183,7 +183,7 @@ t.test('a path with an escaped slash is refused, because most servers read it as
   t.strictSame(seen, ['/v1beta/models/org%2Fname:generateContent {}'])
 })
 
-t.test('a path with parameters inside is refused, because servers in Java remove the parameters', async t => {
+t.test('a path with parameters before its last segment is refused, because servers in Java remove parameters', async t => {
   for (const path of [
     '/v1beta/models;x=1/no:generateContent', '/v1beta1/publishers;x/google/models/no:generateContent',
     '/v1beta1;x/publishers/google/models/no:generateContent', '/v1/chat;x=1/completions', '/v1/batches;/b',
@@ -206,7 +206,7 @@ t.test('a model in the query that differs from the model in the body is refused'
     t.strictSame(seen, [])
     t.equal((await ask(`${path}?model=may&beta=true`, '{"model":"may"}')).status, 200, path)
     t.equal((await ask(`${path}?model=fast&beta=true`, '{"model":"fast"}')).status, 200, path)
-    t.strictSame(seen, [`${path}?model=real&beta=true {"model":"real"}`], 'renamed in both')
+    t.strictSame(seen, [`${path}?model=real&beta=true {"model":"real"}`], 'the model is renamed in query and body')
   }
   t.equal((await ask('/v1beta/models/fast:predict?model=fast', '{}')).status, 200)
   t.strictSame(seen, ['/v1beta/models/real:predict?model=real {}'])
@@ -243,7 +243,7 @@ t.test('a model in the query that differs from the model in the path is refused'
   t.equal((await ask('/v1beta/models/no:generateContent?model=may', '{}')).status, 403)
 })
 
-t.test('JSON in another charset is refused, because Express reads UTF-7', async t => {
+t.test('JSON in a charset other than UTF-8 is refused, because Express reads UTF-7', async t => {
   const body = '{"model":"may","x":"+ACI-,+ACI-model+ACI-:+ACI-no"}'
   const long = `${'charset'.repeat(200)};charset=utf-8`
   for (const param of [
@@ -262,7 +262,7 @@ t.test('JSON in another charset is refused, because Express reads UTF-7', async 
   }
 })
 
-t.test('a form in another charset is refused, because Starlette reads UTF-7', async t => {
+t.test('a form in a charset other than UTF-8 is refused, because Starlette reads UTF-7', async t => {
   const field = (name: string, value: string) =>
     `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
   const body = `${field('model', 'may')}${field('+AG0-odel', 'no')}--b--\r\n`
@@ -292,7 +292,7 @@ t.test('a key limited to some models cannot open a WebSocket of Gemini Live, eve
   }
 })
 
-t.test('a model in the path of a WebSocket that differs from the model in the query is refused', async t => {
+t.test('a WebSocket is refused if its path and its query name different models', async t => {
   for (const [path, status] of [
     ['/v1beta1/projects/p/locations/l/endpoints/no/invoke/ws?model=may', 403],
     ['/v1beta/models/no:unheardOf?model=may', 403],

@@ -3,9 +3,9 @@ import { startTestGateway } from '../../support/gateway.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 
 /*
- * Azure's paths name a deployment, and a body may name another model: a key must not reach by the one what
- * it may not use by the other. Without a route that names them they go up as others have them, and else as
- * they came.
+ * An Azure path names a deployment, and the body may name another model: a key must not reach a model by one
+ * of the two names that it may not use by the other. Without a route for Azure paths, the upstream gets the
+ * OpenAI path; with such a route it gets the Azure path.
  */
 
 const LIMITED = 'sk-limited-0123456789abcdef'
@@ -29,7 +29,7 @@ routes: ${more}${ROUTES}
 ${KEYS}`)
 const usual = await start('')
 const named = await start('\n  - { path: "/openai*", model: never, to: up }')
-const EACH = [['usual', usual], ['named by a route', named]] as const
+const EACH = [['without a route for Azure paths', usual], ['with a route for Azure paths', named]] as const
 
 async function ask(
   gateway: typeof usual, path: string, body: string | FormData = '{}', key = LIMITED, headers: object = {},
@@ -43,7 +43,7 @@ async function ask(
 }
 
 for (const [name, gateway] of EACH) {
-  t.test(`${name}: the deployment in the path is the model, in every spelling and whatever model the body names`, async t => {
+  t.test(`${name}: the deployment in the path must be allowed, in any spelling and whatever model the body names`, async t => {
     for (const path of [
       '/openai/deployments/no/chat/completions?api-version=1',
       '/OpenAI/Deployments/no/Chat/Completions/',
@@ -71,7 +71,7 @@ for (const [name, gateway] of EACH) {
     }
   })
 
-  t.test(`${name}: a key limited to some models cannot send requests without a model, or batches`, async t => {
+  t.test(`${name}: a key limited to some models can send neither batches nor requests without a model`, async t => {
     for (const path of [
       '/openai/files', '/openai/v1/fine_tuning/jobs', '/openai/responses', '/openai/batches',
     ]) {
@@ -88,7 +88,7 @@ for (const [name, gateway] of EACH) {
     }
   })
 
-  t.test(`${name}: paths with escaped slashes or parameters are refused, because servers read them differently`, async t => {
+  t.test(`${name}: paths with escaped slashes or parameters are refused, because servers read such paths differently`, async t => {
     for (const path of [
       '/openai%2Fdeployments/may/chat/completions', '/openai/deployments%2Fno/chat/completions',
       '/openai/deployments/may/chat%2Fcompletions',
@@ -118,7 +118,7 @@ for (const [name, gateway] of EACH) {
   })
 }
 
-t.test('usual: the model moves from the path to the body', async t => {
+t.test('without a route for Azure paths, the model is moved from the path to the body', async t => {
   const path = '/openai/deployments/may/chat/completions'
   for (const [from, to] of [
     ['{}', '{"model":"may"}'],
@@ -139,7 +139,7 @@ t.test('usual: the model moves from the path to the body', async t => {
   t.strictSame(seen, ['/v1/embeddings {"model":"real"}'])
 })
 
-t.test("usual: a model with an escaped slash in its name can be looked up", async t => {
+t.test('an escaped slash in a path is accepted in a model name, and gets 400 elsewhere', async t => {
   for (const [path, status] of [
     ['/openai/models/org%2Fname?api-version=1', 200], ['/openai/v1/models/org%2Fname', 200],
     ['/openai/models%2Forg', 400], ['/openai/v1%2Fmodels/org', 400], ['/openai/files/a%2Fb', 400],
@@ -150,7 +150,7 @@ t.test("usual: a model with an escaped slash in its name can be looked up", asyn
   }
 })
 
-t.test('usual: the model moves from the path to the form', async t => {
+t.test('without a route for Azure paths, the model is moved from the path to the form', async t => {
   const path = '/openai/deployments/fast/audio/transcriptions'
   const form = new FormData()
   form.set('file', new Blob(['x']), 'a.wav')
@@ -173,7 +173,7 @@ t.test('usual: the model moves from the path to the form', async t => {
   t.strictSame(seen, [`/v1/audio/transcriptions ${early.replace('--b ', `${model}--b `)}`])
 })
 
-t.test('named by a route: the path is forwarded, and its model replaces the model in the body', async t => {
+t.test('with a route for Azure paths, the path is forwarded, and the model in the path replaces the model in the body', async t => {
   const path = '/openai/deployments/may/chat/completions?api-version=2024-10-21'
   for (const [from, to] of [['{"n":1}', '{"n":1}'], ['{"model":"no"}', '{"model":"may"}']] as const) {
     t.equal((await ask(named, path, from)).status, 200, from)
@@ -184,5 +184,5 @@ t.test('named by a route: the path is forwarded, and its model replaces the mode
   t.equal((await ask(named, '/openai/deployments/fast/unheardOf?a', '{"model":"no"}')).status, 200)
   t.strictSame(seen, ['/openai/deployments/real/unheardOf?a {"model":"real"}'])
   const models = await fetch(`${named.url}/openai/models?api-version=1`, { headers: { 'api-key': ANY } })
-  t.equal(await models.text(), '{}', "the upstream's own list")
+  t.equal(await models.text(), '{}', 'the list of models comes from the upstream')
 })

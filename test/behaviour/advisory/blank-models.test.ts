@@ -57,7 +57,7 @@ t.test('a path with an empty model is refused', async t => {
   t.strictSame(heard, [])
 })
 
-t.test('the refusal of an empty model has the shape of the client\'s protocol', async t => {
+t.test('the error for an empty model has the shape of the protocol of the client', async t => {
   const { json } = await ask('/v1beta/models/:generateContent', '{}', KEY)
   t.match(json, { error: { code: 400, status: 'INVALID_ARGUMENT', details: [{ reason: 'MODEL_REQUIRED' }] } })
   t.match((await ask('/v1/messages', '{"model":" "}', KEY)).json, { type: 'error', error: { type: 'invalid_request_error' } })
@@ -98,7 +98,7 @@ t.test('a form whose model is not a name is refused', async t => {
   t.strictSame(heard, [])
 })
 
-t.test('model names in any script are accepted, and so is no model if none is required', async t => {
+t.test('model names in any script are accepted, and an endpoint that requires no model accepts an empty or missing model', async t => {
   for (const model of ['m', '7', '模型', 'é', '@cf/x', '-m']) {
     t.equal((await ask('/v1/chat/completions', JSON.stringify({ model }), KEY)).status, 200, model)
     t.equal((await ask(`/v1beta/models/${encodeURIComponent(model)}:generateContent`, '{}', KEY)).status, 200, model)
@@ -109,5 +109,5 @@ t.test('model names in any script are accepted, and so is no model if none is re
   t.equal((await ask('/v1/other', '{}', KEY)).status, 200)
 })
 
-// The gateway that all share keeps the process alive until then.
+// Ends the test file, because the shared gateway keeps the process alive.
 t.end()

@@ -8,15 +8,15 @@ import { openSession, postH2 } from '../../support/http2.ts'
 import { bodyOf, startRawUpstream, startUpstream } from '../../support/upstream.ts'
 
 /*
- * Whatever bytes come, the process lives, answers the next request, and sends
- * nothing upstream that is not one well-formed request with a length of its own.
+ * Whatever bytes arrive, the process serves the next request, and sends the upstream
+ * only well-formed requests, each with one length.
  */
 
 const upstream = await startUpstream(t, async (req, res) => {
   await bodyOf(req)
-  if (req.headers['transfer-encoding'] !== undefined) t.fail('transfer-encoding went up')
-  if (!/^\/v1[/a-z]/.test(req.url ?? '')) t.fail(`the path ${req.url} went up`)
-  if (JSON.stringify(req.rawHeaders).includes(KEY)) t.fail('the key went up')
+  if (req.headers['transfer-encoding'] !== undefined) t.fail('transfer-encoding was sent upstream')
+  if (!/^\/v1[/a-z]/.test(req.url ?? '')) t.fail(`the path ${req.url} was sent upstream`)
+  if (JSON.stringify(req.rawHeaders).includes(KEY)) t.fail('the key was sent upstream')
   res.end('{}')
 })
 const gateway = await startTestGateway(t, `
@@ -59,7 +59,7 @@ const headerName = fc.constantFrom(
   'Trailer', 'Host', 'X-Forwarded-For', 'Sec-WebSocket-Key',
   'Sec-WebSocket-Version', 'HTTP2-Settings', 'Cookie', 'Via',
 )
-// Most of what comes is well-formed as far as it goes, so that it gets far.
+// Most of the bytes are well-formed, so that many requests are parsed far.
 const value = fc.oneof(
   { weight: 1, arbitrary: latin1 }, { weight: 4, arbitrary: common }, { weight: 8, arbitrary: token },
 )
@@ -97,7 +97,7 @@ const request = fc.tuple(
   },
 )
 
-t.test('random bytes', async () => {
+t.test('the gateway still serves after random bytes', async () => {
   await fc.assert(fc.asyncProperty(fc.array(
     fc.uint8Array({ maxLength: 400 }), { maxLength: 4 },
   ), async pieces => {
@@ -106,7 +106,7 @@ t.test('random bytes', async () => {
   }), { numRuns: 100 })
 })
 
-t.test('almost valid requests, cut at random places', async () => {
+t.test('the gateway still serves after almost valid requests that are cut at random places', async () => {
   await fc.assert(fc.asyncProperty(fc.array(
     request, { minLength: 1, maxLength: 3 },
   ), fc.nat(), async (requests, where) => {
@@ -117,7 +117,7 @@ t.test('almost valid requests, cut at random places', async () => {
   }), { numRuns: 250 })
 })
 
-t.test('random request targets', async () => {
+t.test('the gateway still serves after random request targets', async () => {
   const target = fc.oneof(path, latin1, fc.webUrl(), fc.webUrl().map(url => url.replace('http', 'h')))
   await fc.assert(fc.asyncProperty(target, async text => {
     await feed(Buffer.from(`GET ${text} HTTP/1.1\r\n${auth}Connection: close\r\n\r\n`, 'latin1'))
@@ -125,7 +125,7 @@ t.test('random request targets', async () => {
   }), { numRuns: 200 })
 })
 
-t.test('random headers, also very many', async () => {
+t.test('the gateway still serves after up to 500 random headers', async () => {
   await fc.assert(fc.asyncProperty(fc.array(
     fc.tuple(name, latin1), { minLength: 1, maxLength: 500 },
   ), async headers => {
@@ -136,7 +136,7 @@ t.test('random headers, also very many', async () => {
   }), { numRuns: 60 })
 })
 
-t.test('random headers over HTTP/2', async () => {
+t.test('the gateway still serves after random headers over HTTP/2', async () => {
   const pseudo = fc.constantFrom(':path', ':method', ':authority', ':status', ':protocol', '')
   const h2name = fc.oneof(name.map(text => text.toLowerCase()), latin1, pseudo)
   await fc.assert(fc.asyncProperty(
@@ -154,7 +154,7 @@ t.test('random headers over HTTP/2', async () => {
   ), { numRuns: 200 })
 })
 
-t.test('random frames', async () => {
+t.test('the gateway still serves after random HTTP/2 frames', async () => {
   const anyFrame = fc.tuple(
     fc.oneof(fc.nat(9), fc.nat(255)),
     fc.nat(255),
@@ -172,7 +172,7 @@ t.test('random frames', async () => {
   }), { numRuns: 150 })
 })
 
-t.test('random responses of an upstream', async t => {
+t.test('the gateway still serves after random responses of an upstream', async t => {
   let answer = Buffer.alloc(0)
   const hostile = await startRawUpstream(t, socket => {
     socket.once('data', () => socket.end(answer))
@@ -208,5 +208,5 @@ t.test('random responses of an upstream', async t => {
   }), { numRuns: 150 })
 })
 
-// The gateway that all share keeps the process alive until then.
+// Ends the test file, because the shared gateway keeps the process alive.
 t.end()

@@ -6,15 +6,15 @@ import { bodyOf, startUpstream } from '../../support/upstream.ts'
 import { STREAM_HEAD, chunk, connect, post, proxyTo, startWireUpstream } from '../../support/wire.ts'
 
 /*
- * What is known to go wrong in gateways built on http-proxy-3 and its kin: one
- * test for each, named after it. Smuggling, Expect, request targets and hop-by-hop
- * headers are in the files beside; client disconnects, cuts and timeouts in
+ * Known faults of gateways that use http-proxy-3 or similar libraries: one
+ * test for each fault. Smuggling, Expect, request targets and hop-by-hop
+ * headers are in other files of this folder; client disconnects, cuts and timeouts in
  * test/behaviour.
  */
 
 const GET = `GET /v1/files HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${KEY}\r\n`
 
-t.test('hazard: Connection: close is forced on neither side', async t => {
+t.test('hazard: the gateway adds Connection: close neither to requests nor to responses', async t => {
   const connections: unknown[] = []
   const upstream = await startUpstream(t, (req, res) => {
     connections.push(req.headers.connection)
@@ -44,15 +44,15 @@ t.test("hazard: a Connection: close header of a client is not forwarded to the u
   t.strictSame(connections, ['keep-alive'])
 })
 
-t.test('hazard: X-Forwarded-* cannot be spoofed, and is not doubled ' +
-  'when an attempt is made again', async t => {
+t.test('hazard: X-Forwarded-For, X-Forwarded-Proto and Via are not doubled ' +
+  'when a request is sent again', async t => {
   const heads: string[] = []
   const upstream = await startWireUpstream(t, async wire => {
     for (;;) {
       const request = await wire.nextRequest()
       if (request === null) return
       heads.push(request.head)
-      // The second request on the first connection finds it dead.
+      // The second request on the first connection gets a reset.
       if (heads.length === 2) wire.socket.resetAndDestroy()
       else wire.send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}')
     }
@@ -73,7 +73,7 @@ ${proxyTo(upstream.url)}`)
   }
 })
 
-t.test('hazard: upstream death in mid-stream does not leave the client hanging', async t => {
+t.test('hazard: if the upstream resets the connection in mid-stream, the client connection ends too', async t => {
   const seen = Promise.withResolvers<void>()
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
@@ -90,7 +90,7 @@ t.test('hazard: upstream death in mid-stream does not leave the client hanging',
   t.notMatch(client.text, /0\r\n\r\n$/)
 })
 
-t.test('hazard: response headers are not held until the first body byte', async t => {
+t.test('hazard: the response head reaches the client before the first byte of the body', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.send(STREAM_HEAD)
@@ -102,7 +102,7 @@ t.test('hazard: response headers are not held until the first body byte', async 
   t.match(await client.until(/\r\n\r\n/), /^HTTP\/1\.1 200 OK/)
 })
 
-t.test('hazard: a timeout does not surface as a plain reset', async t => {
+t.test('hazard: if the upstream does not respond in time, the client gets 504 instead of a reset', async t => {
   const upstream = await startWireUpstream(t, wire => wire.ended.then(() => {}))
   const gateway = await startTestGateway(t, `timeouts: { first_byte: 50ms }\n${proxyTo(upstream.url)}`)
   const answer = await fetch(`${gateway.url}/v1/files`, { headers: { 'x-api-key': KEY } })
@@ -110,8 +110,8 @@ t.test('hazard: a timeout does not surface as a plain reset', async t => {
   t.match(await answer.json(), { error: { code: 'first_byte_timeout' } })
 })
 
-t.test('hazard: the fetch option has no total timeout of its own: a stream ' +
-  'may outlast any single wait', async t => {
+t.test('hazard: a stream may last longer than timeouts.first_byte ' +
+  'and timeouts.idle', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.send(STREAM_HEAD)
@@ -128,7 +128,7 @@ t.test('hazard: the fetch option has no total timeout of its own: a stream ' +
   t.equal((await answer.text()).match(/data/g)?.length, 10)
 })
 
-t.test('hazard: the request of a client that disconnects before it is forwarded does not go upstream', async t => {
+t.test('hazard: a request does not go upstream if its client disconnects before the end of the body', async t => {
   let connections = 0
   const upstream = await startWireUpstream(t, async () => {
     connections++
@@ -144,7 +144,7 @@ t.test('hazard: the request of a client that disconnects before it is forwarded 
   t.equal(connections, 0)
 })
 
-t.test('hazard: attempts leave no listeners behind', async t => {
+t.test('hazard: 30 requests on one connection cause no warning about leaked listeners', async t => {
   const warnings: Error[] = []
   const note = (warning: Error) => warnings.push(warning)
   process.on('warning', note)
@@ -164,7 +164,7 @@ t.test('hazard: attempts leave no listeners behind', async t => {
   t.strictSame(warnings, [])
 })
 
-t.test('hazard: FORCE_FETCH_PATH in the environment changes nothing', async t => {
+t.test('hazard: the environment variable FORCE_FETCH_PATH has no effect', async t => {
   const upstream = await startUpstream(t, async (req, res) => {
     res.end(`${req.method} ${req.url} ${(await bodyOf(req)).toString()}`)
   })
@@ -179,8 +179,8 @@ t.test('hazard: FORCE_FETCH_PATH in the environment changes nothing', async t =>
   }
 })
 
-t.test('hazard: /v1/messages?beta=true is matched without its query, which is forwarded, ' +
-  'and anthropic-beta passes', async t => {
+t.test('hazard: a route for /v1/messages also matches /v1/messages?beta=true, ' +
+  'and the query and anthropic-beta are forwarded', async t => {
   const seen: { url: string | undefined; beta: unknown; version: unknown }[] = []
   const upstream = await startUpstream(t, (req, res) => {
     seen.push({
@@ -207,7 +207,7 @@ routes: [{ path: /v1/messages, to: up }, { path: /v1/messages/count_tokens, to: 
   t.strictSame(seen, paths.map(url => ({ url, beta: 'a-2025-01-01,b-2025-02-02', version: '2023-06-01' })))
 })
 
-t.test('hazard: the shape of GET /v1/models depends on the caller', async t => {
+t.test('hazard: GET /v1/models responds in the shape of the protocol of the client', async t => {
   const gateway = await startTestGateway(
     t, 'upstreams: { demo: { simulator: true } }\nroutes: [{ model: [a, b], to: demo }]\n',
   )
@@ -224,12 +224,12 @@ t.test('hazard: the shape of GET /v1/models depends on the caller', async t => {
   t.match(await ask(`/v1/models?key=${KEY}`, {}), { models: [{}, {}] })
   t.match(await ask('/v1beta/models', {}), { models: [{}, {}] })
   for (const place of ['/openai/models', '/v1/models']) {
-    t.match(await ask(`${place}?api-version=1&api-key=${KEY}`, {}), { object: 'list' }, "Azure's are OpenAI's")
+    t.match(await ask(`${place}?api-version=1&api-key=${KEY}`, {}), { object: 'list' }, 'Azure clients get the shape of OpenAI')
   }
   t.match(await ask('/v1/unheard-of?api-key=wrong', {}), { error: { type: 'invalid_request_error' } })
 })
 
-t.test('hazard: a compressed stream is neither mangled nor mislabelled', async t => {
+t.test('hazard: a compressed stream reaches the client with its content-encoding', async t => {
   const packed = gzipSync('data: {"choices":[]}\n\ndata: [DONE]\n\n')
   let asked: unknown
   const upstream = await startUpstream(t, (req, res) => {
@@ -247,9 +247,9 @@ t.test('hazard: a compressed stream is neither mangled nor mislabelled', async t
     method: 'POST', body: '{"model":"m","stream":true}',
     headers: { 'x-api-key': KEY, 'content-type': 'application/json', 'accept-encoding': 'gzip' },
   })
-  t.equal(asked, 'identity', 'it asks for what it can read')
+  t.equal(asked, 'identity', 'the gateway requests an uncompressed stream')
   t.equal(answer.headers.get('content-encoding'), 'gzip')
   t.match(
-    await answer.text(), /^data: [^]*\[DONE\]\n\n$/, 'an upstream that does not care is passed on as it is',
+    await answer.text(), /^data: [^]*\[DONE\]\n\n$/, 'the stream of an upstream that compresses anyway is forwarded unchanged',
   )
 })

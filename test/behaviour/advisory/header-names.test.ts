@@ -7,14 +7,14 @@ import { startHttp2Upstream } from '../../support/http2.ts'
 import { connect, proxyTo, startWireUpstream } from '../../support/wire.ts'
 
 /*
- * A header may have any name, also one that every object of the language has as a
- * member: where headers are grouped by name, that member is none of them.
+ * A header can have any name, including that of a member which every JavaScript object
+ * inherits. Code that groups headers by name must not find the inherited member.
  */
 
 const NAMES = ['constructor', 'valueOf', '__proto__']
 const LINES = NAMES.map(name => `${name}: 1\r\n`).join('')
 
-t.test('response headers named like members of Object reach an HTTP/2 client', async t => {
+t.test('response headers with names such as __proto__ reach an HTTP/2 client', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.send(`HTTP/1.1 200 OK\r\n${LINES}Content-Length: 2\r\n\r\n{}`)
@@ -27,7 +27,7 @@ t.test('response headers named like members of Object reach an HTTP/2 client', a
   for (const name of NAMES) t.equal(Object.getOwnPropertyDescriptor(head, name.toLowerCase())?.value, '1')
 })
 
-t.test('request headers named like members of Object reach the upstream of a WebSocket', async t => {
+t.test('request headers with names such as __proto__ reach the upstream of a WebSocket', async t => {
   let seen = ''
   const upstream = await startWireUpstream(t, async wire => {
     seen = await wire.until(/\r\n\r\n/)
@@ -47,7 +47,7 @@ routes: [{ to: up }]
   }
 })
 
-t.test('request headers named like members of Object reach an HTTP/2 upstream', async t => {
+t.test('request headers with names such as __proto__ reach an HTTP/2 upstream', async t => {
   const certificate = certificateFiles(t)
   let seen: object = {}
   const upstream = await startHttp2Upstream(t, certificate, (stream, headers) => {

@@ -6,7 +6,7 @@ import { bodyOf, rawRequest, startRawUpstream, startUpstream } from '../../suppo
 
 const SECRETS = /sk-test|operator-secret|session=|goog-|query-key/
 
-t.test('all request headers except the forbidden ones are forwarded, in their original spelling', async t => {
+t.test('request headers are forwarded in their original spelling, except credentials, cookies and hop-by-hop headers', async t => {
   let seen: string[] = []
   let url = ''
   const upstream = await startUpstream(t, async (req, res) => {
@@ -66,20 +66,20 @@ routes: [{ path: /v1/*, to: up }]
     const name = seen[i] as string
     pairs.set(name, [...(pairs.get(name) ?? []), seen[i + 1] as string])
   }
-  t.equal(url, '/prefix/v1/files?a=1&b=%20', 'the query goes up as it came, less the key')
+  t.equal(url, '/prefix/v1/files?a=1&b=%20', 'the query is forwarded unchanged, except the key')
   const lower = new Set([...pairs.keys()].map(name => name.toLowerCase()))
   for (const name of ['authorization', 'x-api-key', 'x-goog-api-key', 'api-key', 'cookie', 'x-hop', 'keep-alive', 'te',
     'proxy-authorization', 'proxy-connection', 'upgrade', 'http2-settings', 'expect', 'x-forwarded-for',
     'x-forwarded-proto', 'forwarded', 'x-real-ip', 'transfer-encoding', 'vendorb-version']) {
-    t.notOk(lower.has(name), `${name} stays here`)
+    t.notOk(lower.has(name), `${name} is not forwarded`)
   }
-  t.strictSame(pairs.get('x-up-key'), ['operator-secret'], "the operator's credential, and it alone")
-  t.strictSame(pairs.get('anthropic-version'), ['2026-10-21'], 'the version goes up under its usual name')
+  t.strictSame(pairs.get('x-up-key'), ['operator-secret'], 'only the credential of the operator is sent')
+  t.strictSame(pairs.get('anthropic-version'), ['2026-10-21'], 'the version is sent under its usual name')
   t.strictSame(pairs.get('anthropic-beta'), ['a,b'])
   t.strictSame(pairs.get('OpenAI-Organization'), ['org'])
   t.strictSame(pairs.get('X-Stainless-Lang'), ['js'])
   t.strictSame(pairs.get('traceparent'), ['00-1-2-01'])
-  t.strictSame(pairs.get('X-Given'), ['client'], 'a default yields to the client')
+  t.strictSame(pairs.get('X-Given'), ['client'], 'a header of the client takes precedence over the default')
   t.strictSame(pairs.get('x-default'), ['1'])
   t.strictSame(pairs.get('X-Twice'), ['1', '2'])
   t.strictSame(pairs.get('X-Latin'), ['caf\xe9'])
@@ -89,7 +89,7 @@ routes: [{ path: /v1/*, to: up }]
   t.notMatch(JSON.stringify(gateway.logged), SECRETS, 'no credential is logged')
 })
 
-t.test('a default header is added if the client sent none', async t => {
+t.test('a header of `upstreams.NAME.headers` is added if the client does not send the header', async t => {
   let version: unknown
   const upstream = await startUpstream(t, (req, res) => {
     version = req.headers['anthropic-version']
@@ -103,7 +103,7 @@ routes: [{ to: up }]
   t.equal(version, '2023-06-01')
 })
 
-t.test('the version header is forwarded under the upstream\'s name', async t => {
+t.test('anthropic-version is forwarded under the name in version_header', async t => {
   let headers: NodeJS.Dict<string | string[]> = {}
   const upstream = await startUpstream(t, (req, res) => {
     headers = req.headers
@@ -118,7 +118,7 @@ routes: [{ to: up }]
   t.equal(headers['anthropic-version'], undefined)
 })
 
-t.test('a trusted proxy may give the request id and the client address', async t => {
+t.test('the request id and the client address are taken from the headers of a trusted proxy', async t => {
   let headers: NodeJS.Dict<string | string[]> = {}
   const upstream = await startUpstream(t, (req, res) => {
     headers = req.headers
@@ -142,7 +142,7 @@ routes: [{ to: up }]
   t.equal(line.client, '1.2.3.4')
 })
 
-t.test('all response headers except the forbidden ones are forwarded', async t => {
+t.test('response headers are forwarded, except hop-by-hop headers and headers that the gateway sets', async t => {
   const upstream = await startRawUpstream(t, socket => {
     socket.once('data', () => {
       socket.end([
@@ -179,7 +179,7 @@ routes: [{ to: up }]
   const [head = '', body] = answer.split('\r\n\r\n')
   t.equal(body, '{}')
   for (const name of ['x-hop', 'proxy-authenticate', 'trailer', 'upgrade', 'alt-svc']) {
-    t.notMatch(head.toLowerCase(), new RegExp(`\r\n${name}:`), `${name} stays here`)
+    t.notMatch(head.toLowerCase(), new RegExp(`\r\n${name}:`), `${name} is not forwarded`)
   }
   t.match(head, /\r\nX-Request-Id: req_1\r\n/)
   t.match(head, /\r\nOpenAI-Processing-Ms: 7\r\n/)
@@ -189,7 +189,7 @@ routes: [{ to: up }]
   t.notMatch(head, /forged/)
 })
 
-t.test('hazard: the gateway responds to Expect: 100-continue, and does not forward the key', async t => {
+t.test('hazard: the gateway responds to Expect: 100-continue, and forwards neither Expect nor the key', async t => {
   let headers: NodeJS.Dict<string | string[]> = {}
   const upstream = await startUpstream(t, async (req, res) => {
     headers = req.headers
@@ -214,7 +214,7 @@ routes: [{ to: up }]
   t.equal(headers.expect, undefined)
 })
 
-t.test('hazard: a refused client does not have to send its body first', async t => {
+t.test('hazard: a request with Expect: 100-continue and without a key gets 401 before its body is sent', async t => {
   const gateway = await startTestGateway(t, `
 upstreams: { demo: { simulator: true } }
 routes: [{ to: demo }]

@@ -5,14 +5,14 @@ import { openSession, postH2 } from '../../support/http2.ts'
 import { startUpstream } from '../../support/upstream.ts'
 import { proxyTo } from '../../support/wire.ts'
 
-/** Above the window of a stream, which a client that does not read leaves shut. */
+/** More bytes than the window of a stream, which a client that does not read never extends. */
 const MUCH = Buffer.alloc(100_000, 'x')
 
 t.test('nodejs/node#41458: a response that breaks while earlier bytes ' +
   'wait for the client does not end the process', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     req.resume()
-    // As many as it says never come: there are no last words for such a response.
+    // Fewer bytes than the Content-Length arrive, so the gateway cannot add an error to the response.
     res.writeHead(200, { 'content-type': 'application/octet-stream', 'content-length': 200_000 })
     res.write(MUCH, () => setTimeout(Math.random() * 20).then(() => res.destroy()))
   })

@@ -5,8 +5,8 @@ import t from 'tap'
 import { certificateFiles } from '../../support/certificate.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 
-t.test('if the client of one request refused by GOAWAY disconnects, ' +
-  'the other refused requests are still served', async t => {
+t.test('if GOAWAY refuses several requests and the client of one disconnects, ' +
+  'the other requests are served', async t => {
   const certificate = certificateFiles(t)
   const server = http2.createSecureServer(certificate)
   const refused = Promise.withResolvers<void>()
@@ -14,7 +14,7 @@ t.test('if the client of one request refused by GOAWAY disconnects, ' +
   server.on('stream', (stream: http2.ServerHttp2Stream) => {
     stream.on('error', () => {})
     streams++
-    // The first is answered; the next three are refused; what comes then is on another connection.
+    // The first stream gets a response, the next three are refused, and further streams are on another connection.
     if (streams === 1 || streams > 4) {
       stream.respond({ ':status': 200, 'content-type': 'application/json' })
       stream.end('{"n":1}')
@@ -50,7 +50,7 @@ routes: [{ to: up }]
   const leaver = ask(leaving.signal)
   const others = [ask(), ask()]
   await refused.promise
-  // They wait for another connection, which is not made yet.
+  // The refused requests wait for another connection, which is not accepted yet.
   const socket = await second.promise
   leaving.abort()
   await t.rejects(leaver)

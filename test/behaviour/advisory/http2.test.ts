@@ -23,14 +23,14 @@ async function setUp(t: Test) {
   return { gateway, requests: () => requests }
 }
 
-/** Resolves when more can be written, or when there is nobody to write to. */
+/** Resolves when more can be written, or when the connection has closed. */
 async function drained({ socket, ended }: Wire): Promise<void> {
   await Promise.race([once(socket, 'drain').catch(() => {}), once(socket, 'close').catch(() => {}), ended])
 }
 
 async function serves(t: Test, url: string): Promise<void> {
   const session = await openSession(t, url)
-  t.equal((await new H2Request(session, 'GET', '/v1/files').head)[':status'], 200, 'it still serves')
+  t.equal((await new H2Request(session, 'GET', '/v1/files').head)[':status'], 200, 'the gateway still serves')
 }
 
 t.test('CVE-2024-27983 and similar: a CONTINUATION flood ends the ' +
@@ -53,7 +53,7 @@ t.test('CVE-2024-27983 and similar: a CONTINUATION flood ends the ' +
   await serves(t, gateway.url)
 })
 
-t.test('CVE-2023-44487: after a rapid reset, cancelled requests do not go upstream', async t => {
+t.test('CVE-2023-44487: a client that resets thousands of streams is disconnected with GOAWAY', async t => {
   let open = 0
   let most = 0
   const upstream = await startWireUpstream(t, async wire => {
@@ -79,7 +79,7 @@ t.test('CVE-2023-44487: after a rapid reset, cancelled requests do not go upstre
   t.equal(status.status, 200)
 })
 
-t.test('streams above the limit of a session are refused, and the streams below it are served', async t => {
+t.test('600 requests at once on one session are all served', async t => {
   const { gateway } = await setUp(t)
   const session = await openSession(t, gateway.url)
   const requests = Array.from({ length: 600 }, () => new H2Request(session, 'GET', '/v1/files'))
@@ -107,7 +107,7 @@ t.test('headers above the size limit are refused, and 500 small headers are acce
   client.socket.write(Buffer.concat([frames.opening(), ...parts]))
   client.socket.end()
   await client.ended
-  t.equal(requests(), 1, 'nothing went upstream')
+  t.equal(requests(), 1, 'the large headers do not go upstream')
   await serves(t, gateway.url)
 })
 
@@ -117,7 +117,7 @@ for (const [what, bytes] of [
   ['empty DATA', frames.frame(frames.DATA, 0, 1)],
   ['WINDOW_UPDATE', frames.frame(frames.WINDOW_UPDATE, 0, 0, Buffer.from([0, 0, 0, 1]))],
 ] as const) {
-  t.test(`a flood of ${what} frames from a client that does not read does not affect other clients`, async t => {
+  t.test(`other clients are served during a flood of ${what} frames from a client that does not read`, async t => {
     const { gateway } = await setUp(t)
     const client = await connect(t, gateway.url)
     client.socket.pause()
@@ -136,9 +136,9 @@ const REFUSED: [string, [string, string][]][] = [
   ['a Connection header', [...FIELDS, ['connection', 'close']]],
   ['Transfer-Encoding', [...FIELDS, ['transfer-encoding', 'chunked']]],
   ['a header in upper case', [...FIELDS, ['X-Upper', '1']]],
-  ['no path', FIELDS.filter(([name]) => name !== ':path')],
-  ['two paths', [...FIELDS.slice(0, 4), [':path', '/v1/other'], ...FIELDS.slice(4)]],
-  ['a pseudo-header behind the others', [...FIELDS, [':authority', 'y']]],
+  ['a request without a path', FIELDS.filter(([name]) => name !== ':path')],
+  ['a request with two paths', [...FIELDS.slice(0, 4), [':path', '/v1/other'], ...FIELDS.slice(4)]],
+  ['a pseudo-header after other headers', [...FIELDS, [':authority', 'y']]],
   ['a request line in the method', [[':method', 'GET /v1/hidden HTTP/1.1\r\nX: '], ...FIELDS.slice(1)]],
   ['a request line in the path', FIELDS.map(([name, value]) => [
     name, name === ':path' ? '/v1/files HTTP/1.1\r\nX: 1' : value,
@@ -164,7 +164,7 @@ for (const [what, field] of [
   ['a line break in a value', ['x-a', 'b\r\nx-injected: 1']], ['a NUL in a value', ['x-a', 'b\0']],
   ['a space in a name', ['x a', 'b']], ['a colon in a name', ['x:a', 'b']],
 ] as const) {
-  // nghttp2 drops such a field, and the request goes on without it.
+  // nghttp2 drops such a header, and the request continues without the header.
   t.test(`HTTP/2 to HTTP/1.1: ${what} never goes upstream`, async t => {
     const upstream = await startWireUpstream(t, async wire => {
       const { head } = await wire.request()
@@ -179,7 +179,7 @@ for (const [what, field] of [
   })
 }
 
-t.test('after a GOAWAY of the upstream its running streams ' +
+t.test('after the upstream sends GOAWAY, running streams ' +
   'finish, and new requests use a new session', async t => {
   const certificate = certificateFiles(t)
   let sessions = 0
@@ -226,10 +226,10 @@ t.test('CONNECT and unsupported Expect headers get an error of the gateway, not 
 })
 
 for (const [what, path, isWhole] of [
-  ['to a whole request', '/v1/models', true], ['that is an error', '/nowhere', true],
-  ['to half a request', '/nowhere', false],
+  ['to a complete request', '/v1/models', true], ['with an error', '/nowhere', true],
+  ['to an incomplete request', '/nowhere', false],
 ] as const) {
-  t.test(`a response that the gateway makes ${what} has END_STREAM`, async t => {
+  t.test(`a response of the gateway ${what} ends the stream`, async t => {
     const { gateway } = await setUp(t)
     const client = await connect(t, gateway.url)
     const fields = FIELDS.map(([name, value]): [string, string] => [name, name === ':path' ? path : value])
@@ -244,12 +244,12 @@ for (const [what, path, isWhole] of [
     }
     const end = got.findIndex(({ flags }) => (flags & frames.END_STREAM) !== 0)
     t.not(end, -1)
-    // Behind it the reset says that the rest of a request is not needed (RFC 9113 section 8.1).
+    // A reset after END_STREAM means that the rest of the request is not needed (RFC 9113 section 8.1).
     t.strictSame(got.slice(end + 1).map(({ type }) => type), isWhole ? [] : [frames.RST_STREAM])
   })
 }
 
-t.test('the value of Expect: 100-continue is read in upper and lower case', async t => {
+t.test('Expect: 100-Continue with a capital letter gets 100 Continue', async t => {
   const { gateway } = await setUp(t)
   const session = await openSession(t, gateway.url)
   const request = new H2Request(session, 'POST', '/v1/files', { expect: '100-Continue' }, false)

@@ -17,7 +17,7 @@ const CASES: readonly (string | Buffer)[] = [
   Buffer.from('22ff22', 'hex'), Buffer.from('22c0af22', 'hex'), Buffer.from('22eda08022', 'hex'), Buffer.from('fffe7b007d00', 'hex'),
 ]
 
-/** Deeper than this the gateway reads nothing, though it is JSON. */
+/** The gateway refuses JSON that is nested deeper than this. */
 function isTooDeep(text: string): boolean {
   return text.startsWith('['.repeat(1_000))
 }
@@ -40,10 +40,10 @@ async function post(body: Buffer): Promise<{ status: number, text: string }> {
 
 for (const [what, body, message] of [
   ['a byte order mark', Buffer.from('\ufeff{"model":"m"}'), /begins with a byte order mark; send it without one/],
-  ['UTF-16', Buffer.from('\ufeff{"model":"m"}', 'utf16le'), /is in UTF-16; send it in UTF-8/],
-  ['UTF-16 without a mark', Buffer.from('{"model":"m"}', 'utf16le'), /is in UTF-16; send it in UTF-8/],
+  ['UTF-16 text', Buffer.from('\ufeff{"model":"m"}', 'utf16le'), /is in UTF-16; send it in UTF-8/],
+  ['UTF-16 text without a byte order mark', Buffer.from('{"model":"m"}', 'utf16le'), /is in UTF-16; send it in UTF-8/],
 ] as const) {
-  t.test(`the error names ${what}, which an editor does not show`, async t => {
+  t.test(`a body with ${what} gets 400, and the error says how to send the body`, async t => {
     const { status, text } = await post(body)
     t.equal(status, 400)
     t.match(text, message)

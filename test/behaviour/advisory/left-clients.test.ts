@@ -7,8 +7,8 @@ import { post, proxyTo } from '../../support/wire.ts'
 
 const EVENT = 'data: {"choices":[{"index":0,"delta":{"content":"x"}}]}\n\n'
 
-for (const [when, begin] of [['before the head', ''], ['in mid-stream', EVENT]] as const) {
-  t.test(`hazard: a client that disconnects ${when} is not a failure of the upstream`, async t => {
+for (const [when, begin] of [['before the response head', ''], ['in mid-stream', EVENT]] as const) {
+  t.test(`hazard: a client that disconnects ${when} does not count as a failure of the upstream`, async t => {
     let isSlow = true
     const slow = await startUpstream(t, (req, res) => {
       req.resume()
@@ -50,7 +50,7 @@ routes: [{ to: [a, b] }]
   })
 }
 
-t.test('hazard: the request of a client that disconnects during admission does not go upstream', async t => {
+t.test('hazard: a request does not go upstream if its client disconnects during admission', async t => {
   let requests = 0
   const upstream = await startUpstream(t, () => requests++)
   const request = post('/v1/chat/completions', { model: 'm', messages: [] })
@@ -59,7 +59,7 @@ t.test('hazard: the request of a client that disconnects during admission does n
   t.equal(requests, 0)
 })
 
-t.test('a stream that ends normally before its first event is a failure of the upstream', async t => {
+t.test('a stream that ends normally before its first event counts as a failure of the upstream', async t => {
   const empty = await startUpstream(t, (_req, res) => {
     res.writeHead(200, { 'content-type': 'text/event-stream' }).end(': ping\n\n')
   })

@@ -68,7 +68,7 @@ t.test('a key with a budget can read and cancel batches', async t => {
   t.equal((await ask('/v1/batches/b1/cancel', {}, BUDGET)).status, 200)
 })
 
-t.test('the requests inside batchEmbedContents and countTokens must name the model of the path', async t => {
+t.test('the requests in a body of batchEmbedContents or countTokens must name the same model as the path', async t => {
   for (const key of [LIMITED, ANY]) {
     for (const [path, inner] of [
       ['/v1beta/models/a1:batchEmbedContents', { requests: [{ model: 'models/a1' }, { model: 'models/b' }] }],
@@ -91,7 +91,7 @@ t.test('the requests inside batchEmbedContents and countTokens must name the mod
   }
 })
 
-t.test('on an unknown path, every model in the body is checked, at any depth', async t => {
+t.test('on an unknown path, every "model" member of the body is checked, at any depth', async t => {
   for (const body of [
     { model: 'a1', session: { audio: { input: { transcription: { model: 'b' } } } } },
     { model: 'a1', graders: [{ type: 'score_model', Model: 'b' }] },
@@ -110,7 +110,7 @@ t.test('on an unknown path, every model in the body is checked, at any depth', a
   t.equal((await ask('/v1beta/models/a1:predict', { instances: [{ model: 'models/b' }] })).status, 403)
 })
 
-t.test('tool arguments named model are ignored', async t => {
+t.test('a tool argument with the name "model" is not checked', async t => {
   const call = { type: 'tool_use', id: 't', name: 'f', input: { model: 'car' } }
   const messages = [{ role: 'assistant', content: [call] }]
   t.equal((await ask('/v1/messages', { model: 'a1', max_tokens: 1, messages })).status, 200)

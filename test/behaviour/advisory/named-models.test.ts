@@ -64,7 +64,7 @@ const PLACES: readonly (readonly [what: string, request: readonly [string, strin
 ]
 
 for (const [what, [path, own], member] of PLACES) {
-  t.test(`${what}: a named model is checked against allow-list and budget`, async t => {
+  t.test(`a model in ${what} is checked against allow-list and budget`, async t => {
     const body = (model: string) => `{${own},${member(model)}}`
     for (const key of [LIMITED, GROUP]) {
       const refused = await ask(key, path, body('dear'))
@@ -74,21 +74,21 @@ for (const [what, [path, own], member] of PLACES) {
       t.equal((await ask(key, path, body('m2'))).status, 200)
     }
     const unpriced = await ask(BUDGET, path, body('dear'))
-    t.equal(unpriced.status, 403, 'a budget needs its price')
+    t.equal(unpriced.status, 403, 'a key with a budget cannot use an unpriced model')
     t.match(unpriced.text, 'No price')
     t.equal((await ask(BUDGET, path, body('m2'))).status, 200)
     t.equal((await ask(ANY, path, body('dear'))).status, 200)
   })
 }
 
-t.test('a server that chooses the model is refused', async t => {
+t.test('a key with an allow-list or a budget cannot let the upstream choose the model', async t => {
   const body = '{"contents":[],"generationConfig":{"maxOutputTokens":5,"routingConfig":{"autoMode":{"modelRoutingPreference":"BALANCED"}}}}'
   t.equal((await ask(LIMITED, GENERATE[0], body)).status, 403)
   t.equal((await ask(BUDGET, GENERATE[0], body)).status, 403)
   t.equal((await ask(ANY, GENERATE[0], body)).status, 200)
 })
 
-t.test('the reservation has the price of the most expensive model that is named', async t => {
+t.test('the reservation uses the price of the most expensive model in the request', async t => {
   const [path, own] = CHAT
   t.equal((await ask(BUDGET, path, `{${own.replace('5', '1000')}}`)).status, 200)
   t.equal((await ask(BUDGET, path, `{${own.replace('5', '1000')},"models":["costly"]}`)).status, 429)
@@ -108,7 +108,7 @@ t.test('models named in queries and headers are checked against the allow-list',
   }
 })
 
-t.test('a model in a client\'s text or a schema is ignored', async t => {
+t.test('a "model" member in text, tool arguments, metadata or a schema is not checked', async t => {
   for (const [[path, own], member] of [
     [RESPONSES, '"input":[{"type":"function_call","arguments":"{}","name":"f"},{"type":"message","content":[{"type":"input_text","text":"x","model":"dear"}]}]'],
     [RESPONSES, '"input":"x","metadata":{"model":"dear"}'],

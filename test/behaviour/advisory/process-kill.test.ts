@@ -8,8 +8,8 @@ import { connect, startWireUpstream } from '../../support/wire.ts'
 import type { Wire } from '../../support/wire.ts'
 
 /*
- * Inputs that made the process end, or would have, had they not been thought of.
- * After each of them the gateway serves the next request.
+ * Inputs that ended the process, or would end it without special handling.
+ * After each input the gateway serves the next request.
  */
 
 async function setUp(t: Test, server = '') {
@@ -27,7 +27,7 @@ routes: [{ to: up }]
 }
 
 async function serves(t: Test, url: string): Promise<void> {
-  t.equal((await fetch(`${url}/api/status`)).status, 200, 'it still serves')
+  t.equal((await fetch(`${url}/api/status`)).status, 200, 'the gateway still serves')
 }
 
 const UPGRADE = 'GET /v1/realtime HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n'
@@ -37,12 +37,12 @@ for (
   const first of ['GET /api/status HTTP/1.1\r\nHost: x\r\n\r\n', `GET /v1/files HTTP/1.1\r\n${AUTH}\r\n`]
 ) {
   for (const second of [`${UPGRADE}\r\n`, 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n']) {
-    t.test(`${second.split(' ')[0]} pipelined behind ${first.split(' ')[1]}`, async t => {
+    t.test(`a protocol change by ${second.split(' ')[0]}, pipelined after ${first.split(' ')[1]}, does not end the process`, async t => {
       const { gateway } = await setUp(t)
       const client = await connect(t, gateway.url)
       client.send(first + second)
       await client.ended
-      t.notMatch(client.text, /HTTP\/1\.1 [^]*HTTP\/1\.1 2/, 'no response to the second')
+      t.notMatch(client.text, /HTTP\/1\.1 [^]*HTTP\/1\.1 2/, 'the second request gets no 2xx')
       await serves(t, gateway.url)
     })
   }
@@ -65,7 +65,7 @@ t.test('an upgrade request with a malformed body does not end the process', asyn
   await serves(t, gateway.url)
 })
 
-t.test('a Transfer-Encoding header after 2,500 other headers applies: a malformed body gets 400', async t => {
+t.test('a malformed chunk gets 400, even if Transfer-Encoding comes after 2,500 other headers', async t => {
   const { gateway, asked } = await setUp(t)
   const client = await connect(t, gateway.url)
   client.send(`POST /v1/files HTTP/1.1\r\n${AUTH}${'a: b\r\n'.repeat(2_500)}Transfer-Encoding: chunked\r\n` +
@@ -77,7 +77,7 @@ t.test('a Transfer-Encoding header after 2,500 other headers applies: a malforme
   await serves(t, gateway.url)
 })
 
-t.test('malformed bytes after a whole request get one 400, after the response to the request', async t => {
+t.test('malformed bytes after a complete request get one 400, which follows the response to the request', async t => {
   const { promise: told, resolve: tell } = Promise.withResolvers<void>()
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
@@ -101,7 +101,7 @@ t.test('malformed bytes after a whole request get one 400, after the response to
   await serves(t, gateway.url)
 })
 
-t.test('a client that sends malformed bytes after a request and disconnects ends the upstream request', async t => {
+t.test('if a client sends malformed bytes after a request and disconnects, the upstream request ends', async t => {
   const { promise: asked, resolve } = Promise.withResolvers<Wire>()
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
@@ -129,7 +129,7 @@ t.test('a body longer than its Content-Length gets 400', async t => {
   t.match(client.text, /^HTTP\/1\.1 400 [^]*"code":"invalid_json"/)
 })
 
-t.test('HTTP/2: a 426 of the gateway, with its Upgrade header, does not end the process', async t => {
+t.test('HTTP/2: a 426 response of the gateway does not end the process', async t => {
   const { gateway } = await setUp(t)
   const session = await openSession(t, gateway.url)
   const request = new H2Request(session, 'GET', '/v1/realtime')
@@ -154,7 +154,7 @@ t.test('hazard: HTTP/2: an Upgrade header in a response of the upstream is not f
   await serves(t, gateway.url)
 })
 
-t.test('a zone in an address of X-Forwarded-For does not end the process', async t => {
+t.test('an IPv6 zone in X-Forwarded-For does not end the process, and is not logged', async t => {
   const { gateway } = await setUp(t, ', trusted_proxies: [127.0.0.0/8, "fe80::/10"]')
   for (
     const hops of ['fe80::1%eth0', 'fe80::1%, 9.9.9.9%x', '%', ',,,', '::ffff:127.0.0.1, 1.2.3.4, fe80::2%lo']

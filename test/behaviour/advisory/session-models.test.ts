@@ -43,11 +43,11 @@ const MESSAGES: Readonly<Record<string, (model: string) => object>> = {
   'the model of transcripts in the beta': model => ({ type: 'session.update', session: { input_audio_transcription: { model } } }),
   'response.create': model => ({ type: 'response.create', response: { model } }),
   'a tool': model => ({ type: 'response.create', response: { tools: [{ type: 'image_generation', model }] } }),
-  'a model at the top': model => ({ type: 'response.create', model }),
+  'a top-level model': model => ({ type: 'response.create', model }),
 }
 
 for (const [what, message] of Object.entries(MESSAGES)) {
-  t.test(`${what}: a named model is checked against allow-list and budget`, async t => {
+  t.test(`${what}: the model is checked against allow-list and budget`, async t => {
     for (const key of [LIMITED, BUDGET]) {
       const socket = await open(key)
       socket.send(JSON.stringify(message('dear')))
@@ -66,7 +66,7 @@ for (const [what, message] of Object.entries(MESSAGES)) {
   })
 }
 
-t.test('models in fragmented messages, and in two messages at once, are checked', async t => {
+t.test('the model is checked in a fragmented message, and in a message that follows another in the same packet', async t => {
   const socket = await open(LIMITED)
   const text = JSON.stringify({ type: 'session.update', session: { model: 'dear' } })
   socket.send(text.slice(0, 20), { fin: false })
@@ -82,7 +82,7 @@ t.test('models in fragmented messages, and in two messages at once, are checked'
   t.notOk(seen.some(message => message.includes('dear')))
 })
 
-t.test('a model in the output of a tool is ignored', async t => {
+t.test('a "model" member in the output of a tool is not checked', async t => {
   const socket = await open(LIMITED)
   socket.send(JSON.stringify({ type: 'conversation.item.create', item: { type: 'function_call_output', output: '{"model":"dear"}' } }))
   await once(socket, 'message')

@@ -14,7 +14,7 @@ export interface Event {
 export interface Hook {
   readonly url: string
   readonly events: readonly Event[]
-  /** Waits for the first event of a type that fits, those received before included. */
+  /** Resolves with the first event of the type, past or future, that fits. */
   reported(type: string, fits?: (event: Event) => boolean): Promise<Event>
 }
 

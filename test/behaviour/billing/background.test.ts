@@ -8,8 +8,8 @@ import { costOf, openBooks, priced } from './books.ts'
 import type { Books } from './books.ts'
 
 /*
- * A response that is made in the background goes on when nobody reads its stream
- * any more, and its client can take that up again.
+ * A background response continues when the client no longer reads its stream,
+ * and the client can resume the stream later.
  */
 
 const USAGE = { input_tokens: 100, output_tokens: 500, total_tokens: 600 }
@@ -30,7 +30,7 @@ function written(events: readonly { type: string }[]): string {
 type SetUp = Books & { readonly client: OpenAI }
 type Then = 'wait' | 'break' | 'end'
 
-/** Before an upstream that says the beginning, and then does what the test says; the rest is to be fetched. */
+/** A gateway with an upstream that sends the start of a stream and then calls `then`; GET returns the rest. */
 async function setUp(t: Test, then: Then, limits = ''): Promise<SetUp> {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
@@ -66,7 +66,7 @@ t.test('if a client disconnects from the stream of a background response, the co
   for await (const event of stream) if (event.type === 'response.output_text.delta') break
   await gateway.waitForLog(line => line.msg === 'exchange')
   const again = client.responses.create({ ...REQUEST, background: true })
-  // What was reserved stands.
+  // The reservation of the first request is kept.
   t.equal(await again.catch((error: { status?: number }) => error.status), 429)
   t.match(rowOf(await drain(), 'responses'), {
     end: 'client_gone', source: 'estimated', usage: { inputTokens: 4, outputTokens: null }, costPico: null,
@@ -120,7 +120,7 @@ t.test('a complete stream of a background response has the cost of its reported 
   })
 })
 
-t.test('a stream of a response that is not in the background costs what arrived before the client disconnected', async t => {
+t.test('if a client disconnects from a response that is not in the background, the tokens that arrived are billed', async t => {
   const { client, gateway, drain } = await setUp(t, 'wait')
   const stream = await client.responses.create({ ...REQUEST, background: false })
   for await (const event of stream) if (event.type === 'response.output_text.delta') break

@@ -9,7 +9,7 @@ import type { TestGateway } from '../../support/gateway.ts'
 /** USD per million tokens: whole numbers, so that a token costs as many millionths of a USD. */
 export const PRICES = { input: 3, cached: 1, write: 4, writeHour: 6, output: 15, reasoning: 20 } as const
 
-/** The prices for every model that is named. */
+/** The prices for each named model. */
 export function priced(...models: string[]): string {
   const price = `{ input: ${PRICES.input}, cached_input: ${PRICES.cached}, `
     + `cache_write: { 5m: ${PRICES.write}, 1h: ${PRICES.writeHour} }, `
@@ -26,7 +26,7 @@ interface Used {
   readonly reasoning?: number
 }
 
-/** What that costs at PRICES, in 10^-12 USD: the arithmetic of the docs, written out again. */
+/** @returns the cost at PRICES in 10^-12 USD, by the formula of the docs */
 export function costOf({ input, output, cached = 0, write = 0, writeHour = 0, reasoning = 0 }: Used): bigint {
   const fresh = input - cached - write - writeHour
   const said = output - reasoning
@@ -36,7 +36,7 @@ export function costOf({ input, output, cached = 0, write = 0, writeHour = 0, re
   )
 }
 
-/** The files of a gateway that runs as a process of its own. @param models lines of YAML */
+/** The files of a gateway in a separate process. @param models lines of YAML */
 export function filesFor(
   url: string, models: string, { upstream = '', route = '' } = {},
 ): { readonly 'gateway.yaml': string } {
@@ -58,13 +58,13 @@ export interface Books {
   /** Closes the gateway. @returns every row of its ledger, by request id */
   close(): Promise<Map<string, LedgerRow>>
   /**
-   * The same once everything is settled, however slow the machine: what a close cuts
-   * off in its settlement is counted by bytes. All requests must have ended.
+   * Closes the gateway after all requests are settled, even on a slow machine; close() would
+   * count unsettled requests by bytes. All requests must have ended.
    */
   drain(): Promise<Map<string, LedgerRow>>
 }
 
-/** Starts a gateway that writes its ledger into a file of this test's own. */
+/** Starts a gateway with a ledger file in the directory of the test. */
 export async function openBooks(t: Test, yaml: string, file?: string): Promise<Books> {
   const gateway = await startTestGateway(t, `${yaml}\nledger: { file: ${file ?? 'ledger.db'} }\n`)
   const path = file ?? join(dirname(gateway.file), 'ledger.db')
@@ -82,16 +82,16 @@ export async function openBooks(t: Test, yaml: string, file?: string): Promise<B
   }
 }
 
-/** Every row of a ledger; the test fails where a request has two. */
+/** All rows of a ledger; fails if a request has two rows. */
 export function rowsIn(t: Test, file: string): Map<string, LedgerRow> {
   using reader = openReader(file)
   const rows = [...reader.rows({})]
   const byId = new Map(rows.map(row => [row.requestId, row]))
-  t.equal(byId.size, rows.length, 'one row a request')
+  t.equal(byId.size, rows.length, 'one row for each request')
   return byId
 }
 
-/** A row's figures, by the names of a Used. */
+/** The figures of a row, with the names of Used. */
 export function usedIn({ usage }: LedgerRow): Required<Used> {
   return {
     input: usage.inputTokens ?? 0,
@@ -103,7 +103,7 @@ export function usedIn({ usage }: LedgerRow): Required<Used> {
   }
 }
 
-/** Output tokens of the requests that the ledger has as in progress. */
+/** Output tokens of the running requests in the ledger. */
 export function outputsIn(file: string): unknown[] {
   using db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 })
   return db.prepare('SELECT output_tokens FROM in_flight').all().map(row => row['output_tokens'])

@@ -9,11 +9,11 @@ const MB = 1024 * 1024
 const COUNT = 32
 const SIZE = 16 * MB
 
-/** A small answer on the wire, a large one unpacked. */
+/** A response that is small when compressed and large when decompressed. */
 const ANSWER = gzipSync(`{"choices":[{"message":{"content":"${' '.repeat(SIZE)}"}}],`
   + '"usage":{"prompt_tokens":7,"completion_tokens":5}}')
 
-t.test('many large responses at once are all metered, but not decompressed all at once', async t => {
+t.test('many large compressed responses at once are all metered, with bounded memory', async t => {
   let asked = 0
   const all = Promise.withResolvers<void>()
   const upstream = await startUpstream(t, (req, res) => {
@@ -42,10 +42,10 @@ routes: [{ to: up }]
   const lines = () => gateway.logged.filter(line => line['msg'] === 'exchange')
   await gateway.waitForLog(() => lines().length === COUNT)
   for (const line of lines()) t.match(line, { end: 'complete', input_tokens: 7, output_tokens: 5 })
-  // What was unpacked is garbage until the next collection.
+  // Decompressed data stays in memory until the next garbage collection.
   t.ok(most < COUNT * SIZE / 2, `${Math.round(most / MB)} MB at most`)
   const status = (await (await fetch(`${gateway.url}/api/status`)).json()) as { body_bytes: number }
-  t.equal(status.body_bytes, 0, 'all of it was given back')
+  t.equal(status.body_bytes, 0, 'all memory is released')
 })
 
 t.test('a compressed response that was cut has an unknown cost', async t => {

@@ -7,8 +7,8 @@ import { openBooks } from './books.ts'
 import type { Books } from './books.ts'
 
 /*
- * Of a picture that was left half-way, or a transcript, its tokens are not in
- * what came: what the prompt or the text costs is not what it costs.
+ * The received bytes of a cut image or transcript do not show its tokens, so
+ * the cost of the prompt or of the text is not the cost of the request.
  */
 
 const PRICE = 'models: { m: { price: { input: 3, output: 15 } } }'
@@ -17,7 +17,7 @@ interface Played extends Books {
   readonly client: OpenAI
 }
 
-/** Before an upstream that says the beginning of a response, and breaks it off or waits. */
+/** A gateway with an upstream that sends the start of a response, and then cuts it or waits. */
 async function play(
   t: Test, type: string, beginning: string, breaks: boolean, yaml = PRICE,
 ): Promise<Played> {
@@ -43,7 +43,7 @@ function event(data: { readonly type: string }): string {
   return `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
-t.test('a client disconnects half-way through an image', async t => {
+t.test('if a client disconnects during a streamed image, the cost is unknown', async t => {
   const price = 'models: { m: { price: { input: 3, output_image: 15 } } }'
   const { client, gateway, drain } = await play(t, 'text/event-stream', event(PARTIAL), false, price)
   const stream = await client.images.generate({ ...ASKED, stream: true })
@@ -53,7 +53,7 @@ t.test('a client disconnects half-way through an image', async t => {
   t.match(row, { end: 'client_gone', usage: { inputTokens: 3, outputTokens: null }, costPico: null })
 })
 
-t.test('a client disconnects half-way through an image without stream: the reservation is charged', async t => {
+t.test('if a client disconnects during an image that is not streamed, the reservation is charged', async t => {
   const half = `{"data":[{"b64_json":"${'A'.repeat(5_000)}`
   const limits = 'limits: { budget: { usd: 0.1, per: total } }\nbilling: { assumed_output: 5000 }'
   const { gateway, drain } = await play(t, 'application/json', half, false, `${PRICE}\n${limits}`)
@@ -76,7 +76,7 @@ t.test('a client disconnects half-way through an image without stream: the reser
   t.match(rows.find(row => row.end === 'client_gone'), { usage: { outputTokens: null }, costPico: null })
 })
 
-t.test('a transcript is cut', async t => {
+t.test('a cut transcript stream has an unknown cost', async t => {
   const { client, drain } = await play(t, 'text/event-stream', event(DELTA), true)
   const file = new File(['sound'], 'a.wav', { type: 'audio/wav' })
   await t.rejects(async () => {
@@ -90,7 +90,7 @@ t.test('a transcript is cut', async t => {
 const PICTURE = { inlineData: { mimeType: 'image/png', data: 'AAAA' } }
 const PROMPT = { promptTokenCount: 7, totalTokenCount: 7 }
 
-t.test('an image in a stream of text: its tokens cannot be counted', async t => {
+t.test('a cut stream of text and an image has an unknown cost', async t => {
   const parts = [{ text: 'Here it is: ' }, PICTURE]
   const chunk = { candidates: [{ content: { parts } }], usageMetadata: PROMPT }
   const { gateway, drain } = await play(t, 'text/event-stream', `data: ${JSON.stringify(chunk)}\n\n`, true)
@@ -104,11 +104,11 @@ t.test('an image in a stream of text: its tokens cannot be counted', async t => 
 })
 
 for (const [what, delta] of [
-  ['sound', { audio: { id: 'audio_1', data: 'AAAA', transcript: 'hello there' } }],
-  ['a picture', { images: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }] }],
+  ['audio', { audio: { id: 'audio_1', data: 'AAAA', transcript: 'hello there' } }],
+  ['an image', { images: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }] }],
   ['an event that is too long to be read', { content: 'A'.repeat(65 * 1024 * 1024) }],
 ] as const) {
-  t.test(`${what} in a chat: its tokens cannot be counted`, async t => {
+  t.test(`a cut chat stream with ${what} has an unknown cost`, async t => {
     const chunk = JSON.stringify({ choices: [{ index: 0, delta }] })
     const { gateway, drain } = await play(t, 'text/event-stream', `data: ${chunk}\n\n`, true)
     const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
@@ -121,7 +121,7 @@ for (const [what, delta] of [
   })
 }
 
-t.test('a JSON response that is cut inside an image: the image is not counted as text', async t => {
+t.test('a JSON response that is cut inside an image has an unknown cost', async t => {
   const half = '{"candidates":[{"content":{"parts":[{"inlineData":{"mimeType":"image/png","data":"'
     + 'iVBOR'.repeat(100_000)
   const { gateway, drain } = await play(t, 'application/json', half, true)
@@ -140,7 +140,7 @@ const HALVES = [
 ] as const
 
 for (const [which, half] of HALVES) {
-  t.test(`images with a price per image: a response cut in ${which} has an unknown cost`, async t => {
+  t.test(`with a price per image, a response that is cut in ${which} has an unknown cost`, async t => {
     const price = 'models: { m: { price: { per_image: 1 } } }'
     const { gateway, drain } = await play(t, 'application/json', half, true, price)
     const answer = await fetch(`${gateway.url}/v1/images/generations`, {
@@ -153,7 +153,7 @@ for (const [which, half] of HALVES) {
   })
 }
 
-t.test('a cut response with audio only and a price for audio output has an unknown cost', async t => {
+t.test('a cut stream of an image has an unknown cost if only audio output has a price', async t => {
   const chunk = { candidates: [{ content: { parts: [PICTURE] } }], usageMetadata: PROMPT }
   const said = `data: ${JSON.stringify(chunk)}\n\n`
   const price = 'models: { m: { price: { input: 3, output_audio: 15 } } }'

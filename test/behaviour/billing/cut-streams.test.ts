@@ -8,13 +8,13 @@ import { STREAM_HEAD, chunk, connect, post, startWireUpstream } from '../../supp
 import { costOf, openBooks, priced, usedIn } from './books.ts'
 
 /*
- * A recorded stream of each protocol, ended after each of its events, by the
- * upstream and by the client. What has to be billed is worked out here from the
- * recording alone.
+ * A recorded stream of each protocol, cut after each of its events by the
+ * upstream and by the client. The expected bill is computed from the
+ * recording only.
  */
 
 const PROMPT = 'Why is the sky blue, and the sunset red?'
-// The prompt, 4 for its message, and 3 for the beginning of the response.
+// The tokens of the prompt, 4 for its message, and 3 for the start of the response.
 const PROMPT_TOKENS = countTokens(PROMPT) + 4 + 3
 
 interface Bill {
@@ -30,9 +30,9 @@ interface Case {
   readonly recording: Recording
   readonly path: string
   readonly body: Record<string, unknown>
-  /** What the upstream has told when it has sent so many events: null = nothing. */
+  /** The usage that the first `events` events report; null = none. */
   reported(events: number): Partial<Bill> | null
-  /** The stream is over with this event. */
+  /** Number of the last event of the stream. */
   readonly last: number
 }
 
@@ -94,7 +94,7 @@ function yaml(url: string): string {
   return `upstreams: { up: { url: "${url}" } }\nroutes: [{ to: up }]\n${priced('m')}`
 }
 
-/** The text after so many events: a response is one text, a call's arguments another. */
+/** The tokens of the first `events` events; the response and the arguments of a call are separate texts. */
 function counted({ texts }: Recording, events: number): { tokens: number; reasoning: number } {
   const seen = texts.slice(0, events)
   const [content, reasoning, tool] = [0, 1, 2].map(kind => {
@@ -103,7 +103,7 @@ function counted({ texts }: Recording, events: number): { tokens: number; reason
   return { tokens: content + reasoning + tool, reasoning }
 }
 
-/** null: nothing is billed. */
+/** The expected bill; null = nothing is billed. */
 function expected({ recording, reported }: Case, events: number, clientLeft: boolean): Bill | null {
   const told = reported(events)
   const { tokens, reasoning } = counted(recording, events)
@@ -141,7 +141,7 @@ for (const scene of CASES) {
   const { recording, path, body, last } = scene
   const all = recording.events.length
 
-  t.test(`${recording.name}: cut by the upstream after each event`, async t => {
+  t.test(`${recording.name}: the events before a cut by the upstream are billed, wherever the cut is`, async t => {
     const upstream = await startWireUpstream(t, async wire => {
       const { head } = await wire.request()
       const events = Number(/\r\nx-events: (\d+)/i.exec(head)?.[1])
@@ -160,13 +160,13 @@ for (const scene of CASES) {
     const rows = await books.drain()
     t.equal(rows.size, all + 1)
     for (const [events, id] of ids.entries()) {
-      // With its last event a stream is whole, however HTTP went on.
+      // After its last event a stream is complete, whether or not the HTTP body ends.
       const end = events < last ? 'upstream_cut' : 'complete'
       check(t, rows.get(id), expected(scene, events, false), end, `after ${events} of ${all}`)
     }
   })
 
-  t.test(`${recording.name}: left by the client after each event`, async t => {
+  t.test(`${recording.name}: the events before the client disconnects are billed, whenever that is`, async t => {
     const upstream = await startWireUpstream(t, async wire => {
       const { head } = await wire.request()
       const events = Number(/\r\nx-events: (\d+)/i.exec(head)?.[1])

@@ -7,7 +7,7 @@ import { openBooks, priced } from './books.ts'
 
 const PIECE = 'data: {"choices":[{"index":0,"delta":{"content":"hello there"}}]}\n\n'
 
-t.test('the draft and the row of a stream have its start time and the bytes sent', async t => {
+t.test('the checkpoint and the ledger row of a stream have the start time and the number of bytes sent', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => res.writeHead(200, { 'content-type': 'text/event-stream' }).write(PIECE))
   })

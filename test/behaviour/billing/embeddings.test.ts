@@ -3,7 +3,7 @@ import { KEY } from '../../support/gateway.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 import { openBooks } from './books.ts'
 
-t.test('embeddings cost the price of the catalogue, also at a private URL', async t => {
+t.test('embeddings have the price of the catalogue, also at an upstream with a private URL', async t => {
   const { url } = await startUpstream(t, async (req, res) => {
     await bodyOf(req)
     res.setHeader('content-type', 'application/json')

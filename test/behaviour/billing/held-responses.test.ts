@@ -8,7 +8,7 @@ import type { TestGateway } from '../../support/gateway.ts'
 import { startUpstream } from '../../support/upstream.ts'
 
 const MB = 1024 * 1024
-/** What answers may take: half of `body_memory`. */
+/** Memory for responses: half of `body_memory`. */
 const ROOM = 4 * MB
 const POST = {
   method: 'POST', agent: false,
@@ -30,7 +30,7 @@ routes: [{ to: up${route} }]
 `)
 }
 
-/** Asks, and reads: `came(bytes)` resolves when so many of the response are there, `whole` with all of them. */
+/** Sends a request and reads the response: `came` resolves after `size` bytes, `whole` with all bytes. */
 async function ask(url: string, size: number) {
   const req = http.request(`${url}/v1/chat/completions`, POST)
   req.on('error', () => {}).end('{"model":"m","messages":[]}')
@@ -55,7 +55,7 @@ async function allGivenBack(gateway: TestGateway): Promise<void> {
   while ((await bytesHeld(gateway)) > 0);
 }
 
-/** An upstream whose answers come but for their ends, which the test lets go. */
+/** An upstream that sends each response without its end; the test releases the ends. */
 async function startWithheld(t: Test, size: number) {
   const start = `{"choices":[{"message":{"content":"${' '.repeat(size)}`
   const answers: http.ServerResponse[] = []
@@ -70,7 +70,7 @@ async function startWithheld(t: Test, size: number) {
   }
 }
 
-t.test('large responses count as memory while they are kept, and are forwarded unread if no memory is free', async t => {
+t.test('large responses count as memory while they are metered, and are forwarded unread if no memory is free', async t => {
   const upstream = await startWithheld(t, MB)
   const gateway = await start(t, upstream.url)
   const asked = await Promise.all(Array.from({ length: 8 }, () => ask(gateway.url, upstream.size)))
@@ -79,7 +79,7 @@ t.test('large responses count as memory while they are kept, and are forwarded u
   t.ok(held > MB && held <= ROOM + 8 * 100, `${held} bytes counted`)
   upstream.release()
   const whole = upstream.size + `"}}],${USAGE}`.length
-  for (const { ended } of asked) t.equal(await ended, whole, 'all of it came')
+  for (const { ended } of asked) t.equal(await ended, whole, 'the client gets the whole response')
   const lines = await linesOf(gateway, 8)
   const read = lines.filter(line => line['output_tokens'] === 5 && line['input_tokens'] === 7)
   const unread = lines.filter(line => line['output_tokens'] === undefined)
@@ -89,10 +89,10 @@ t.test('large responses count as memory while they are kept, and are forwarded u
   await allGivenBack(gateway)
   const again = await ask(gateway.url, upstream.size)
   await again.came
-  t.ok((await bytesHeld(gateway)) >= upstream.size, 'there is room again')
+  t.ok((await bytesHeld(gateway)) >= upstream.size, 'memory is free again')
 })
 
-t.test('a small response uses no reserved memory', async t => {
+t.test('a small response does not count as memory', async t => {
   const upstream = await startWithheld(t, 32_000)
   const gateway = await start(t, upstream.url)
   const { came } = await ask(gateway.url, upstream.size)
@@ -100,9 +100,9 @@ t.test('a small response uses no reserved memory', async t => {
   t.ok((await bytesHeld(gateway)) < 1_000)
 })
 
-t.test('a compressed response uses memory for its compressed bytes', async t => {
+t.test('the compressed bytes of a compressed response count as memory', async t => {
   const text = `{"choices":[{"message":{"content":"${' '.repeat(200_000)}"}}],${USAGE}`
-  // In gzip's format, and no smaller.
+  // In gzip format without compression.
   const packed = gzipSync(text, { level: 0 })
   const answers: http.ServerResponse[] = []
   const { url } = await startUpstream(t, (req, res) => {
@@ -121,7 +121,7 @@ t.test('a compressed response uses memory for its compressed bytes', async t => 
 })
 
 for (const [how, end] of [
-  ['whose client leaves', (req: http.ClientRequest) => req.destroy()],
+  ['whose client disconnects', (req: http.ClientRequest) => req.destroy()],
   ['that is cut by the upstream', (_req: http.ClientRequest, res: http.ServerResponse) => res.destroy()],
 ] as const) {
   t.test(`the memory of a response ${how} is released`, async t => {
@@ -136,7 +136,7 @@ for (const [how, end] of [
   })
 }
 
-t.test('a response too long to be read uses no more memory', async t => {
+t.test('a response that is too long to be metered does not count as memory', async t => {
   const upstream = await startWithheld(t, 6 * MB)
   const gateway = await start(t, upstream.url)
   const { came } = await ask(gateway.url, upstream.size)
@@ -144,7 +144,7 @@ t.test('a response too long to be read uses no more memory', async t => {
   t.ok((await bytesHeld(gateway)) < 1_000)
 })
 
-t.test('a response that was held before uses memory once', async t => {
+t.test('a response with resume: hold counts as memory once', async t => {
   const text = `{"choices":[{"message":{"content":"${' '.repeat(20 * MB)}"}}],${USAGE}`
   const { url } = await startUpstream(t, (req, res) => {
     req.resume()
@@ -153,7 +153,7 @@ t.test('a response that was held before uses memory once', async t => {
   const gateway = await start(t, url, '48mb', ', resume: hold')
   const req = http.request(`${gateway.url}/v1/chat/completions`, POST)
   req.end('{"model":"m","messages":[]}')
-  // Its head has come, so all of it is on its way.
+  // After the head has arrived, the gateway has the whole response.
   const [res] = (await once(req, 'response')) as [http.IncomingMessage]
   const held = await bytesHeld(gateway)
   t.ok(held >= text.length && held < text.length + 1_000, `${held} bytes counted`)

@@ -15,15 +15,15 @@ const ANSWERS = [
     type: 'text/event-stream', answer: PIECE.repeat(100), paid: { input: 8, output: 201 }, source: 'estimated',
   },
   {
-    what: 'a held stream that told its usage', route: 'to: up, resume: hold', stream: true,
+    what: 'a held stream with reported usage', route: 'to: up, resume: hold', stream: true,
     type: 'text/event-stream', answer: PIECE + USAGE, paid: { input: 70, output: 7 }, source: 'reported',
   },
   {
-    what: 'a held stream that lacks only its end', route: 'to: up, resume: hold', stream: true,
+    what: 'a held stream without its end marker', route: 'to: up, resume: hold', stream: true,
     type: 'text/event-stream', answer: PIECE + LAST + USAGE, paid: { input: 70, output: 7 }, source: 'reported',
   },
   {
-    what: 'half a response that another could replace', route: 'to: [up, { upstream: up, model: n }]', stream: false,
+    what: 'half a response of a route with two targets', route: 'to: [up, { upstream: up, model: n }]', stream: false,
     type: 'application/json', answer: `{"choices":[{"message":{"content":"${'hello there '.repeat(200)}`,
     paid: { input: 8, output: 609 }, source: 'estimated',
   },
@@ -50,7 +50,7 @@ ${priced('m')}`)
       method: 'POST', headers: HEADERS, signal: leaving.signal,
       body: JSON.stringify({ model: 'm', stream, messages: [{ role: 'user', content: 'hello' }] }),
     })
-    // The client is shown nothing of what is held back.
+    // The gateway holds the response back, and the client gets nothing.
     while (await heldBytes(books.gateway.url) < answer.length) await setImmediate()
     leaving.abort()
     await t.rejects(asked)
@@ -61,7 +61,7 @@ ${priced('m')}`)
   })
 }
 
-t.test('a client that disconnects can send a request while the tokens of its last stream are counted', async t => {
+t.test('concurrency is released before the tokens of a stream whose client disconnected are counted', async t => {
   const left = Promise.withResolvers<void>()
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
@@ -85,11 +85,11 @@ ${priced('m')}`)
   await left.promise
   const again = new AbortController()
   t.equal((await ask(again.signal)).status, 200)
-  t.notOk(books.gateway.logged.some(line => line.msg === 'exchange'), 'the first is not settled yet')
+  t.notOk(books.gateway.logged.some(line => line.msg === 'exchange'), 'the first request is not settled yet')
   again.abort()
 })
 
-t.test('a client that disconnects while the body of a refusal arrives pays nothing', async t => {
+t.test('a client that disconnects while the body of an error response arrives pays nothing', async t => {
   const refusal = `{"error":{"message":"${'too many '.repeat(200)}`
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
@@ -113,7 +113,7 @@ ${priced('m', 'n')}`)
   t.match(row, { end: 'client_gone', source: 'none', costPico: 0n })
 })
 
-t.test('a client that disconnects at an error in the stream pays nothing', async t => {
+t.test('a client that disconnects after an error event pays nothing', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
       res.writeHead(200, { 'content-type': 'text/event-stream' })

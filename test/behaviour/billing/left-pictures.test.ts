@@ -3,7 +3,7 @@ import { bodyOf, startUpstream } from '../../support/upstream.ts'
 import { connect, post } from '../../support/wire.ts'
 import { openBooks } from './books.ts'
 
-/** More than the buffers of a connection take. */
+/** More bytes than the buffers of a connection hold. */
 const PICTURE = 'A'.repeat(12_000_000)
 
 t.test('a client that disconnects while it downloads images pays for all images', async t => {

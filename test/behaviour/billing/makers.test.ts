@@ -70,7 +70,7 @@ const CASES: readonly Case[] = [
 
 const event = (type: string, data: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
 
-/** The same answer whole, compressed, and as a stream. */
+/** The same response as a body, compressed, and as a stream. */
 const WAYS: Record<string, (usage: object) => { readonly type: string, readonly body: string | Buffer }> = {
   whole: usage => ({ type: 'application/json', body: JSON.stringify({ type: 'message', usage }) }),
   compressed: usage => ({ type: 'application/json', body: gzipSync(JSON.stringify({ usage })) }),
@@ -82,7 +82,7 @@ const WAYS: Record<string, (usage: object) => { readonly type: string, readonly 
   }),
 }
 
-t.test('each model that made a response is billed at its own price', async t => {
+t.test('each model that generates a part of a response is billed at its own price', async t => {
   let answer = { type: '', body: '' as string | Buffer }
   const upstream = await startUpstream(t, (req, res) => {
     req.resume()

@@ -7,7 +7,7 @@ const ANSWER = `{"choices":[{"message":{"content":"Hello"}}],${USAGE}}`
 const STREAM = 'data: {"choices":[{"delta":{"content":"Hello"}}]}\n\n'
   + `data: {"choices":[],${USAGE}}\n\ndata: [DONE]\n\n`
 
-t.test('a response is metered in every spelling of its media type and coding', async t => {
+t.test('a response is metered, whatever the spelling of its content-type and content-encoding', async t => {
   const answers = [
     { type: 'Application/JSON', body: ANSWER },
     { type: 'APPLICATION/VND.X+JSON; Charset=UTF-8', body: ANSWER },
@@ -45,20 +45,20 @@ routes: [{ to: up }]
   }
 })
 
-t.test('a client that asked for a stream gets a whole response without a media type', async t => {
+t.test('a JSON response without a content-type to a request for a stream is forwarded and metered', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     req.resume()
     res.writeHead(200, { 'content-length': ANSWER.length }).end(ANSWER)
   })
   for (const to of ['up', '[up, other]']) {
-    await t.test(to, async t => {
+    await t.test(`with to: ${to}`, async t => {
       const gateway = await startTestGateway(t, `
 server: { listen: 127.0.0.1:0, reveal_upstream: true }
 upstreams: { up: { url: "${upstream.url}" }, other: { url: "${upstream.url}" } }
 routes: [{ to: ${to} }]
 `)
       const answer = await ask(gateway.url)
-      t.equal(await answer.text(), ANSWER, 'the client has all of it')
+      t.equal(await answer.text(), ANSWER, 'the client gets the whole response')
       await gateway.waitForLog(line => line['msg'] === 'exchange')
       t.match(gateway.logged.find(line => line['msg'] === 'exchange'), {
         upstream: 'up', end: 'complete', input_tokens: 7, output_tokens: 5,
@@ -67,7 +67,7 @@ routes: [{ to: ${to} }]
   }
 })
 
-t.test('a stream without a media type that breaks in its first event', async t => {
+t.test('if a stream without a content-type breaks in its first event, the client gets a broken transfer', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     req.resume()
     res.writeHead(200).end('data: {"choices":[')
@@ -78,11 +78,11 @@ upstreams: { up: { url: "${upstream.url}" } }
 routes: [{ to: up }]
 `)
   const answer = await ask(gateway.url)
-  t.equal(answer.headers.get('x-gateway-upstream'), 'up', 'the client sees who answered')
-  await t.rejects(answer.text(), 'and that it is not whole')
+  t.equal(answer.headers.get('x-gateway-upstream'), 'up', 'the client sees the upstream')
+  await t.rejects(answer.text(), 'the body is broken off')
 })
 
-t.test('a client that asked for a stream gets 204', async t => {
+t.test('a 204 response to a request for a stream is forwarded, and recorded as complete', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     req.resume()
     res.writeHead(204).end()

@@ -7,7 +7,7 @@ import { openBooks } from './books.ts'
 
 const PICO = 1_000_000_000_000n
 
-t.test('an unread WebSocket has the price of the candidate that took it', async t => {
+t.test('a WebSocket that the gateway does not read has the price of the target that accepted the handshake', async t => {
   const ill = await startUpstream(t, (_req, res) => res.writeHead(503).end())
   const { server, url } = await startUpstream(t, (_req, res) => res.end())
   new WebSocketServer({ server }).on('connection', peer => peer.on('message', () => peer.close(1000)))

@@ -30,7 +30,7 @@ t.test('billing and `usage --by owner` agree on the owner of a key that changes 
     .map(({ names: [owner], figures: { requests } }) => [owner, requests]).sort()
   const usage = async () => (await command(['usage', '--by', 'owner', '--json', '--config', gateway.file])).stdout.trim().split('\n')
     .map(line => JSON.parse(line) as Sum).map(({ owner, requests }) => [owner, requests]).sort()
-  // The last request comes into the ledger after its response.
+  // The ledger gets the row of the last request after its response.
   while ((await usage()).reduce((sum, [, requests]) => sum + Number(requests), 0) < 6);
   t.strictSame(await usage(), expected)
   t.strictSame(await billing(), expected)

@@ -20,15 +20,15 @@ const NO = { stream_options: { include_usage: false } }
 const YES = { stream_options: { include_usage: true } }
 
 const ASKING = [
-  { name: 'the gateway asks, and hides the usage', options: {}, usage: 'ask', asked: true, seen: false },
-  { name: 'the client said no', options: NO, usage: 'ask', asked: true, seen: false },
-  { name: 'the client asks itself', options: YES, usage: 'ask', asked: true, seen: true },
-  { name: 'as_is: nobody asks', options: {}, usage: 'as_is', asked: false, seen: false },
-  { name: 'as_is: the client asks', options: YES, usage: 'as_is', asked: true, seen: true },
+  { name: 'the gateway requests usage and hides it from the client', options: {}, usage: 'ask', asked: true, seen: false },
+  { name: 'the gateway requests usage even if include_usage is false', options: NO, usage: 'ask', asked: true, seen: false },
+  { name: 'a client that sends include_usage: true gets usage', options: YES, usage: 'ask', asked: true, seen: true },
+  { name: 'the gateway does not request usage', options: {}, usage: 'as_is', asked: false, seen: false },
+  { name: 'a client that sends include_usage: true gets usage', options: YES, usage: 'as_is', asked: true, seen: true },
 ] as const
 
 for (const { name, options, usage, asked, seen } of ASKING) {
-  t.test(`include_usage: ${name}`, async t => {
+  t.test(`with usage: ${usage}, ${name}`, async t => {
     let wasAsked: unknown
     const upstream = await startUpstream(t, (req, res) => {
       void bodyOf(req).then(body => {
@@ -60,7 +60,7 @@ ${priced('m')}`)
 }
 
 for (const abandoned of ['prompt', 'none'] as const) {
-  t.test(`a client that disconnects before any response, with billing.abandoned: ${abandoned}`, async t => {
+  t.test(`with billing.abandoned: ${abandoned}, a client that disconnects before any response pays for: ${abandoned}`, async t => {
     const reached = Promise.withResolvers<void>()
     const upstream = await startWireUpstream(t, async wire => {
       await wire.request()
@@ -88,23 +88,23 @@ ${priced('m')}`)
   })
 }
 
-/** How a client can leave though no upstream works for it: what that does, and when it is the moment. */
+/** Cases in which a client disconnects while no upstream works on its request; each calls `leave` at that moment. */
 const IDLE: Record<string, { https?: boolean, play(wire: Wire, leave: () => void): Promise<void> }> = {
-  'before its request went up': {
+  'before its request is sent upstream': {
     https: true,
     async play(wire, leave) {
       leave()
       await wire.ended
     },
   },
-  'while it is refused': {
+  'while an error response arrives': {
     async play(wire, leave) {
       await wire.request()
       wire.socket.write('HTTP/1.1 503 Busy\r\nContent-Length: 9\r\n\r\n{', leave)
       await wire.ended
     },
   },
-  'in the wait behind an attempt that failed': {
+  'between a failed attempt and its retry': {
     async play(wire) {
       await wire.request()
       wire.socket.end('HTTP/1.1 200 OK\r\nRetry-After: 5\r\nContent-Length: 9\r\n\r\n{')
@@ -124,7 +124,7 @@ ${priced('m')}`)
     const client = await connect(t, books.gateway.url)
     client.send(post('/v1/chat/completions', { model: 'm', messages: MESSAGES }))
     await Promise.race([moment.promise, failed])
-    // By the time that it has answered two others, what came before them has been dealt with.
+    // After two further responses the gateway has processed all earlier data.
     for (let n = 0; n < 2; n++) await fetch(`${books.gateway.url}/v1/models`)
     client.socket.destroy()
     await books.gateway.waitForLog(line => line.endpoint === 'chat.completions')
@@ -133,7 +133,7 @@ ${priced('m')}`)
   })
 }
 
-t.test('the response to a limited key has the remaining limits, and a failed attempt costs nothing', async t => {
+t.test('responses to a limited key have rate limit headers, and a failed request costs nothing', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.socket.destroy()
@@ -156,14 +156,14 @@ ${priced('m')}`)
     t.equal(headers.get('x-ratelimit-remaining-requests'), '0', what)
     t.equal(headers.get('x-ratelimit-limit-tokens'), '100000', what)
   }
-  t.equal(refused.headers.get('x-ratelimit-remaining-tokens'), '100000', 'what was reserved is given back')
+  t.equal(refused.headers.get('x-ratelimit-remaining-tokens'), '100000', 'the reservation is released')
   t.ok(Number(refused.headers.get('retry-after')) > 0)
   const rows = [...(await books.close()).values()]
   t.strictSame(rows.map(({ end }) => end), ['error', 'refused'])
   t.ok(rows.every(({ costPico, source }) => costPico === 0n && source === 'none'))
 })
 
-t.test('an embedding has no output: the rest of its reservation is released', async t => {
+t.test('after an embedding, the part of the reservation that was not used is released', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
       res.writeHead(200, { 'content-type': 'application/json' }).end('{"data":[],"usage":{"prompt_tokens":5}}')

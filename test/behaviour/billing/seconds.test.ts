@@ -6,7 +6,7 @@ import { KEY } from '../../support/gateway.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 import { filesFor, rowsIn } from './books.ts'
 
-t.test('a duration with many digits is billed as recorded in the ledger', async t => {
+t.test('a duration with many digits is rounded before it is recorded and billed', async t => {
   const durations = ['1e-100', '8.470000267028809']
   const left = [...durations]
   const upstream = await startUpstream(t, (req, res) => {

@@ -5,7 +5,7 @@ import { startUpstream } from '../../support/upstream.ts'
 import { STREAM_HEAD, chunk, connect, post, startWireUpstream } from '../../support/wire.ts'
 import { openBooks } from './books.ts'
 
-/** USD per million tokens: a plain token costs a millionth, one that is served apart ten or a hundred. */
+/** USD per million tokens: a token costs 1 millionth of a USD, and 10 or 100 millionths in a service tier. */
 const PRICED = `
 models:
   m:
@@ -45,15 +45,15 @@ const CASES: readonly Case[] = [
   { what: 'chat, default', path: COMPLETIONS, answer: { service_tier: 'default', ...PLAIN }, cost: 11 },
   { what: 'chat, not reported', path: COMPLETIONS, answer: { service_tier: null, ...PLAIN }, cost: 11 },
   {
-    what: 'chat, a tier of no price', path: COMPLETIONS,
+    what: 'chat, a tier without a price', path: COMPLETIONS,
     answer: { service_tier: 'constructor', ...PLAIN }, cost: 11,
   },
   {
-    what: 'tiers by length are those of the tier', path: COMPLETIONS,
+    what: 'the tier has prices by prompt length', path: COMPLETIONS,
     answer: { service_tier: 'priority', ...PLAIN }, cost: 60,
   },
   {
-    what: 'and the model\'s own where it has none', path: COMPLETIONS,
+    what: 'the tier has no prices by prompt length', path: COMPLETIONS,
     answer: { service_tier: 'fast', usage: { ...CHAT, prompt_tokens: 1001 } }, cost: 2102,
   },
   {
@@ -65,7 +65,7 @@ const CASES: readonly Case[] = [
     answer: { service_tier: 'flex', usage: ANTHROPIC },
   },
   {
-    what: 'responses that asked for auto', path: '/v1/responses', cost: 110,
+    what: 'responses with service_tier auto in the request', path: '/v1/responses', cost: 110,
     answer: events(
       { type: 'response.created', response: { service_tier: 'auto' } },
       { type: 'response.completed', response: { service_tier: 'flex', usage: ANTHROPIC } },
@@ -102,7 +102,7 @@ const CASES: readonly Case[] = [
   },
 ]
 
-t.test('a response has the price of the tier that the upstream reports', async t => {
+t.test('a response has the price of the service tier that the upstream reports', async t => {
   let answer: unknown
   let packed = false
   const upstream = await startUpstream(t, (req, res) => {
@@ -121,7 +121,7 @@ ${PRICED}`)
   for (packed of [false, true]) {
     for (const each of CASES) {
       ({ answer } = each)
-      // Such streams pass unread.
+      // Compressed streams are forwarded unread.
       if (packed && typeof answer === 'string') continue
       const got = await fetch(books.gateway.url + each.path, {
         method: 'POST',
@@ -143,7 +143,7 @@ ${PRICED}`)
   }
 })
 
-t.test('a stream that is cut before its usage has the price of its tier', async t => {
+t.test('a stream that is cut before its usage has the price of the service tier in its events', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
     const event = events({ service_tier: 'flex', choices: [{ index: 0, delta: { content: 'hi' } }] })

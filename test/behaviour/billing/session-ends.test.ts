@@ -13,7 +13,7 @@ const DELTA = { type: 'response.output_text.delta', delta: 'hello' }
 const COMPLETED = {
   type: 'response.completed', response: { model: 'm', usage: { input_tokens: 10, output_tokens: 4 } },
 }
-/** Of what was asked for, as it is counted. */
+/** Counted input tokens of ASKED. */
 const INPUT = 9
 
 interface Play {
@@ -21,13 +21,13 @@ interface Play {
   readonly compressed?: boolean
   readonly policy?: string
   readonly lane?: string
-  /** What the upstream says when it is asked. */
+  /** Messages that the upstream sends after the request. */
   readonly said: readonly object[]
-  /** What becomes of it when the client has all of that, and the upstream the question. */
+  /** Ends the session after the client has all messages and the upstream has the request. */
   end(upstream: { peer: WebSocket; socket: Socket }, client: WebSocket): void
 }
 
-/** The row and the log line of a session that ends like that. */
+/** @returns the ledger row and the log line of a session with this end */
 async function ended(t: Test, play: Play) {
   const { path = '/v1/responses', compressed = false, policy = '', lane: stream_id, said, end } = play
   const { server, url } = await startUpstream(t, (_req, res) => res.end())
@@ -57,7 +57,7 @@ ${priced('m')}`)
   const question = JSON.stringify({ ...ASKED, stream_id })
   client.send(question)
   const upstream = await asked.promise
-  t.equal(upstream.text, question, 'as the client wrote it')
+  t.equal(upstream.text, question, 'the message is forwarded unchanged')
   if (missing > 0) await got.promise
   end(upstream, client)
   await closed
@@ -67,15 +67,15 @@ ${priced('m')}`)
 }
 
 const UPSTREAM_ENDS: Record<string, Play['end']> = {
-  'is reset': ({ socket }) => socket.resetAndDestroy(),
-  'closes without a goodbye': ({ socket }) => socket.end(),
-  'says that it failed': ({ peer }) => peer.close(1011),
-  'says goodbye': ({ peer }) => peer.close(1000),
+  'resets its connection': ({ socket }) => socket.resetAndDestroy(),
+  'disconnects without a close frame': ({ socket }) => socket.end(),
+  'sends a close frame with code 1011': ({ peer }) => peer.close(1011),
+  'sends a close frame': ({ peer }) => peer.close(1000),
 }
 const CLIENT_ENDS: Record<string, Play['end']> = {
-  'is reset': (_upstream, client) => (client as unknown as { _socket: Socket })._socket.resetAndDestroy(),
-  'closes without a goodbye': (_upstream, client) => client.terminate(),
-  'says goodbye': (_upstream, client) => client.close(),
+  'resets its connection': (_upstream, client) => (client as unknown as { _socket: Socket })._socket.resetAndDestroy(),
+  'disconnects without a close frame': (_upstream, client) => client.terminate(),
+  'sends a close frame': (_upstream, client) => client.close(),
 }
 
 for (const compressed of [false, true]) {
@@ -104,7 +104,7 @@ for (const compressed of [false, true]) {
 }
 
 for (const [by, ends] of [['upstream', UPSTREAM_ENDS], ['client', CLIENT_ENDS]] as const) {
-  t.test(`a session that the ${by} ends between two responses is complete`, async t => {
+  t.test(`a session that the ${by} ends between two responses is recorded as complete`, async t => {
     for (const end of Object.values(ends)) {
       const { row } = await ended(t, { said: [CREATED, DELTA, COMPLETED], end })
       t.match(row, {
@@ -115,9 +115,9 @@ for (const [by, ends] of [['upstream', UPSTREAM_ENDS], ['client', CLIENT_ENDS]] 
   })
 }
 
-t.test('a request without a response costs nothing if the upstream closes, and billing.abandoned applies if the client closes', async t => {
-  const { 'closes without a goodbye': dies } = UPSTREAM_ENDS as { [name: string]: Play['end'] }
-  const { 'closes without a goodbye': leaves } = CLIENT_ENDS as { [name: string]: Play['end'] }
+t.test('a request without a response is free, unless the client disconnects and billing.abandoned is prompt', async t => {
+  const { 'disconnects without a close frame': dies } = UPSTREAM_ENDS as { [name: string]: Play['end'] }
+  const { 'disconnects without a close frame': leaves } = CLIENT_ENDS as { [name: string]: Play['end'] }
   const cut = await ended(t, { said: [], end: dies as Play['end'] })
   t.match(cut.row, { end: 'upstream_cut', costPico: 0n, usage: { inputTokens: null } })
   const left = await ended(t, { said: [], end: leaves as Play['end'] })
@@ -130,14 +130,14 @@ t.test('a request without a response costs nothing if the upstream closes, and b
   }
 })
 
-t.test('without lane names, a response belongs to the lane of its request', async t => {
+t.test('if no event has a stream_id, a response belongs to the stream_id of its request', async t => {
   for (const end of [...Object.values(UPSTREAM_ENDS), ...Object.values(CLIENT_ENDS)]) {
     const { row } = await ended(t, { said: [CREATED, DELTA, COMPLETED], end, lane: 'a' })
     t.match(row, { end: 'complete', source: 'reported', usage: { inputTokens: 10, outputTokens: 4 } })
   }
   for (const last of [[], [{ type: 'error', error: {} }]]) {
     const cut = await ended(t, {
-      said: [CREATED, DELTA, ...last], end: UPSTREAM_ENDS['is reset'] as Play['end'], lane: 'a',
+      said: [CREATED, DELTA, ...last], end: UPSTREAM_ENDS['resets its connection'] as Play['end'], lane: 'a',
     })
     t.match(cut.row, {
       end: last.length === 0 ? 'upstream_cut' : 'complete', usage: { inputTokens: INPUT, outputTokens: 1 },
@@ -145,11 +145,11 @@ t.test('without lane names, a response belongs to the lane of its request', asyn
   }
 })
 
-t.test('with lane names, an error without a lane name belongs to a response that has not begun', async t => {
+t.test('if other events have a stream_id, an error without a stream_id does not end the response that has begun', async t => {
   const inLane = { stream_id: 'b' }
   const { row } = await ended(t, {
     said: [{ ...CREATED, ...inLane }, { ...DELTA, ...inLane }, { type: 'error' }, { ...COMPLETED, ...inLane }],
-    end: UPSTREAM_ENDS['says goodbye'] as Play['end'], lane: 'a',
+    end: UPSTREAM_ENDS['sends a close frame'] as Play['end'], lane: 'a',
   })
   t.match(row, { end: 'complete', source: 'reported', usage: { inputTokens: 10, outputTokens: 4 } })
 })
@@ -169,10 +169,10 @@ const inResponse = (response_id: string) => [
 const doneIn = (id: string) =>
   ({ type: 'response.done', response: { id, usage: { input_tokens: 100, output_tokens: 20 } } })
 
-t.test('a realtime session: simultaneous responses are kept apart', async t => {
+t.test('a realtime session: the usage of simultaneous responses is counted separately', async t => {
   const path = '/v1/realtime?model=m'
   const said = [...inResponse('a'), ...inResponse('b')]
-  const end = UPSTREAM_ENDS['is reset'] as Play['end']
+  const end = UPSTREAM_ENDS['resets its connection'] as Play['end']
   const cut = await ended(t, { said: [...said, doneIn('a')], end, path })
   t.match(cut.row, { end: 'upstream_cut', source: 'mixed', usage: { outputTokens: 20 + 1 } })
   const whole = await ended(t, { said: [...said, doneIn('b'), doneIn('a')], end, path })
@@ -181,7 +181,7 @@ t.test('a realtime session: simultaneous responses are kept apart', async t => {
 
 t.test('a realtime session: events without a response ID belong to the running response', async t => {
   const path = '/v1/realtime?model=m'
-  const end = UPSTREAM_ENDS['is reset'] as Play['end']
+  const end = UPSTREAM_ENDS['resets its connection'] as Play['end']
   const [created, delta] = inResponse('a')
   for (const said of [[created, DELTA, doneIn('a')], [created, delta, DONE], [CREATED, delta, doneIn('a')]]) {
     const { row } = await ended(t, { said: said as object[], end, path })
@@ -206,35 +206,35 @@ const DONE = { type: 'response.done', response: { usage: { input_tokens: 100, ou
 t.test('a realtime session: the input of a broken response is estimated from the session so far', async t => {
   const broke = [{ type: 'response.created', response: {} }, DELTA]
   const plays = [
-    // 22 bytes and 14 of the settings, 23 of the text: each rounded up.
+    // 22 and 14 bytes of the settings, 23 bytes of the text, each rounded up to tokens.
     ['estimated', [SETTINGS, TEXT, { ...TEXT, type: 'conversation.item.created' }], {
       inputTokens: 6 + 4 + 6,
     }],
     ['estimated', [SETTINGS, ...SPEECH], {
       inputTokens: 10 + 21, cachedInputTokens: null, inputAudioTokens: 21,
     }],
-    // The first as it said, and all of that is read by the second.
+    // The first response as reported; its input and output are input of the second response.
     ['mixed', [SETTINGS, TEXT, DONE, ANSWER, ...SPEECH], {
       inputTokens: 100 + 120 + 21, cachedInputTokens: 120, inputAudioTokens: 21, outputTokens: 20 + 1,
     }],
     ['estimated', [{ type: 'session.created' }], { inputTokens: null }],
   ] as const
   for (const [source, before, usage] of plays) {
-    const end = CLIENT_ENDS['says goodbye'] as Play['end']
+    const end = CLIENT_ENDS['sends a close frame'] as Play['end']
     const { row } = await ended(t, { said: [...before, ...broke], end, path: '/v1/realtime?model=m' })
     t.match(row, { end: 'client_gone', source, usage: { outputTokens: 1, ...usage } })
   }
 })
 
-t.test('a realtime session: a failed response without usage has no input tokens, and a cut before output costs nothing', async t => {
+t.test('a realtime session: before any output, a failed response has no usage and a cut by the upstream costs nothing', async t => {
   const path = '/v1/realtime?model=m'
-  const end = UPSTREAM_ENDS['is reset'] as Play['end']
+  const end = UPSTREAM_ENDS['resets its connection'] as Play['end']
   const failed = { type: 'response.done', response: { status: 'failed', usage: null } }
   const { row } = await ended(t, { said: [TEXT, failed], end, path })
   t.match(row, { end: 'complete', usage: { inputTokens: null } })
   const began = [TEXT, { type: 'response.created', response: {} }]
   const cut = await ended(t, { said: began, end, path })
   t.match(cut.row, { end: 'upstream_cut', costPico: 0n })
-  const left = await ended(t, { said: began, end: CLIENT_ENDS['is reset'] as Play['end'], path })
+  const left = await ended(t, { said: began, end: CLIENT_ENDS['resets its connection'] as Play['end'], path })
   t.match(left.row, { end: 'client_gone', usage: { inputTokens: 6, outputTokens: 0 } })
 })

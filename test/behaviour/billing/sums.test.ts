@@ -6,8 +6,8 @@ import { bodyOf, startUpstream } from '../../support/upstream.ts'
 import { costOf, openBooks, priced, usedIn } from './books.ts'
 
 /*
- * Some hundreds of requests of every kind to an upstream that keeps its own
- * books: the ledger must say what they say, request by request and in sum.
+ * Hundreds of requests of each kind to an upstream that records the expected
+ * usage: the ledger must have the same figures for each request and in sum.
  */
 
 const ROUNDS = 40
@@ -24,7 +24,7 @@ interface Figures {
 interface Kind {
   readonly path: string
   readonly stream: boolean
-  /** The figures that the protocol can tell. */
+  /** The figures that the protocol can report. */
   tell(figures: Figures): Figures
   answer(figures: Figures): unknown
 }
@@ -160,7 +160,7 @@ const KINDS: Record<string, Kind> = {
   },
 }
 
-/** Answers that nobody pays for, whatever they say. */
+/** Responses that cost nothing, whatever usage they report. */
 const FREE: Record<string, { status: number; body: unknown }> = {
   'a 400 with usage': {
     status: 400, body: { error: { message: 'no' }, usage: { prompt_tokens: 9, completion_tokens: 9 } },
@@ -170,7 +170,7 @@ const FREE: Record<string, { status: number; body: unknown }> = {
   'a 503 that is no JSON': { status: 503, body: 'busy' },
 }
 
-/** The same numbers each time, and zeros among them. */
+/** Figures that follow from `n`; some are zero. */
 function figuresOf(n: number): Figures {
   const figure = (factor: number, every: number): number => (n % every === 0 ? 0 : (n * factor) % 5003)
   return {
@@ -197,7 +197,7 @@ function bodyFor({ path, stream }: Kind): string {
   return JSON.stringify({ model: 'm', stream, messages, input: 'hello', max_tokens: 10 })
 }
 
-t.test("the sums of the ledger equal the sums of the upstream", async t => {
+t.test('the total usage in the ledger equals the total usage that the upstream reported', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
       const free = FREE[String(req.headers['x-free'])]
@@ -260,7 +260,7 @@ ${priced('m')}`)
   t.equal([...rows.values()].reduce((total, { costPico }) => total + (costPico ?? 0n), 0n), sum)
 })
 
-t.test('impossible usage from the upstream is replaced by estimates, and never billed', async t => {
+t.test('usage that cannot be true, such as -5 tokens, is replaced by estimates', async t => {
   const nonsense = [-5, 1e21, '250', 1.5, null, undefined, {}, []]
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {

@@ -8,7 +8,7 @@ import type { Books } from './books.ts'
 
 const EVENTS = 'data: {"choices":[{"index":0,"delta":{"content":"hi"}}]}\n\ndata: [DONE]\n\n'
 
-/** Before an upstream whose streams are compressed, whatever it is asked for. */
+/** A gateway with an upstream whose streams are always compressed. */
 async function setUp(t: Test, yaml: string): Promise<Books> {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
@@ -36,7 +36,7 @@ for (const limit of ['tokens_per_minute: 1000', 'budget: { usd: 0.02, per: total
     const books = await setUp(t, `limits: { ${limit} }\n${priced('m')}`)
     t.equal(await ask(books), 200)
     await books.gateway.waitForLog(line => line.msg === 'exchange')
-    t.equal(await ask(books), 429, 'it may have used what was reserved')
+    t.equal(await ask(books), 429, 'the reservation is charged')
     const rows = [...(await books.close()).values()]
     t.match(rows[0], { end: 'complete', usage: { inputTokens: 8, outputTokens: null }, costPico: null })
   })
@@ -55,7 +55,7 @@ for (const [verb, query, headers] of [
   ['generateContent', '', { 'x-goog-fieldmask': 'candidates' }],
   ['streamGenerateContent', '?alt=sse&fields=candidates.content', {}],
 ] as const) {
-  t.test(`the field mask excludes the usage: ${verb}${query}`, async t => {
+  t.test(`if a field mask excludes the usage, the cost is unknown: ${verb}${query}`, async t => {
     const part = '{"candidates":[{"content":{"parts":[{"text":"hi"}]}}]}'
     const isStream = verb === 'streamGenerateContent'
     const upstream = await startUpstream(t, (req, res) => {
@@ -76,14 +76,14 @@ ${priced('m')}`)
     })
     t.match(await (await ask()).text(), /"hi"/)
     await books.gateway.waitForLog(line => line.msg === 'exchange')
-    t.equal((await ask()).status, 429, 'it may have used what was reserved')
+    t.equal((await ask()).status, 429, 'the reservation is charged')
     t.match([...(await books.close()).values()][0], {
       end: 'complete', usage: { outputTokens: null }, costPico: null,
     })
   })
 }
 
-t.test('the usage is read if the field mask includes it', async t => {
+t.test('the usage is read if the field mask includes the usage', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => res.setHeader('content-type', 'application/json').end(
       '{"candidates":[{"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}],'
@@ -123,7 +123,7 @@ for (const [path, query, headers, isIgnored] of [
 ] as const) {
   for (const stream of path.includes('openai') ? [false, true] : [path.includes('stream')]) {
     const what = `${path}${query}${stream ? ', streamed' : ''}`
-    const told = isIgnored ? 'ignores a field mask: the usage is' : 'applies a field mask: no usage is'
+    const told = isIgnored ? 'ignores a field mask, so the usage is' : 'applies a field mask, so no usage is'
     t.test(`the upstream ${told} read: ${what}`, async t => {
       const upstream = await startUpstream(t, (req, res) => {
         void bodyOf(req).then(() => {

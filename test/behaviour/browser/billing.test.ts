@@ -18,7 +18,7 @@ t.test('billing', async t => {
     await page.getByRole('heading', { name: 'Budgets' }).waitFor()
   })
 
-  await t.test('budgets of groups are shown beside those of keys, the most used first', async t => {
+  await t.test('budgets of groups and of keys are shown in one list, the most used first', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/billing')
     const cards = page.getByRole('region', { name: 'Budgets' }).getByRole('listitem')
@@ -28,7 +28,7 @@ t.test('billing', async t => {
     t.ok(texts.some(text => text.includes('batch-nightly')))
   })
 
-  await t.test('rows and days add up to the total', async t => {
+  await t.test('the costs of all rows and of all days add up to the total', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     for (const by of ['key', 'model', 'upstream']) {
       await go(page, `/billing?range=30d&by=${by}`)
@@ -48,7 +48,7 @@ t.test('billing', async t => {
     }
   })
 
-  await t.test('a row, a bar and a day link to their requests', async t => {
+  await t.test('a row, a bar and a day link to the matching requests', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/billing?range=7d&by=model')
     await page.getByRole('table', { name: 'Spend by model' }).getByRole('link', { name: 'gemini-3-pro' })
@@ -75,7 +75,7 @@ t.test('billing', async t => {
     t.equal(span(new URL(page.url())), 86_400_000, 'by keyboard')
   })
 
-  await t.test('the row for requests without a key links to those requests', async t => {
+  await t.test('the row "No key" links to the requests without a key', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/billing?range=7d')
     await page.getByRole('table', { name: 'Spend by key' }).getByRole('link', { name: 'No key' })
@@ -98,7 +98,7 @@ t.test('billing', async t => {
     t.ok(lines.some(line => line.startsWith('anthropic,')), lines.join('\n'))
   })
 
-  await t.test('the address keeps time range and group', async t => {
+  await t.test('the address keeps the time range and the grouping', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/billing')
     await select(page, 'Group by', 'Upstream')
@@ -111,7 +111,7 @@ t.test('billing', async t => {
     t.equal(await page.getByRole('combobox', { name: 'Time range (UTC)' }).inputValue(), 'Last 7 days')
   })
 
-  await t.test('the key that spends most, and its models, are one click from the panel', async t => {
+  await t.test('one click from the panel shows which key spends most on which model', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/?range=30d')
     await page.getByRole('link', { name: 'By key and model' }).click()
@@ -123,7 +123,7 @@ t.test('billing', async t => {
     await page.waitForURL(/logs\?.*key=web-app&model=gpt-5\.1/)
   })
 
-  await t.test('spend is grouped by two dimensions, and an owner leads to keys and models', async t => {
+  await t.test('spend is grouped by two dimensions, and a click on an owner shows spend by key and model', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/billing?range=30d')
     await select(page, 'Group by', 'Owner')
@@ -137,7 +137,7 @@ t.test('billing', async t => {
     await page.getByRole('table', { name: 'Spend by key and model' }).getByText('research').first().waitFor()
   })
 
-  await t.test('a key holder sees only the own key, by model', async t => {
+  await t.test('a key holder sees only the spend of the own key, by model', async t => {
     const { page } = await visit(t, browser, { origin, as: { key: KEYS['support-bot'] } })
     await go(page, '/billing?range=30d&by=key&key=web-app')
     await page.getByRole('table', { name: 'Spend by model' }).waitFor()

@@ -100,7 +100,7 @@ export async function visit(t: Test, browser: Browser, options: VisitOptions): P
   return { page, faults }
 }
 
-/** Opens a page below /console and waits until it is loaded. */
+/** Opens a page below /console, and waits until the page is loaded. */
 export async function go(page: Page, path: string): Promise<void> {
   await page.goto(`/console${path}`)
   await settled(page)
@@ -122,12 +122,12 @@ async function useScheme(page: Page, colorScheme: Look['scheme']): Promise<void>
   await settled(page)
 }
 
-/** Rules about colours: of a page that was checked in one theme, the other theme can break only these. */
+/** Rules about colours. After all rules are checked in one theme, only these rules can fail in the other theme. */
 const COLOUR_RULES = ['color-contrast', 'link-in-text-block']
 
 /** The accessibility violations that axe-core rates serious or critical. @param rules absent = all */
 export async function barriers(page: Page, rules?: readonly string[]): Promise<string[]> {
-  // In an isolated world, like a browser extension: the page's CSP does not apply there.
+  // Runs in an isolated world, like a browser extension, where the CSP of the page does not apply.
   const session = await page.context().newCDPSession(page)
   const { frameTree } = await session.send('Page.getFrameTree')
   const { executionContextId } = await session.send(
@@ -137,7 +137,7 @@ export async function barriers(page: Page, rules?: readonly string[]): Promise<s
     expression, contextId: executionContextId, awaitPromise: true, returnByValue: true,
   })
   await evaluate(AXE)
-  // Style sheets are not fetched once more: only an experimental rule needs them.
+  // Without a second fetch of the style sheets, which only an experimental rule needs.
   const options = { preload: false, ...rules && { runOnly: rules } }
   const { result, exceptionDetails } = await evaluate(`axe.run(${JSON.stringify(options)}).then(({ violations }) => violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
@@ -164,7 +164,7 @@ export interface WalkOptions extends Omit<VisitOptions, 'look'> {
   readonly shots?: readonly Look[]
 }
 
-/** A page is loaded on each screen, in one theme each, and changes to the other. */
+/** Each screen loads a page in one theme, and then changes to the other theme. */
 const LOADS = [
   { width: 1280, schemes: ['light', 'dark'] },
   { width: 390, schemes: ['dark', 'light'] },

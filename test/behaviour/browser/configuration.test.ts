@@ -12,7 +12,7 @@ t.test('configuration', async t => {
   await walk(t, browser, { origin, as: ADMIN, path: '/configuration', shot: 'configuration' }, page =>
     page.getByText('upstreams:').waitFor())
 
-  await t.test('the alert of a rejected reload links to the line, and the page shows the changes', async t => {
+  await t.test('the alert of a rejected reload links to the faulty line, and the page shows the changes', async t => {
     const text = readFileSync(file, 'utf8')
     await reload(text.replace('requests_per_minute: 6000', 'requests_per_minute: 7000'))
     const line = text.split('\n').findIndex(each => each.includes('to: google')) + 1

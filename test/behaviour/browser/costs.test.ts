@@ -24,7 +24,7 @@ async function consoleWith(t: Test, rows: readonly LedgerRow[]) {
   return gateway
 }
 
-t.test('an unknown cost is shown beside the known cost, and an empty period is not compared', async t => {
+t.test('known and unknown costs are both shown, and a previous period without requests is not compared', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const startedAt = Date.now() - HOUR
@@ -55,7 +55,7 @@ t.test('an unknown cost is shown beside the known cost, and an empty period is n
   t.notMatch(await page.getByRole('article').innerText(), '$0.00')
 })
 
-t.test('billing with hundreds of groups is paged, sorted and searched, and keeps its total', async t => {
+t.test('billing with hundreds of rows can be paged, sorted and searched, and always shows the total of all rows', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const startedAt = Date.now() - HOUR
@@ -88,7 +88,7 @@ t.test('billing with hundreds of groups is paged, sorted and searched, and keeps
     await table.getByText('team-120').first().waitFor()
     await page.waitForURL(/search=team-12/)
     t.equal(await table.locator('tbody tr').count(), 20)
-    t.equal(await sum(), total, 'the total is of all groups')
+    t.equal(await sum(), total, 'the total of all rows')
     t.ok(await table.locator('tfoot').isVisible())
     t.strictSame(await barriers(page), [])
     t.equal(await overflow(page), 0)

@@ -10,7 +10,7 @@ const PAGES = [
   '/', '/billing', '/statement', '/statement?key=team-03', '/logs', '/upstreams', '/upstreams/sim', '/keys', '/models', '/routes',
   '/configuration', '/audit', '/playground',
 ]
-/** More than a screen shows. */
+/** More keys than a screen shows. */
 const KEYS = Array.from({ length: 45 }, (_, n) => `team-${String(n).padStart(2, '0')}`)
 
 t.test('Tab reaches the controls of each page in visual order, and the focus is always visible', async t => {

@@ -36,7 +36,7 @@ t.test('logs', async t => {
     await page.getByText('Complete').first().waitFor()
   })
 
-  await t.test('a typed query filters the log, shows its errors, and survives a reload', async t => {
+  await t.test('a typed query filters the log and survives a reload, and an invalid query shows an error', async t => {
     const page = await open(t, '/logs?range=7d')
     const bar = page.getByRole('textbox', { name: 'Query' })
     await bar.fill('key:research model:gemini-* cost>0.02')
@@ -115,14 +115,14 @@ t.test('logs', async t => {
     await page.getByText('Live: 1 new').waitFor()
   })
 
-  await t.test('the live tail pauses while scrolled down, then catches up', async t => {
+  await t.test('the live tail pauses while the page is scrolled down, and then shows the requests of the pause', async t => {
     const page = await open(t, '/logs?live=1')
     await page.getByText('Live: 0 new').waitFor()
     await page.evaluate('window.scrollTo(0, window.innerHeight)')
     await page.getByText('Paused: scroll up to resume').waitFor()
     const shown = await textsOf(page)
     const id = await ask(base, KEYS.research)
-    // Another page has it, so an unpaused tail would have it too.
+    // Another page shows the request, so a tail that is not paused would show it too.
     const other = await open(t, '/logs?live=1')
     await other.locator(`a[href$="${id}"]`).waitFor()
     t.strictSame(await textsOf(page), shown)
@@ -143,7 +143,7 @@ t.test('logs', async t => {
     t.strictSame([...new Set(times)], [yesterday])
   })
 
-  await t.test('requests without a key are found, with the error', async t => {
+  await t.test('the filters "No key" and "No model" show requests without a key or a model', async t => {
     const page = await open(t, '/logs')
     await page.getByRole('combobox', { name: 'Key' }).click()
     await page.getByRole('option', { name: 'No key' }).click()
@@ -176,7 +176,7 @@ t.test('logs', async t => {
     t.equal(await page.getByRole('combobox', { name: 'Key' }).inputValue(), 'research')
   })
 
-  await t.test('a request links to the requests around it', async t => {
+  await t.test('a request links to the requests around the same time', async t => {
     const page = await open(t, `/logs/${requests.failed}`)
     await page.getByRole('link', { name: 'Requests around this time' }).click()
     await page.waitForURL(/from=.*&to=/)
@@ -194,7 +194,7 @@ t.test('logs', async t => {
     t.match(lines[1], 'house-model')
   })
 
-  await t.test('a key holder sees only own requests, and no upstream', async t => {
+  await t.test('a key holder sees only requests of the own key, and no upstream', async t => {
     const page = await open(t, '/logs?range=30d&key=web-app', { key: KEYS.research })
     await rowsOf(page).first().waitFor()
     const texts = (await textsOf(page)).join('\n')
@@ -215,7 +215,7 @@ function textsOf(page: Page): Promise<string[]> {
   return rowsOf(page).allInnerTexts()
 }
 
-/** @returns its request id */
+/** @returns the request id */
 async function ask(base: string, key: string): Promise<string | null> {
   const response = await fetch(`${base}/v1/chat/completions`, {
     method: 'POST',

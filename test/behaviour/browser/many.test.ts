@@ -7,7 +7,7 @@ const KEYS = 250
 const names = Array.from({ length: KEYS }, (_, n) => `customer-${String(n).padStart(3, '0')}`)
 const keys = names.map(name => `{ name: ${name}, key: sk-${name}-0123456789 }`).join(', ')
 
-t.test('pages with many keys and budgets show the first ones, and more on demand', async t => {
+t.test('pages with many keys or budgets show the first rows, and more rows on demand', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const yaml = YAML.replace(/^keys: .*$/m, `keys: [${keys}]\nlimits: { budget: { usd: 5, per: month } }`)
@@ -35,7 +35,7 @@ t.test('pages with many keys and budgets show the first ones, and more on demand
   t.strictSame(faults, [])
 })
 
-t.test('pages with many models show the first ones', async t => {
+t.test('pages with many models show the first rows, and all rows on demand', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const models = Array.from({ length: 250 }, (_, n) => `model-${n}`).join(', ')
@@ -49,7 +49,7 @@ t.test('pages with many models show the first ones', async t => {
   }
 })
 
-t.test('the panel groups alerts of one kind, and shows all on demand', async t => {
+t.test('the panel groups alerts of one kind, and shows each alert on demand', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const gateway = await startConsole(t, YAML.replace('"sim*"', '"*"'))

@@ -2,17 +2,17 @@ import type { Page } from './browser.ts'
 
 type Locator = ReturnType<Page['locator']>
 
-/** Somebody who operates a page, with the mouse or with the keyboard. */
+/** A user who operates a page with the mouse or the keyboard. */
 export interface Operator {
   /** How many controls were activated. */
   readonly activated: number
-  /** What is wrong with the focus on the way: lost, hidden, without a mark, or in another order than the page. */
+  /** Faults of the focus between the controls: lost, hidden, not marked, or in another order than the page. */
   readonly faults: readonly string[]
   /** Clicks a control; with the keyboard: Tab up to it, then Enter, or the space bar for a checkbox. */
   activate(control: Locator): Promise<void>
 }
 
-/** More stops than any page of the tests has. */
+/** More focus stops than any tested page has. */
 const MAX_STOPS = 300
 
 export function mouse(): Operator {
@@ -47,7 +47,7 @@ export function keyboard(page: Page): Operator {
   }
 }
 
-/** Presses Tab up to the end of the page. @returns the number of stops, and what is wrong with the focus at them */
+/** Presses Tab up to the end of the page. @returns the number of stops, and the faults of the focus */
 export async function tabThrough(page: Page): Promise<{ stops: number; faults: string[] }> {
   const faults: string[] = []
   for (let stops = 0; stops < MAX_STOPS; stops++) {
@@ -59,7 +59,7 @@ export async function tabThrough(page: Page): Promise<{ stops: number; faults: s
   throw new Error(`Tab does not leave the page after ${MAX_STOPS} stops`)
 }
 
-/** What is wrong with the focused element; null: there is none, or the page begins again. */
+/** Faults of the focused element; null = no element has the focus, or the focus is at the start again. */
 function focusFaults(page: Page): Promise<string[] | null> {
   return page.evaluate<string[] | null>(FAULTS)
 }

@@ -19,11 +19,11 @@ const CONFIGURATION = YAML
   .replace(/^keys:.*$/m, `keys: [{ name: test, key: ${KEY}, owner: department of linguistics, note: nightly evaluation of all models, models: ["m*", "gpt-*"],
     limits: { requests_per_minute: 6000, tokens_per_minute: 400000, concurrent: 20 } }]`)
 
-/** How many names, and titles of sections, are cut. */
+/** Number of names and section titles that are cut. */
 const CUT = `[...document.querySelectorAll('main span, main h2')].filter(each => !each.className.includes('unseen')
   && each.scrollWidth > each.clientWidth + 1 && (each.tagName === 'H2' || getComputedStyle(each).overflow === 'hidden')).length`
 
-t.test('an outage and long names are shown in full', async t => {
+t.test('during an outage all open circuits are shown, and long names are not cut off', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const gateway = await startConsole(t, CONFIGURATION)
@@ -99,7 +99,7 @@ async function isInView(page: Page, name: string): Promise<boolean> {
   return true
 }
 
-/** Whether one is not wider than the other, nor beside it. */
+/** Is `inner` horizontally inside of `outer`? */
 async function isInside(inner: Locator, outer: Locator): Promise<boolean> {
   const [one, other] = await Promise.all([inner.boundingBox(), outer.boundingBox()])
   return one !== null && other !== null && one.x >= other.x - 1 && one.x + one.width <= other.x + other.width + 1

@@ -3,7 +3,7 @@ import { openBrowser, walk } from './browser.ts'
 import { ADMIN } from './scene/people.ts'
 import { startScene } from './scene/scene.ts'
 
-t.test('the remaining pages for administrators', async t => {
+t.test('further pages for administrators are accessible, fit the screen and cause no errors', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const { origin, requests } = await startScene(t)

@@ -43,7 +43,7 @@ t.test('panel', async t => {
     })
   }
 
-  await t.test('alerts are muted in this browser, until they are shown again', async t => {
+  await t.test('a muted alert stays hidden in this browser until the user shows muted alerts', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/')
     const alerts = page.getByRole('region', { name: 'Alerts' })

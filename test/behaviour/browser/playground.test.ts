@@ -20,7 +20,7 @@ t.test('playground', async t => {
     await page.getByTestId('cost').waitFor()
   })
 
-  await t.test('text appears as it arrives, and Stop stops it', async t => {
+  await t.test('text appears while the response streams, and the button Stop ends the request', async t => {
     const page = await open('/playground?model=gpt-5.1,pace=50ms,tokens=2000')
     await send(page)
     await page.getByTestId('response').getByText('w1 w2').waitFor()
@@ -34,7 +34,7 @@ t.test('playground', async t => {
   })
 
   for (const width of [1280, 390] as const) {
-    await t.test(`two models are compared side by side, ${width}`, async t => {
+    await t.test(`two models are compared side by side, ${width} px`, async t => {
       const { page, faults } = await visit(t, browser, { origin, as: ADMIN, look: { scheme: 'dark', width } })
       await go(page, '/playground?model=gpt-5.1')
       await page.getByRole('combobox', { name: 'Compare with' }).fill('claude-sonnet-4.5')
@@ -50,7 +50,7 @@ t.test('playground', async t => {
   }
 
   for (const width of [1280, 390] as const) {
-    await t.test(`images, tools and parameters, ${width}`, async t => {
+    await t.test(`a request can have images, tools and parameters, ${width} px`, async t => {
       const { page, faults } = await visit(t, browser, { origin, as: ADMIN, look: { scheme: 'light', width } })
       await go(page, '/playground?model=gpt-5.1,tool_call')
       const more = page.getByText('Images, tools and more parameters')
@@ -90,7 +90,7 @@ t.test('playground', async t => {
     })
   }
 
-  await t.test('an error is shown as the client gets it', async t => {
+  await t.test('an error is shown with the status and body that a client gets', async t => {
     const page = await open('/playground?model=gpt-5.1')
     await page.getByRole('combobox', { name: 'Model' }).fill('no-such-model')
     await page.keyboard.press('Escape')
@@ -99,25 +99,25 @@ t.test('playground', async t => {
     t.match(await page.getByRole('region', { name: 'Error response' }).innerText(), /"code": "model_not_found"/)
   })
 
-  await t.test('an interrupted stream has failed', async () => {
+  await t.test('an interrupted stream is shown as failed', async () => {
     const page = await open('/playground?model=gpt-5.1,cut_after=4')
     await send(page)
     await page.getByText('200 Failed').waitFor()
     await page.getByRole('alert').waitFor()
   })
 
-  await t.test('a key holder sends with the own key and its permissions', async () => {
+  await t.test('a request of a key holder has the permissions of the own key', async () => {
     const page = await open('/playground?model=gemini-3-pro', { key: KEYS['web-app'] })
     await send(page)
     await page.getByText('403 Failed').waitFor()
   })
 
-  await t.test('a viewer cannot send', async t => {
+  await t.test('a viewer cannot send requests', async t => {
     const page = await open('/playground?model=gpt-5.1', VIEWER)
     t.ok(await page.getByRole('button', { name: 'Send' }).isDisabled())
   })
 
-  await t.test('the code sends the same request', async t => {
+  await t.test('the curl code on the page can be run, and the code in each language has the base URL', async t => {
     const page = await open('/playground?model=gpt-5.1')
     await page.getByLabel('Base URL').fill(base)
     const code = await page.getByRole('region', { name: 'curl code' }).innerText()

@@ -9,7 +9,7 @@ t.test('the playground supports every protocol', async t => {
   const { origin } = await startScene(t)
 
   for (const protocol of ['Chat completions', 'Responses', 'Messages', 'Generate content']) {
-    await t.test(`${protocol}: response, usage and cost`, async t => {
+    await t.test(`${protocol}: response, events and cost are shown`, async t => {
       const { page, faults } = await visit(t, browser, { origin, as: ADMIN })
       await go(page, '/playground?model=gpt-5.1')
       await page.getByLabel('Protocol').selectOption(protocol)

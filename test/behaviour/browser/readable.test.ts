@@ -33,18 +33,18 @@ t.test('long names, times and shares are readable', async t => {
   })
 
   for (const width of [1280, 390] as const) {
-    await t.test(`long names and times, ${width} px`, async t => {
+    await t.test(`long names and times are readable, ${width} px`, async t => {
       const { page } = await open(t, width)
       for (const path of PAGES) {
         await go(page, path)
         t.equal(await overflow(page), 0, `${path} is not wider than the screen`)
-        t.strictSame(await page.evaluate(CUT_OFF), [], `${path}: what is cut off is whole in a tooltip`)
+        t.strictSame(await page.evaluate(CUT_OFF), [], `${path}: a text that is cut off is complete in a tooltip`)
         t.strictSame(await page.evaluate(WITHOUT_ZONE), [], `${path}: times have a zone`)
       }
     })
   }
 
-  await t.test('a printed statement has whole names', async t => {
+  await t.test('a printed statement shows long names in full', async t => {
     const { page } = await open(t, 1280)
     await go(page, `/statement?key=${TEAM}`)
     await page.emulateMedia({ media: 'print' })
@@ -60,13 +60,13 @@ t.test('long names, times and shares are readable', async t => {
   })
 })
 
-/** Whether no part of the element with a text is hidden. */
+/** Is the element with this text completely visible? */
 function isWhole(page: Page, text: string): Promise<boolean> {
   return page.evaluate<boolean>(`[...document.querySelectorAll('article *')]
     .filter(each => each.textContent === ${JSON.stringify(text)}).every(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth)`)
 }
 
-/** Texts with a hidden part and no tooltip, and what scrolls neither by touch nor by keyboard. */
+/** Texts with a hidden part and no tooltip, and elements that scroll neither by touch nor by keyboard. */
 const CUT_OFF = `[...document.querySelectorAll('main *')].filter(each => {
   const { overflowX, clipPath } = getComputedStyle(each)
   return each.scrollWidth > each.clientWidth + 1 && each.clientWidth > 0 && clipPath === 'none'
@@ -74,7 +74,7 @@ const CUT_OFF = `[...document.querySelectorAll('main *')].filter(each => {
     && each.checkVisibility() && getComputedStyle(each.closest('thead') ?? each).clipPath === 'none' && !each.closest('[title]') && !each.querySelector('[title]') && each.textContent !== ''
 }).map(each => each.className + ': ' + each.textContent.slice(0, 60))`
 
-/** Times of which neither the text nor the title of the column or of the fact says UTC. */
+/** Times without UTC in the text, in the title of the column, or in the title of the fact. */
 const WITHOUT_ZONE = String.raw`[...document.querySelectorAll('main time, main td, main th, main dd, main small')].filter(each => {
   if (!/\d{4}-\d\d-\d\d \d\d:\d\d/.test(each.textContent) || each.querySelector('time, dd, small')) return false
   const cell = each.closest('td, th')

@@ -18,7 +18,7 @@ t.test('request details', async t => {
   await walk(t, browser, { origin, as: ADMIN, path: `/logs/${requests.continued}`, shot: 'request' }, page =>
     page.getByRole('heading', { name: 'Timeline' }).waitFor())
 
-  await t.test('a completed request: the cost adds up', async t => {
+  await t.test('a completed request: the parts of the cost add up to the total', async t => {
     const page = await open(requests.answered)
     await page.locator('p', headline(/^Completed in .+ Cost: \$/)).waitFor()
     const costs = page.getByRole('table', { name: 'Cost breakdown, USD' })
@@ -27,7 +27,7 @@ t.test('request details', async t => {
     t.equal(await costs.locator('tfoot td').innerText(), '$0.0057')
   })
 
-  await t.test('a failed request: cause and advice', async t => {
+  await t.test('a failed request: the page shows cause and advice', async t => {
     const page = await open(requests.failed)
     await page.locator('p', headline(/^Failed with 503 after .+ Not billed\.$/)).waitFor()
     await page.getByText('The upstream responded with an error').first().waitFor()
@@ -74,7 +74,7 @@ t.test('request details', async t => {
     await line.waitFor()
   })
 
-  await t.test('an ID from a proxy is looked up unchanged', async t => {
+  await t.test('a request ID that a proxy assigned can be looked up', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/logs')
     const request = page.waitForRequest(/\/api\/logs\/proxy/)

@@ -47,7 +47,7 @@ t.test('models and routes', async t => {
     t.match(await page.locator('tbody tr', { hasText: 'matches' }).innerText(), 'claude-*')
   })
 
-  await t.test('the page explains a refusal', async () => {
+  await t.test('the page explains why a key may not use a model', async () => {
     const page = await open('/routes?path=/v1/chat/completions&model=gemini-3-pro&key=web-app')
     await page.getByText('403 model_not_allowed').waitFor()
   })
@@ -66,7 +66,7 @@ t.test('models and routes', async t => {
     }
   })
 
-  await t.test('the page shows the models that a glob serves, and the line of a route', async t => {
+  await t.test('the page shows the models that a glob matches, and links to the line of each route', async t => {
     const page = await open('/routes')
     const row = page.getByRole('row').filter({ hasText: 'gpt-*' })
     await row.getByText('gpt-5-mini').first().waitFor()

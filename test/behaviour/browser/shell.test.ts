@@ -56,7 +56,7 @@ t.test('the frame around every page', async t => {
     }
   })
 
-  await t.test('the theme is remembered', async t => {
+  await t.test('the theme survives a reload', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/')
     const scheme = 'document.documentElement.dataset.mantineColorScheme'

@@ -20,7 +20,7 @@ t.test('statement', async t => {
   await walk(t, browser, { origin, as: ADMIN, path, shot: 'statement' }, page =>
     page.getByRole('table', { name: 'By model' }).waitFor())
 
-  await t.test('models and days add up to the same total', async t => {
+  await t.test('the costs of all models and of all days add up to the same total', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, path)
     const totals = await Promise.all(['By model', 'By day'].map(async name => {
@@ -55,7 +55,7 @@ t.test('statement', async t => {
     t.equal(await page.title(), 'printed')
   })
 
-  await t.test('an owner has a statement of all keys, as page and as CSV', async t => {
+  await t.test('the statement of an owner covers all keys of the owner, as page and as CSV', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/statement')
     await page.getByRole('link', { name: `, statement of growth, ${monthName(before)}` }).click()
@@ -93,7 +93,7 @@ t.test('statement', async t => {
   })
 })
 
-t.test('an unused key still has its old statements', async t => {
+t.test('a key without recent requests still has its old statements', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const { console: origin, file } = await startConsole(t)

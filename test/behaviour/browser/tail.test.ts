@@ -2,7 +2,7 @@ import t from 'tap'
 import { chat, PASSWORD, startConsole } from '../console/console.ts'
 import { go, openBrowser, visit } from './browser.ts'
 
-/** More than the live tail keeps. */
+/** More requests than the live tail keeps. */
 const REQUESTS = 530
 
 t.test('no request is missing between the list and the live tail', async t => {

@@ -16,13 +16,13 @@ const USD = 10n ** 12n
 const MAX_CLICKS = 3
 
 interface Task {
-  /** Up to the result. */
+  /** The steps up to the result. */
   solve(t: Test, page: Page, by: Operator): Promise<void>
-  /** What is left to do when the result is known. */
+  /** The steps after the result. */
   finish?(t: Test, page: Page, by: Operator): Promise<void>
 }
 
-/** Each theme and screen with the mouse, and one with the keyboard alone. */
+/** Each theme and screen with the mouse, and one of them with only the keyboard. */
 const VARIANTS = [
   ...FAR_LOOKS.map(look => ({ look, with: 'the mouse', operator: mouse })),
   { look: { scheme: 'light', width: 1280 }, with: 'the keyboard', operator: keyboard },

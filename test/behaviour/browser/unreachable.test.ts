@@ -6,7 +6,7 @@ import type { Page } from './browser.ts'
 const ADMIN = { name: 'ops', password: PASSWORD }
 const UNREACHABLE = 'The gateway does not respond. It may be restarting.'
 
-t.test('the gateway does not respond', async t => {
+t.test('while the gateway does not respond', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const { console: origin } = await startConsole(t)
@@ -16,7 +16,7 @@ t.test('the gateway does not respond', async t => {
     return { page, faults }
   }
 
-  await t.test('a page with old data says how old the data is', async t => {
+  await t.test('a page with old data shows the time of the data', async t => {
     const { page } = await open('/')
     await page.getByText('Live', { exact: true }).waitFor()
     await blockRequests(page, '**/console/api/**')
@@ -40,7 +40,7 @@ t.test('the gateway does not respond', async t => {
     await page.getByRole('heading', { name: 'Model Gateway', level: 1 }).waitFor()
   })
 
-  await t.test('the list of statements shows an error', async () => {
+  await t.test('the list of statements shows an error, and loads when the user retries', async () => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await blockRequests(page, '**/console/api/billing?*by=owner*')
     await page.goto('/console/statement')
@@ -50,7 +50,7 @@ t.test('the gateway does not respond', async t => {
     await page.getByText('No owners with usage').waitFor()
   })
 
-  await t.test('a page whose script does not arrive says so, and loads when the gateway is back', async () => {
+  await t.test('a page whose script cannot be loaded shows an error, and loads when the user retries', async () => {
     const { page } = await open('/')
     await blockRequests(page, '**/console/assets/models-*.js')
     await page.getByRole('link', { name: 'Models' }).click()
@@ -60,7 +60,7 @@ t.test('the gateway does not respond', async t => {
     await page.getByRole('heading', { name: 'Models', level: 1 }).waitFor()
   })
 
-  await t.test('the dialog stays open until the new key arrives', async t => {
+  await t.test('the dialog for a new key stays open until the response arrives', async t => {
     const { page } = await open('/keys')
     const response = Promise.withResolvers<void>()
     await page.route('**/console/api/keys', async route => {

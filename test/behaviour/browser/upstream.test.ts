@@ -6,7 +6,7 @@ import { go, openBrowser, visit, walk } from './browser.ts'
 
 const OPS = { name: 'ops', password: PASSWORD }
 
-t.test('one click from the panel shows since when an upstream fails, and its first error', async t => {
+t.test('one click from the panel shows since when an upstream fails, and the first error', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   let failures = 0

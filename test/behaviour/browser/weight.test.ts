@@ -11,7 +11,7 @@ const PAGES = [
   '/audit', '/playground',
 ]
 
-t.test('the first load of any page is under 250 kB', async t => {
+t.test('the first load of each page transfers less than 250 kB', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const { origin } = await startScene(t)

@@ -23,14 +23,14 @@ function keepThreadsBusy(t: Test): Promise<unknown> {
   return ended
 }
 
-/** A log at a file, and what the file has by now. */
+/** A log that writes to a file, and the current text of that file. */
 function logAt(t: Test) {
   const path = join(t.testdir(), 'log')
   const lines = new LogDestination(openSync(path, 'w'))
   return { lines, written: () => readFileSync(path, 'utf8') }
 }
 
-t.test('flushSync writes all lines even if all threads are busy', async t => {
+t.test('flushSync writes all lines even if all threads of the thread pool are busy', async t => {
   const { lines, written } = logAt(t)
   void keepThreadsBusy(t)
   lines.write('the last\n')
@@ -44,7 +44,7 @@ t.test('flushSync during a running write neither loses nor repeats a line', asyn
   const numbers = Array.from({ length: 400 }, (_, i) => String(i))
   for (const number of numbers) lines.write(`${number} ${'x'.repeat(90)}\n`)
   lines.flushSync()
-  // A flush waits for so long only.
+  // A flush waits only for a limited time.
   await busy
   await lines.flush()
   const said = written().trimEnd().split('\n').map(line => Number(line.replace(/ x+$/, '')))
@@ -79,7 +79,7 @@ auth: open
   })
   const pipe = join(dir, 'log')
   execFileSync('mkfifo', [pipe])
-  // Both of its ends, so that it stays open.
+  // Opens both ends of the pipe, so that the pipe stays open.
   const reader = openSync(pipe, 'r+')
   const log = openSync(pipe, 'w')
   t.teardown(() => {
@@ -104,7 +104,7 @@ function fill(pipe: string): void {
     try {
       for (;;) writeSync(fd, Buffer.alloc(size))
     } catch {
-      // Nothing of that size fits any more.
+      // The pipe has no room for a piece of this size.
     }
   }
   closeSync(fd)

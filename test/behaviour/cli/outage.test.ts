@@ -16,9 +16,9 @@ const KEY = 'sk-test-0123456789abcdef'
 interface Outage {
   readonly running: Running
   readonly cwd: string
-  /** Resolves when the upstream has a request that it never responds to. */
+  /** Resolves when the upstream has a request to which it does not respond. */
   readonly held: Promise<void>
-  /** Asks for a model; `model` "hang" has no response. */
+  /** Sends a request for a model; a request for `hang` gets no response. */
   ask(model?: string, options?: { readonly abort?: AbortSignal }): Promise<number>
 }
 
@@ -27,13 +27,13 @@ interface State {
   /** Parts of the configuration. */
   readonly upstream?: string
   readonly rest?: string
-  /** Brings the state about. */
+  /** Causes the state. */
   readonly begin?: (outage: Outage, t: Test) => Promise<void> | void
-  /** What `gateway status` prints then. */
+  /** The output of `gateway status` in this state. */
   readonly shows: RegExp
 }
 
-/** Every command that can be run beside a gateway without changing anything, and the exit codes that are no crash. */
+/** All commands that change nothing in a running gateway, with the exit codes that are not a crash. */
 const COMMANDS: readonly (readonly [args: readonly string[], codes: readonly number[]])[] = [
   [['status'], [0]],
   [['status', '--json'], [0]],
@@ -50,7 +50,7 @@ const COMMANDS: readonly (readonly [args: readonly string[], codes: readonly num
 const CLUSTER = async () => `cluster: { postgres: "postgres://a:b@127.0.0.1:${await freePort()}/c", valkey: "redis://127.0.0.1:${await freePort()}" }\n`
 
 const STATES: readonly State[] = [
-  { title: 'all is well', shows: /up +- +closed/ },
+  { title: 'everything works', shows: /up +- +closed/ },
   {
     title: 'an upstream fails its health checks', upstream: 'health: { path: /sick, every: 20ms }',
     shows: /up +all +open +\d{4}-\S+ +health check: status 500, \d+ failures|up +all +open +20\d\d-\S+ +health check: status 500/,
@@ -66,7 +66,7 @@ const STATES: readonly State[] = [
     begin: async ({ ask }, t) => {
       const abort = new AbortController()
       t.teardown(() => abort.abort())
-      // Later requests hang: the first that the open circuit lets through is the probe.
+      // Later requests hang. The first request that the open circuit admits is the probe.
       for (let n = 0; n < 3; n++) await ask('hang')
       void probe(ask, abort.signal)
     },
@@ -95,7 +95,7 @@ const STATES: readonly State[] = [
     },
   },
   {
-    title: 'it drains', shows: /^Gateway: +\S+, draining, since 20/,
+    title: 'the gateway drains', shows: /^Gateway: +\S+, draining, since 20/,
     begin: async ({ running, ask, held }, t) => {
       const abort = new AbortController()
       t.teardown(() => abort.abort())
@@ -125,7 +125,7 @@ function startSickUpstream(t: Test, onHeld: () => void): Promise<{ readonly url:
 }
 
 for (const { title, upstream, rest = '', begin, shows } of STATES) {
-  t.test(`commands while ${title}`, { timeout: 300_000 }, async t => {
+  t.test(`commands do not crash while ${title}`, { timeout: 300_000 }, async t => {
     const cwd = mkdtempSync(join(tmpdir(), 'out-'))
     t.teardown(() => rmSync(cwd, { recursive: true, force: true }))
     const { promise: held, resolve: onHeld } = Promise.withResolvers<void>()
@@ -146,12 +146,12 @@ ${rest === 'CLUSTER' ? await CLUSTER() : rest}`)
         await response.arrayBuffer()
         return response.status
       } catch {
-        // Aborted, or the gateway has ended.
+        // The request was aborted, or the gateway has ended.
         return 0
       }
     }
     await begin?.({ running, cwd, held, ask }, t)
-    // What the gateway notices takes a moment.
+    // The gateway needs a moment to detect the state.
     let status = await gateway(['status'], { cwd })
     for (let n = 0; n < 30 && status.code === 0 && !shows.test(status.stdout); n++) status = await gateway(['status'], { cwd })
     t.match(status, { code: 0, stderr: '', stdout: shows })

@@ -12,7 +12,7 @@ const CLIENTS: [string, typeof Anthropic][] = [
 ]
 
 for (const [name, Client] of CLIENTS) {
-  t.test(`${name} raises its own errors`, async t => {
+  t.test(`${name} raises errors of its own classes`, async t => {
     const gateway = await startForClients(t)
     const connect = (apiKey: string, maxRetries = 0) =>
       new Client({ baseURL: gateway.url, apiKey, maxRetries })
@@ -22,7 +22,7 @@ for (const [name, Client] of CLIENTS) {
     const ask = (client: Anthropic, model: string, content = 'x') =>
       client.messages.create(asked(model, content))
 
-    t.test('errors of the upstream are typed, with the original body', async t => {
+    t.test('an error of the upstream has the class of its status, and the original body', async t => {
       const classes = {
         400: Client.BadRequestError, 404: Client.NotFoundError, 409: Client.ConflictError,
         422: Client.UnprocessableEntityError, 429: Client.RateLimitError, 500: Client.InternalServerError,
@@ -45,7 +45,7 @@ for (const [name, Client] of CLIENTS) {
       }
     })
 
-    t.test('a wrong key is not retried', async t => {
+    t.test('the client does not retry with a wrong key', async t => {
       for (const stream of [false, true]) {
         let error: unknown
         const lines = await exchangesOf(gateway, async () => {
@@ -59,7 +59,7 @@ for (const [name, Client] of CLIENTS) {
       }
     })
 
-    t.test('a refused credential of the operator is 502, and not retried', async t => {
+    t.test('if the upstream refuses the credential, the client gets 502 and does not retry', async t => {
       for (const status of [401, 403]) {
         let error: unknown
         const lines = await exchangesOf(gateway, async () => {
@@ -71,7 +71,7 @@ for (const [name, Client] of CLIENTS) {
       }
     })
 
-    t.test('errors of the gateway are typed', async t => {
+    t.test('an error of the gateway has the class of its status', async t => {
       const forbidden = await rejection(t, ask(connect(NARROW_KEY), 'sim'), '403')
       t.ok(forbidden instanceof Client.PermissionDeniedError)
       t.match(forbidden, { error: { error: { type: 'permission_error' } } })
@@ -92,7 +92,7 @@ for (const [name, Client] of CLIENTS) {
       }
     })
 
-    t.test('timeouts are typed, also in mid-stream', async t => {
+    t.test('a timeout is an API error, also in mid-stream', async t => {
       const late = await rejection(t, ask(client, 'slow,headers_delay=10m'), 'no response')
       t.ok(late instanceof Client.InternalServerError)
       t.match(late, { status: 504, requestID: /^[\da-f-]{36}$/, error: { error: { type: 'timeout_error' } } })
@@ -102,7 +102,7 @@ for (const [name, Client] of CLIENTS) {
       t.match(stalled, { error: { error: { type: 'timeout_error' } } })
     })
 
-    t.test('the client itself retries an overloaded upstream after its retry delay', async t => {
+    t.test('the client retries an overloaded upstream after the retry delay', async t => {
       const lines = await exchangesOf(gateway, async () => {
         const answer = await ask(connect(KEY, 1), 'sim,status=529,retry_after_ms=1,first=1')
         t.equal(answer.type, 'message')
@@ -121,7 +121,7 @@ for (const [name, Client] of CLIENTS) {
       }
     })
 
-    t.test('an error event in a stream is typed', async t => {
+    t.test('an error event in a stream is an API error', async t => {
       const streaming = { ...asked('tcp,error_event_after=3'), stream: true as const }
       const error = await rejection(t, drained(client.messages.create(streaming)), 'error event')
       t.ok(error instanceof Client.APIError)

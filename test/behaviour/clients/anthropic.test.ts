@@ -4,7 +4,7 @@ import t from 'tap'
 import { KEY } from '../../support/gateway.ts'
 import { NARROW_KEY, rejection, startForClients } from './setup.ts'
 
-/** What the client sends of its own. */
+/** Headers and query that the client adds itself. */
 interface Sent {
   readonly credential: string
   readonly version: string
@@ -36,14 +36,14 @@ for (const [name, Client, sent] of CLIENTS) {
     const gateway = await startForClients(t)
     const client = new Client({ baseURL: gateway.url, apiKey: KEY, maxRetries: 0 })
 
-    t.test('messages', async t => {
+    t.test('a message is created', async t => {
       const { data, response, request_id } = await client.messages.create(ASKED).withResponse()
       t.match(data, { content: [{ type: 'text', text: 'w1 w2 w3' }], stop_reason: 'end_turn' })
-      t.match(request_id, /^req_/, "the upstream's request id is the client's")
+      t.match(request_id, /^req_/, 'the client gets the request id of the upstream')
       t.match(response.headers.get('x-gateway-request-id'), /^[\da-f-]{36}$/)
     })
 
-    t.test('messages, streamed', async t => {
+    t.test('a message is streamed', async t => {
       let text = ''
       const types: string[] = []
       for await (const event of await client.messages.create({ ...ASKED, stream: true })) {
@@ -63,7 +63,7 @@ for (const [name, Client, sent] of CLIENTS) {
       })
     })
 
-    t.test('thinking, with its signature', async t => {
+    t.test('thinking arrives with a signature', async t => {
       const asked = { ...ASKED, thinking: { type: 'enabled' as const, budget_tokens: 1024 } }
       for (const answer of [
         await client.messages.create(asked),
@@ -76,7 +76,7 @@ for (const [name, Client, sent] of CLIENTS) {
       }
     })
 
-    t.test('tools, in the beta namespace as well', async t => {
+    t.test('tools are called, also in the beta namespace', async t => {
       const asked = { ...ASKED, ...TOOLS }
       for (const answer of [
         await client.messages.create(asked),
@@ -95,7 +95,7 @@ for (const [name, Client, sent] of CLIENTS) {
       t.equal((await client.beta.messages.countTokens(asked)).input_tokens, 2)
     })
 
-    t.test('beta features are forwarded, and the key is not', async t => {
+    t.test('the names of beta features are forwarded, but not the key', async t => {
       const echo: unknown = await client.beta.messages.create({
         ...ASKED, model: 'sim,echo', betas: ['context-1m-2025-08-07', 'files-api-2025-04-14'],
       })
@@ -107,7 +107,7 @@ for (const [name, Client, sent] of CLIENTS) {
       t.notMatch(JSON.stringify(echo), KEY)
     })
 
-    t.test('models are listed if the key can use them', async t => {
+    t.test('only models that the key can use are listed', async t => {
       const ids = async (apiKey: string) => {
         const found: string[] = []
         const list = new Client({ baseURL: gateway.url, apiKey, maxRetries: 0 }).models.list()
@@ -118,7 +118,7 @@ for (const [name, Client, sent] of CLIENTS) {
       t.strictSame(await ids(NARROW_KEY), ['plain'])
       t.match(await client.models.retrieve('sim-listed'), { id: 'sim-listed', type: 'model' })
       t.ok(await rejection(t, client.models.retrieve('none'), 'none') instanceof Client.NotFoundError)
-      t.match(await client.models.retrieve('sim-of-a-glob'), { id: 'sim-of-a-glob' }, 'served, not listed')
+      t.match(await client.models.retrieve('sim-of-a-glob'), { id: 'sim-of-a-glob' }, 'a model of a glob is served')
       const narrow = client.withOptions({ apiKey: NARROW_KEY }).models.retrieve('sim-of-a-glob')
       t.ok(await rejection(t, narrow, 'narrow') instanceof Client.NotFoundError)
     })

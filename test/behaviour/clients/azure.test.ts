@@ -6,7 +6,7 @@ import { bodyOf, startUpstream } from '../../support/upstream.ts'
 import { openBooks, priced } from '../billing/books.ts'
 import { drained, NARROW_KEY, rejection, startForClients, WRONG_KEY } from './setup.ts'
 
-/** The class that the SDK has for Azure: with its endpoint and its key changed, and nothing else. */
+/** The Azure class of the SDK; only endpoint and key are changed. */
 const CLIENTS: [string, typeof AzureOpenAI][] = [
   ['openai 7', AzureOpenAI],
   ['openai 6', AzureOpenAI6 as unknown as typeof AzureOpenAI],
@@ -23,7 +23,7 @@ for (const [name, Client] of CLIENTS) {
     const { url } = await startForClients(t)
     const client = connect(url)
 
-    t.test('chat completions, streamed and not', async t => {
+    t.test('chat completions work with and without stream', async t => {
       const asked = { model: 'sim,tokens=3', messages: MESSAGES }
       const { data, response } = await client.chat.completions.create(asked).withResponse()
       t.equal(data.choices[0]?.message.content, 'w1 w2 w3')
@@ -31,12 +31,12 @@ for (const [name, Client] of CLIENTS) {
       let text = ''
       for await (const chunk of await client.chat.completions.create({ ...asked, stream: true })) {
         text += chunk.choices[0]?.delta.content ?? ''
-        t.not(chunk.choices.length, 0, 'no chunk of usage that was not asked for')
+        t.not(chunk.choices.length, 0, 'no usage chunk without include_usage')
       }
       t.equal(text, 'w1 w2 w3')
     })
 
-    t.test('the deployment of the client overrides the model of a call', async t => {
+    t.test('the deployment in the client takes precedence over the model of a call', async t => {
       const deployed = connect(url, KEY, 'sim,tokens=2')
       for (const model of ['', '<ignored>', 'sim,tokens=5']) {
         const answer = await deployed.chat.completions.create({ model, messages: MESSAGES })
@@ -70,7 +70,7 @@ for (const [name, Client] of CLIENTS) {
       t.ok((await client.files.list()).data)
     })
 
-    t.test("errors are of the SDK's own classes", async t => {
+    t.test('the SDK raises errors with status and code, and a key works as a token', async t => {
       const ask = (key: string, model: string) =>
         connect(url, key).chat.completions.create({ model, messages: MESSAGES })
       for (const [key, model, error] of [
@@ -82,14 +82,14 @@ for (const [name, Client] of CLIENTS) {
       const token = new Client({
         endpoint: url, apiVersion: VERSION, maxRetries: 0, azureADTokenProvider: async () => KEY,
       })
-      t.ok(await token.chat.completions.create({ model: 'plain', messages: MESSAGES }), 'the key as a token')
+      t.ok(await token.chat.completions.create({ model: 'plain', messages: MESSAGES }), 'a key sent as a token is accepted')
     })
   })
 
   t.test(`${name}: AzureOpenAI requests are forwarded and priced`, async t => {
     const seen: string[] = []
     const upstream = await startUpstream(t, async (req, res) => {
-      t.equal(req.headers['api-key'], 'vendor-key', "the operator's key alone goes up")
+      t.equal(req.headers['api-key'], 'vendor-key', 'only the credential of the operator is sent upstream')
       t.equal(req.headers.authorization, undefined)
       const { model } = JSON.parse((await bodyOf(req)).toString()) as { model: string }
       seen.push(`${req.url} ${model}`)

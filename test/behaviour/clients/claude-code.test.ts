@@ -7,7 +7,7 @@ import { reasoningVendor } from '../../support/vendors/responses.ts'
 import { CLAUDE_CODE } from './claude-code.ts'
 import { PROMPT, TASK, holdDelegatedSession, holdSession, isMissing, type DelegatingClient } from './command-line.ts'
 
-/** It compacts where the last response had more than 1 % of the window. */
+/** Compacts when the last response used more than 1 % of the context window. */
 const DELEGATING: DelegatingClient = {
   ...CLAUDE_CODE,
   args: () => ['-p', PROMPT, '--model', 'claude-sonnet-4-5', '--allowedTools', 'Read,Write,Bash,Agent'],
@@ -18,9 +18,9 @@ const DELEGATING: DelegatingClient = {
 
 t.test('Claude Code', { skip: isMissing('claude') }, async t => {
   for (const vendor of [messagesVendor, chatVendor, generateVendor, invokeVendor, converseVendor, novaVendor, mistralVendor, openaiVendor, deepseekVendor, reasoningVendor]) {
-    t.test(`over ${vendor.protocol}, ${vendor.model ?? 'any model'}`, t => holdSession(t, CLAUDE_CODE, vendor))
+    t.test(`a session over ${vendor.protocol} with ${vendor.model ?? 'any model'}`, t => holdSession(t, CLAUDE_CODE, vendor))
   }
   for (const vendor of [mistralVendor, converseVendor]) {
-    t.test(`over ${vendor.protocol}, with another agent and a compaction`, t => holdDelegatedSession(t, DELEGATING, vendor))
+    t.test(`a session over ${vendor.protocol} with a subagent and a compaction`, t => holdDelegatedSession(t, DELEGATING, vendor))
   }
 })

@@ -8,7 +8,7 @@ import type { Call } from '../../support/vendors/vendor.ts'
 import { CODEX, PATCH } from './codex.ts'
 import { PROMPT, TASK, holdDelegatedSession, holdSession, isMissing, type Client, type DelegatingClient } from './command-line.ts'
 
-/** With a model that writes programs which call the tools, and whose tools are in namespaces. */
+/** With a model whose tools are in namespaces, and which writes programs that call the tools. */
 const CODEX_CODE_MODE: Client = {
   ...CODEX,
   args: place => CODEX.args(place).map(arg => arg === 'gpt-5.5' ? 'gpt-6.1-sol' : arg),
@@ -23,7 +23,7 @@ function exec(program: string): Call {
   return { name: 'exec', isFreeform: true, input: { input: program } }
 }
 
-/** It compacts where a response had more tokens. */
+/** Compacts when a response has more tokens. */
 const LIMIT = ['-c', 'model_auto_compact_token_limit=900']
 const COMPACTION = /CONTEXT CHECKPOINT COMPACTION/
 
@@ -32,20 +32,20 @@ const DELEGATING: DelegatingClient = {
   args: place => [...CODEX_CODE_MODE.args(place).slice(0, -1), ...LIMIT, PROMPT],
   delegate: () => ({ calls: [{ name: 'spawn_agent', namespace: 'collaboration', input: { task_name: 'reader', message: TASK, fork_turns: 'none' } }] }),
   collect: () => ({ calls: [{ name: 'wait_agent', namespace: 'collaboration', input: { timeout_ms: 60_000 } }] }),
-  // The agent is compacted too, and then has no task any more.
+  // The conversation of the agent is compacted too, and then no longer contains TASK.
   isAgent: text => !text.includes(PROMPT),
   compaction: COMPACTION,
 }
 
 t.test('Codex', { skip: isMissing('codex') }, async t => {
   for (const vendor of [responsesVendor, messagesVendor]) {
-    t.test(`over ${vendor.protocol}`, t => holdSession(t, CODEX, vendor))
-    t.test(`over ${vendor.protocol}, with programs`, t => holdSession(t, CODEX_CODE_MODE, vendor))
+    t.test(`a session over ${vendor.protocol}`, t => holdSession(t, CODEX, vendor))
+    t.test(`a session over ${vendor.protocol} in code mode`, t => holdSession(t, CODEX_CODE_MODE, vendor))
   }
   for (const vendor of [newClaudeVendor, generateVendor, mistralVendor, openaiVendor, deepseekVendor, invokeVendor, converseVendor, novaVendor]) {
-    t.test(`over ${vendor.protocol}, ${vendor.model ?? 'any model'}`, t => holdSession(t, CODEX, vendor))
+    t.test(`a session over ${vendor.protocol} with ${vendor.model ?? 'any model'}`, t => holdSession(t, CODEX, vendor))
   }
   for (const vendor of [newClaudeVendor, deepseekVendor]) {
-    t.test(`over ${vendor.protocol}, with another agent and a compaction`, t => holdDelegatedSession(t, DELEGATING, vendor))
+    t.test(`a session over ${vendor.protocol} with a subagent and a compaction`, t => holdDelegatedSession(t, DELEGATING, vendor))
   }
 })

@@ -15,38 +15,38 @@ import { openBooks, usedIn } from '../billing/books.ts'
 
 const CLIENTS = fileURLToPath(new URL('../../clients/node_modules', import.meta.url))
 const BINARIES = join(CLIENTS, '.bin')
-/** A client that hangs is killed, so that the test shows what it printed. */
+/** ms after which a hanging client is killed, so that the test shows its output. */
 const PATIENCE_MS = 150_000
 
-/** Where a client works. */
+/** The environment of a client. */
 export interface Place {
   /** The gateway's address. */
   readonly url: string
   readonly home: string
-  /** The working directory. It has question.txt and picture.png. */
+  /** The working directory, with question.txt and picture.png. */
   readonly directory: string
 }
 
-/** A command-line client, and a model that makes it use its tools. */
+/** A command-line client, and the turns of a model that call the tools of the client. */
 export interface Client {
   readonly command: string
-  /** As the ledger has it. */
+  /** The protocol as named in the ledger. */
   readonly protocol: string
   readonly args: (place: Place) => readonly string[]
   readonly env: (place: Place) => Readonly<Record<string, string>>
   /** Writes the client's settings. */
   readonly prepare?: (place: Place) => void
-  /** Reads question.txt and picture.png, and runs a command, which writes counted.txt. */
+  /** The turn that reads question.txt and picture.png, and runs a command that writes counted.txt. */
   readonly look: (place: Place) => Turn
-  /** Writes SOLUTION to solution.txt. */
+  /** The turn that writes SOLUTION to solution.txt. */
   readonly write: (place: Place, conversation: Conversation) => Turn
 }
 
 export const PROMPT = 'Write the solution of question.txt to solution.txt.'
-/** With what escapes and encodings break. */
+/** Text with characters that faulty escapes or encodings break. */
 export const QUESTION = 'What is 6 * 7? "Tell me", it says. \\u00e4 is ä 🐦\n'
 export const SOLUTION = 'The number is 42. "\\n" ends no line: ä 🐦\n'
-/** One pixel. */
+/** An image of one pixel. */
 const PICTURE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const LAST_WORDS = 'The solution is in the file.'
 
@@ -75,7 +75,7 @@ export async function holdSession(t: Test, client: Client, vendor: Vendor): Prom
   const paths = preparePlace(t)
   const results: string[] = []
   const session = await runSession(t, client, vendor, paths, (conversation, place) => {
-    // Clients ask for titles and the like too.
+    // Clients also send requests for titles and similar texts.
     if (conversation.tools.length === 0) return { text: 'A question' }
     if (conversation.rounds === 0) return { thinking: 'It has a question.', text: 'I look.', ...client.look(place) }
     results.push(...conversation.results)
@@ -91,17 +91,17 @@ export async function holdSession(t: Test, client: Client, vendor: Vendor): Prom
   return upstream.requests
 }
 
-/** A client that has another agent do a part, and whose conversation is compacted. */
+/** A client that delegates a part to another agent, and whose conversation is compacted. */
 export interface DelegatingClient extends Client {
-  /** Gives TASK to an agent. */
+  /** The turn that gives TASK to an agent. */
   readonly delegate: (place: Place) => Turn
-  /** Waits for the agent, where the client does not do so by itself. */
+  /** The turn that waits for the agent, if the client does not wait by itself. */
   readonly collect?: (conversation: Conversation) => Turn
-  /** The agent's turns after that; absent = a text. @param time from 1 */
+  /** The following turns of the agent; absent = a text. @param time number of the turn, from 1 */
   readonly report?: (text: string, time: number) => Turn
-  /** Is a request the agent's? Absent = it has TASK, and not PROMPT. @param text of the request's body */
+  /** Is a request from the agent? Absent = the body contains TASK and not PROMPT. @param text of the body */
   readonly isAgent?: (text: string) => boolean
-  /** What asks the model for a summary of the conversation. */
+  /** Text in a request for a summary of the conversation. */
   readonly compaction: RegExp
 }
 
@@ -115,7 +115,7 @@ const SUMMARY = '<summary>The file solution.txt is still to be written.</summary
  */
 export async function holdDelegatedSession(t: Test, client: DelegatingClient, vendor: Vendor): Promise<void> {
   const seen = { agent: 0, task: false, report: false, compactions: 0, summary: false }
-  /** Turns of the model that delegates: what it is sent is shorter after a compaction. */
+  /** Turns of the delegating model, counted here, because a compaction shortens the conversation in the request. */
   let turn = 0
   const session = await runSession(t, client, vendor, preparePlace(t), (conversation, place, text) => {
     const isAgent = client.isAgent?.(text) ?? (text.includes(TASK) && !text.includes(PROMPT))
@@ -150,7 +150,7 @@ interface Session {
   readonly books: Awaited<ReturnType<typeof openBooks>>
 }
 
-/** @param script gets the body of the request as text too */
+/** @param script also gets the body of the request as text */
 async function runSession(
   t: Test, client: Client, vendor: Vendor, paths: Pick<Place, 'home' | 'directory'>, script: (conversation: Conversation, place: Place, text: string) => Turn,
 ): Promise<Session> {
@@ -165,10 +165,10 @@ ${vendor.accepts === undefined ? '' : `models: { ${model}: { accepts: ${vendor.a
   client.prepare?.(place)
   const { code, stdout, stderr, elsewhere } = await run(t, client, place)
   const printed = { stdout, stderr, faults: upstream.faults, elsewhere }
-  t.strictSame(upstream.faults, [], 'what the vendor finds in the requests')
+  t.strictSame(upstream.faults, [], 'faults that the vendor finds in the requests')
   t.equal(code, 0, 'exit code', printed)
   t.match(stdout, LAST_WORDS, 'what the client prints', printed)
-  t.strictSame(elsewhere, [], 'what was sent past the gateway')
+  t.strictSame(elsewhere, [], 'requests that bypass the gateway')
   return { upstream, place, books }
 }
 
@@ -187,11 +187,11 @@ interface Ended {
   readonly code: number | null
   readonly stdout: string
   readonly stderr: string
-  /** Hosts that it wanted to reach past the gateway. */
+  /** Hosts other than the gateway that the client tried to reach. */
   readonly elsewhere: readonly string[]
 }
 
-/** Runs a client with an environment of its own. A proxy that connects to nothing takes what is not for the gateway. */
+/** Runs a client with a new environment. A proxy without connections gets all requests to other hosts. */
 async function run(t: Test, client: Client, place: Place): Promise<Ended> {
   const elsewhere: string[] = []
   const proxy = createServer((req, res) => {
@@ -209,7 +209,7 @@ async function run(t: Test, client: Client, place: Place): Promise<Ended> {
     HTTP_PROXY: proxyUrl, HTTPS_PROXY: proxyUrl, http_proxy: proxyUrl, https_proxy: proxyUrl, NO_PROXY: '127.0.0.1', no_proxy: '127.0.0.1',
     ...client.env(place),
   }
-  // By way of env, which leaves out what the test runner would put into the process.
+  // `env -i` removes the variables that the test runner adds to each process.
   const child = spawn('env', [
     '-i', ...Object.entries(variables).map(([name, value]) => `${name}=${value}`), join(BINARIES, client.command), ...client.args(place),
   ], { cwd: place.directory, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
@@ -217,7 +217,7 @@ async function run(t: Test, client: Client, place: Place): Promise<Ended> {
     try {
       process.kill(-(child.pid as number), 'SIGKILL')
     } catch {
-      // It has ended, with all that it started.
+      // The client and all its processes have ended.
     }
   }
   t.teardown(kill)

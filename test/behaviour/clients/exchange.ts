@@ -4,21 +4,21 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Test } from 'tap'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 
-/** A request as it is written, and no more: no header that the test did not name but the framing's. */
+/** A request with only the headers that the test names and the framing headers. */
 export interface Sent {
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body: Buffer | string
 }
 
-/** A response as it came, undecoded. */
+/** A response without decoding. */
 export interface Came {
   readonly status: number
   readonly headers: IncomingMessage['headers']
   readonly body: Buffer
 }
 
-/** Posts bytes and reads the bytes that come back. It rejects when the response breaks off. */
+/** Posts bytes and reads the bytes of the response. Rejects if the response is cut. */
 export async function post(url: string, { path, headers = {}, body }: Sent): Promise<Came> {
   const sent = request(url + path, {
     method: 'POST',
@@ -29,14 +29,14 @@ export async function post(url: string, { path, headers = {}, body }: Sent): Pro
   return { status: answer.statusCode ?? 0, headers: answer.headers, body: await bodyOf(answer) }
 }
 
-/** What an upstream was sent. */
+/** A request to an upstream. */
 export interface Arrived {
   readonly url: string
   readonly headers: IncomingMessage['headers']
   readonly body: Buffer
 }
 
-/** An upstream that keeps what it was sent, the latest last, and answers as the test says. */
+/** An upstream that keeps its requests in order, and responds as the test says. */
 export async function startKeepingUpstream(
   t: Test, answer: (res: ServerResponse, arrived: Arrived) => unknown = res => res.end('{}'),
 ): Promise<{ url: string; arrived: Arrived[] }> {

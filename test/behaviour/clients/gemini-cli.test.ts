@@ -30,7 +30,7 @@ const GEMINI_CLI: Client = {
   write: ({ directory }) => ({ calls: [{ name: 'write_file', input: { file_path: join(directory, 'solution.txt'), content: SOLUTION } }] }),
 }
 
-/** It compacts where the last response had more than that part of the window. */
+/** Compacts when the last response used more than that share of the context window. */
 const COMPRESSION = { model: { compressionThreshold: 0.0005 } }
 
 const DELEGATING: DelegatingClient = {
@@ -42,16 +42,16 @@ const DELEGATING: DelegatingClient = {
   },
   delegate: () => ({ calls: [{ name: 'invoke_agent', input: { agent_name: 'generalist', prompt: TASK } }] }),
   isAgent: text => text.includes('complete_task'),
-  // It compacts the conversation of an agent that only says something.
+  // The client compacts the conversation of an agent whose turn has only text.
   report: (response, time) => (time === 1 ? { text: response } : { thinking: 'I have it.', calls: [{ name: 'complete_task', input: { result: { response } } }] }),
   compaction: /state_snapshot/,
 }
 
 t.test('Gemini CLI', { skip: isMissing('gemini') }, async t => {
   for (const vendor of [generateVendor, chatVendor, newClaudeVendor, mistralVendor, openaiVendor, deepseekVendor, reasoningVendor, invokeVendor, converseVendor, novaVendor]) {
-    t.test(`over ${vendor.protocol}, ${vendor.model ?? 'any model'}`, t => holdSession(t, GEMINI_CLI, vendor))
+    t.test(`a session over ${vendor.protocol} with ${vendor.model ?? 'any model'}`, t => holdSession(t, GEMINI_CLI, vendor))
   }
   for (const vendor of [reasoningVendor, newClaudeVendor]) {
-    t.test(`over ${vendor.protocol}, with another agent and a compaction`, t => holdDelegatedSession(t, DELEGATING, vendor))
+    t.test(`a session over ${vendor.protocol} with a subagent and a compaction`, t => holdDelegatedSession(t, DELEGATING, vendor))
   }
 })

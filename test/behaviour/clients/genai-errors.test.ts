@@ -11,17 +11,17 @@ const CLIENTS: [string, typeof GoogleGenAI, typeof ApiError][] = [
 ]
 
 for (const [name, Client, Failure] of CLIENTS) {
-  t.test(`${name} raises its own errors`, async t => {
+  t.test(`${name} raises errors of its own class`, async t => {
     const gateway = await startForClients(t)
     const connect = (apiKey: string) => new Client({ apiKey, httpOptions: { baseUrl: gateway.url } }).models
     const models = connect(KEY)
     const ask = (model: string, contents = 'x', caller = models) =>
       caller.generateContent({ model, contents })
     const stream = (model: string) => models.generateContentStream({ model, contents: 'x' })
-    // The client hands an error's body on as the text of its own.
+    // The error of the client has the body of the response as its message.
     const bodyOf = (error: unknown): unknown => JSON.parse((error as Error).message)
 
-    t.test('errors of the upstream are typed, with the original body', async t => {
+    t.test('an error of the upstream is an ApiError with the original body', async t => {
       const statuses = {
         400: 'INVALID_ARGUMENT', 404: 'NOT_FOUND', 429: 'RESOURCE_EXHAUSTED', 500: 'INTERNAL',
         503: 'UNAVAILABLE',
@@ -40,7 +40,7 @@ for (const [name, Client, Failure] of CLIENTS) {
       }
     })
 
-    t.test('a wrong key is not retried', async t => {
+    t.test('the client does not retry with a wrong key', async t => {
       let error: unknown
       const lines = await exchangesOf(gateway, async () => {
         error = await rejection(t, ask('sim', 'x', connect(WRONG_KEY)), 'wrong key')
@@ -52,7 +52,7 @@ for (const [name, Client, Failure] of CLIENTS) {
       t.equal(lines.length, 1, 'exactly one request arrived')
     })
 
-    t.test('a refused credential of the operator is 502', async t => {
+    t.test('if the upstream refuses the credential, the client gets 502', async t => {
       for (const status of [401, 403]) {
         const error = await rejection(t, ask(`sim,status=${status}`), 'refused')
         t.ok(error instanceof Failure)
@@ -60,7 +60,7 @@ for (const [name, Client, Failure] of CLIENTS) {
       }
     })
 
-    t.test('errors of the gateway are typed', async t => {
+    t.test('an error of the gateway is an ApiError with its status', async t => {
       const cases: [Promise<unknown>, number, string, string][] = [
         [ask('sim', 'x', connect(NARROW_KEY)), 403, 'PERMISSION_DENIED', 'MODEL_NOT_ALLOWED'],
         [ask('gemini-unknown'), 404, 'NOT_FOUND', 'MODEL_NOT_FOUND'],
@@ -75,7 +75,7 @@ for (const [name, Client, Failure] of CLIENTS) {
       }
     })
 
-    t.test('a stream that stalls ends with a typed timeout', async t => {
+    t.test('a stream that stalls ends with an ApiError of status 504', async t => {
       const error = await rejection(t, drained(stream('stall,stall_after=3')), 'stalled')
       t.ok(error instanceof Failure)
       t.match(error, { status: 504, message: /DEADLINE_EXCEEDED/ })
@@ -89,7 +89,7 @@ for (const [name, Client, Failure] of CLIENTS) {
       }
     })
 
-    t.test('an error event in a stream is typed', async t => {
+    t.test('an error event in a stream is an ApiError', async t => {
       const error = await rejection(t, drained(stream('tcp,error_event_after=3')), 'error event')
       t.ok(error instanceof Failure)
       t.match(error, { status: 503, message: /simulated model is overloaded/ })

@@ -17,7 +17,7 @@ const CLIENTS: [string, typeof GoogleGenAI, string][] = [
   ['@google/genai 2', GoogleGenAI2 as unknown as typeof GoogleGenAI, 'v1beta'],
 ]
 
-/** A server that takes uploads as Google does. */
+/** A server that accepts uploads as Google does. */
 async function startGoogle(t: Parameters<typeof startUpstream>[0]) {
   const uploads = new Map<string, { due: number, bytes: Buffer[], isFile: boolean }>()
   const requests: string[] = []
@@ -100,11 +100,11 @@ keys: [{ name: any, key: ${KEY} }, { name: narrow, key: ${NARROW}, models: [m] }
       t, narrow.upload({ file: new Blob(['x']), config: { mimeType: 'text/plain' } }), 'narrow',
     )
     t.match(refused, { name: 'ApiError', status: 403, message: /PERMISSION_DENIED/ })
-    t.strictSame(google.requests, asked, 'a key that is limited to models takes none of it')
+    t.strictSame(google.requests, asked, 'a key that is limited to models cannot use files')
   })
 }
 
-t.test('a result is downloaded with a key, and not without one', async t => {
+t.test('a result is downloaded with a key, and an upload gets 401 without a key and 404 without a route', async t => {
   const google = await startGoogle(t)
   const { url } = await startTestGateway(t, `
 upstreams: { google: { url: "${google.url}", auth: { header: x-goog-api-key, value: vendor-key } } }

@@ -48,7 +48,7 @@ for (const [name, Client, version] of CLIENTS) {
       t.match(usage, { promptTokenCount: 2, candidatesTokenCount: 3, totalTokenCount: 5 })
     })
 
-    t.test('thoughts, with their signature', async t => {
+    t.test('thoughts arrive with a signature', async t => {
       const asked = {
         model: 'sim,tokens=2', contents: 'x', config: { thinkingConfig: { includeThoughts: true } },
       }
@@ -75,7 +75,7 @@ for (const [name, Client, version] of CLIENTS) {
       t.match(called, [{ name: 'look', args: { at: 'w1' } }])
     })
 
-    t.test('a chat, streamed', async t => {
+    t.test('a chat is streamed', async t => {
       const chat = client.chats.create({ model: 'sim,tokens=2' })
       for (const turn of ['first', 'second']) {
         let text = ''
@@ -89,7 +89,7 @@ for (const [name, Client, version] of CLIENTS) {
       t.equal((await models.countTokens({ model: 'sim', contents: '12345678' })).totalTokens, 2)
     })
 
-    t.test('embeddings, one and several', async t => {
+    t.test('one embedding or several are created', async t => {
       const config = { outputDimensionality: 5 }
       const one = await models.embedContent({ model: 'sim', contents: 'a', config })
       t.strictSame(one.embeddings?.map(each => each.values?.length), [5])
@@ -97,7 +97,7 @@ for (const [name, Client, version] of CLIENTS) {
       t.strictSame(two.embeddings?.map(each => each.values?.length), [5, 5])
     })
 
-    t.test('models are listed if the key can use them', async t => {
+    t.test('only models that the key can use are listed', async t => {
       const names = async (apiKey: string) => {
         const found: (string | undefined)[] = []
         for await (const model of await connect(apiKey).models.list()) found.push(model.name)
@@ -114,7 +114,7 @@ for (const [name, Client, version] of CLIENTS) {
 
     t.test('all headers except the key are forwarded', async t => {
       let seen = ''
-      // The client shows only the fields that it knows: what came is looked at before it.
+      // Reads the response before the client, which shows only the fields that it knows.
       const looking: typeof fetch = async (input, init) => {
         const answer = await fetch(input, init)
         seen = await answer.clone().text()

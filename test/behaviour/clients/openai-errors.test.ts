@@ -13,7 +13,7 @@ const CLIENTS: [string, typeof OpenAI][] = [
 const MESSAGES = [{ role: 'user' as const, content: '12345678' }]
 
 for (const [name, Client] of CLIENTS) {
-  t.test(`${name} raises its own errors`, async t => {
+  t.test(`${name} raises errors of its own classes`, async t => {
     const gateway = await startForClients(t)
     const connect = (apiKey: string, maxRetries = 0) =>
       new Client({ baseURL: `${gateway.url}/v1`, apiKey, maxRetries })
@@ -21,7 +21,7 @@ for (const [name, Client] of CLIENTS) {
     const ask = (client: OpenAI, model: string, content = 'x') =>
       client.chat.completions.create({ model, messages: [{ role: 'user', content }] })
 
-    t.test('errors of the upstream are typed, with the original body', async t => {
+    t.test('an error of the upstream has the class of its status, and the original body', async t => {
       const classes = {
         400: Client.BadRequestError, 404: Client.NotFoundError, 409: Client.ConflictError,
         422: Client.UnprocessableEntityError, 429: Client.RateLimitError, 500: Client.InternalServerError,
@@ -47,7 +47,7 @@ for (const [name, Client] of CLIENTS) {
       }
     })
 
-    t.test('a wrong key is not retried', async t => {
+    t.test('the client does not retry with a wrong key', async t => {
       for (const stream of [false, true]) {
         let error: unknown
         const lines = await exchangesOf(gateway, async () => {
@@ -62,7 +62,7 @@ for (const [name, Client] of CLIENTS) {
       }
     })
 
-    t.test('a refused credential of the operator is 502, and not retried', async t => {
+    t.test('if the upstream refuses the credential, the client gets 502 and does not retry', async t => {
       for (const status of [401, 403]) {
         let error: unknown
         const lines = await exchangesOf(gateway, async () => {
@@ -74,7 +74,7 @@ for (const [name, Client] of CLIENTS) {
       }
     })
 
-    t.test('errors of the gateway are typed', async t => {
+    t.test('an error of the gateway has the class of its status', async t => {
       const forbidden = await rejection(t, ask(connect(NARROW_KEY), 'sim'), '403')
       t.ok(forbidden instanceof Client.PermissionDeniedError)
       t.match(forbidden, { type: 'permission_error', code: 'model_not_allowed', param: 'model' })
@@ -94,7 +94,7 @@ for (const [name, Client] of CLIENTS) {
       }
     })
 
-    t.test('timeouts are typed, also in mid-stream', async t => {
+    t.test('a timeout is an API error, also in mid-stream', async t => {
       const late = await rejection(t, ask(client, 'slow,headers_delay=10m'), 'no response')
       t.ok(late instanceof Client.InternalServerError)
       t.match(late, { status: 504, type: 'server_error', code: 'first_byte_timeout', requestID: /^[\da-f-]{36}$/ })
@@ -104,7 +104,7 @@ for (const [name, Client] of CLIENTS) {
       t.match(stalled, { type: 'server_error', code: 'idle_timeout' })
     })
 
-    t.test('the client itself retries an overloaded upstream after its retry delay', async t => {
+    t.test('the client retries an overloaded upstream after the retry delay', async t => {
       const model = `sim,status=429,retry_after_ms=1,first=1`
       const lines = await exchangesOf(gateway, async () => {
         t.match((await ask(connect(KEY, 1), model)).choices[0]?.message.content, /^w1 /)
@@ -125,17 +125,17 @@ for (const [name, Client] of CLIENTS) {
       t.test(`the client gets an error if a stream of ${kind} is cut`, async t => {
         for (const cut of CUTS) {
           for (const upstream of ['sim', 'tcp']) {
-            // Behind its finish_reason a chat stream is whole: the gateway adds the [DONE].
+            // A chat stream is complete after its finish_reason; the gateway adds [DONE].
             if (cut === 'no_terminator' && kind.includes('completions')) await t.resolves(drained(open(`${upstream},${cut}`)), `${upstream}: ${cut}`)
             else await t.rejects(drained(open(`${upstream},${cut}`)), `${upstream}: ${cut}`)
           }
         }
       })
 
-      t.test(`an error event in a stream of ${kind} is typed`, async t => {
+      t.test(`an error event in a stream of ${kind} reaches the application`, async t => {
         const reading = drained(open('tcp,error_event_after=2'))
         if (kind === 'responses' && Client !== OpenAI) {
-          // The older client hands it on, for the application to see.
+          // The older client returns the error event as an event.
           t.match((await reading).at(-1), { type: 'error', message: /simulated model is overloaded/ })
           return
         }

@@ -25,7 +25,7 @@ for (const [name, Client] of CLIENTS) {
         .create({ model: 'sim,tokens=3', messages: MESSAGES, n: 2 })
         .withResponse()
       t.strictSame(data.choices.map(choice => choice.message.content), ['w1 w2 w3', 'w1 w2 w3'])
-      t.match(request_id, /^req_/, "the upstream's request id is the client's")
+      t.match(request_id, /^req_/, 'the client gets the request id of the upstream')
       t.match(response.headers.get('x-gateway-request-id'), /^[\da-f-]{36}$/)
       t.equal(response.headers.get('x-gateway-version'), '0.0.0-test')
     })
@@ -36,7 +36,7 @@ for (const [name, Client] of CLIENTS) {
       const asked = { model: 'sim,tokens=3', messages: MESSAGES, n: 2, stream: true as const }
       for await (const chunk of await client.chat.completions.create(asked)) {
         for (const choice of chunk.choices) texts[choice.index] += choice.delta.content ?? ''
-        t.not(chunk.choices.length, 0, 'no chunk of usage that was not asked for')
+        t.not(chunk.choices.length, 0, 'no usage chunk without include_usage')
         usages.push(chunk.usage)
       }
       t.strictSame(texts, ['w1 w2 w3', 'w1 w2 w3'])
@@ -139,7 +139,7 @@ for (const [name, Client] of CLIENTS) {
       t.match(called.output, [{ type: 'function_call', name: 'look', arguments: '{}' }])
     })
 
-    t.test('models are listed if the key can use them', async t => {
+    t.test('only models that the key can use are listed', async t => {
       const ids = async (client: OpenAI) => {
         const found: string[] = []
         for await (const model of client.models.list()) found.push(model.id)
@@ -149,7 +149,7 @@ for (const [name, Client] of CLIENTS) {
       t.strictSame(await ids(client.withOptions({ apiKey: NARROW_KEY })), ['plain'])
       t.match(await client.models.retrieve('sim-listed'), { id: 'sim-listed', object: 'model' })
       t.ok(await rejection(t, client.models.retrieve('none'), 'none') instanceof Client.NotFoundError)
-      t.match(await client.models.retrieve('sim-of-a-glob'), { id: 'sim-of-a-glob' }, 'served, not listed')
+      t.match(await client.models.retrieve('sim-of-a-glob'), { id: 'sim-of-a-glob' }, 'a model of a glob is served')
       const narrow = client.withOptions({ apiKey: NARROW_KEY }).models.retrieve('sim-of-a-glob')
       t.ok(await rejection(t, narrow, 'narrow') instanceof Client.NotFoundError)
     })

@@ -23,7 +23,7 @@ const TURNS = [
 ]
 const TEXTS = [['I look.'], ['Two birds.']]
 
-/** For each SDK, the ways to ask, and what each reads; of all upstreams the same. */
+/** For each SDK its kinds of requests, and the expected result, which is the same for all upstreams. */
 const SDKS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   openai: { chat: TURNS, 'chat stream': TURNS, 'chat structured': 2, responses: TURNS, 'responses stream': TURNS, 'responses structured': 2 },
   anthropic: { messages: TURNS, 'messages stream': TURNS, 'tool runner': TURNS, structured: 2 },
@@ -31,7 +31,7 @@ const SDKS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
 }
 
 for (const [sdk, ways] of Object.entries(SDKS)) {
-  t.test(`the Python SDK ${sdk}`, { skip }, async t => {
+  t.test(`the Python SDK ${sdk} works over every upstream protocol`, { skip }, async t => {
     const results: string[] = []
     const upstreams = await Promise.all(VENDORS.map(vendor => startVendor(t, vendor, conversation => {
       if (conversation.tools.length === 0) return { text: '{"birds":2}' }
@@ -52,11 +52,11 @@ ${models.map(model => `  - { model: ${model}, to: { upstream: ${model}, model: u
     for (const model of models) {
       for (const [way, expected] of Object.entries(ways)) t.strictSame(read[`${model} ${way}`], expected, `${way} over ${model}`)
     }
-    t.strictSame(upstreams.flatMap(({ faults }) => faults), [], 'what the vendors find in the requests')
+    t.strictSame(upstreams.flatMap(({ faults }) => faults), [], 'faults that the vendors find in the requests')
     t.strictSame(new Set(results.map(result => /a bird at \d 🐦/.exec(result)?.[0])), new Set(['a bird at 1 🐦', 'a bird at 2 🐦']))
     const rows = [...(await books.drain()).values()].filter(row => row.upstream !== null)
     t.equal(rows.length, upstreams.reduce((sum, { requests }) => sum + requests.length, 0), 'a row for each request')
-    // The tool runner of anthropic asks for a thread first, which is refused.
+    // Without refused requests: the tool runner of anthropic requests a thread first, which is refused.
     for (const row of rows.filter(({ status }) => status !== 400)) {
       const from = row.protocol as string
       const to = row.upstream as string

@@ -26,7 +26,7 @@ upstreams: { demo: { simulator: true } }
 routes: [{ to: demo }]
 `
 
-/** A request as the tool sends it; its credential is the test's to add. */
+/** A request as the tool sends it, without a credential, which the test adds. */
 function recorded(name: string): Recorded {
   const file = new URL(`recorded/${name}.json`, import.meta.url)
   return JSON.parse(readFileSync(file, 'utf8')) as Recorded
@@ -42,7 +42,7 @@ async function send(url: string, what: Recorded, extra: Record<string, string>):
   return { status: answer.statusCode ?? 0, headers: answer.headers, text: (await bodyOf(answer)).toString() }
 }
 
-/** What reaches the upstream of a request, as the simulator saw it. */
+/** Sends a request. @returns the request that the simulator gets */
 async function seenUpstream(url: string, what: Recorded, extra: Record<string, string>) {
   const { text } = await send(url, what, { ...extra, 'x-simulate': 'echo' })
   return JSON.parse(text) as { target: string; headers: Record<string, string>; body_base64: string }
@@ -52,13 +52,13 @@ t.test('Claude Code', async t => {
   const { url } = await startTestGateway(t, CONFIG)
   const turn = recorded('claude-code-message')
 
-  t.test('a turn works with both kinds of key', async t => {
+  t.test('a turn works with the key in x-api-key or as bearer token', async t => {
     for (const credential of [{ 'x-api-key': KEY }, { authorization: `Bearer ${KEY}` }]) {
       const { status, headers, text } = await send(url, turn, credential)
       t.equal(status, 200)
       t.match(headers['content-type'], /^text\/event-stream/)
       t.equal(headers['content-encoding'], undefined)
-      // Events without a name are dropped by its client.
+      // The client of this tool drops events without a name.
       const events = parseEvents(text)
       t.ok(events.every(event => event.name === at(event.data, 'type')), 'each event is named after its type')
       t.match(events[0], { name: 'message_start', data: { message: { usage: { input_tokens: Number } } } })
@@ -75,7 +75,7 @@ t.test('Claude Code', async t => {
       t.equal(seen.target, '/v1/messages?beta=true')
       t.equal(Buffer.from(seen.body_base64, 'base64').toString(), JSON.stringify(turn.body))
       for (const [name, value] of Object.entries(turn.headers)) {
-        // The gateway reads the stream: it has to come as it is.
+        // The gateway requests no compression, because it reads the stream.
         t.equal(seen.headers[name], name === 'accept-encoding' ? 'identity' : value, name)
       }
       t.notMatch(JSON.stringify(seen.headers), KEY)
@@ -116,7 +116,7 @@ t.test('Codex', async t => {
     t.equal(keyless.status, 401)
   })
 
-  t.test('a turn', async t => {
+  t.test('a turn gets reasoning, text and usage', async t => {
     const { status, headers, text } = await send(url, turn, credential)
     t.equal(status, 200)
     t.match(headers['content-type'], /^text\/event-stream/)
@@ -153,7 +153,7 @@ t.test('Gemini CLI', async t => {
   const turn = recorded('gemini-cli-stream')
   const byQuery = { ...turn, path: `${turn.path}&key=${KEY}` }
 
-  t.test('a recorded request works with the key in a header, and with the key in the query', async t => {
+  t.test('a turn works with the key in a header or in the query', async t => {
     for (const [what, credential] of [[turn, { 'x-goog-api-key': KEY }], [byQuery, {}]] as const) {
       const { status, headers, text } = await send(url, what, credential)
       t.equal(status, 200)
@@ -179,7 +179,7 @@ t.test('Gemini CLI', async t => {
     }
   })
 
-  t.test('a wrong key gets an error in Google\'s shape', async t => {
+  t.test('a wrong key gets an error in the shape of Google', async t => {
     const { status, text } = await send(url, turn, { 'x-goog-api-key': 'wrong' })
     t.equal(status, 401)
     t.match(JSON.parse(text), { error: { code: 401, status: 'UNAUTHENTICATED', message: String } })

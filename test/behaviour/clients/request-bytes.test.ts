@@ -9,7 +9,7 @@ import type { Arrived, Sent } from './exchange.ts'
 
 const CREDENTIAL = { authorization: `Bearer ${KEY}` }
 
-/** A gateway that serves `same` as it is called, and `asked` under another name. */
+/** A gateway that forwards the model `same` with its name, and `asked` with another name. */
 async function start(t: Test): Promise<(sent: Sent) => Promise<Arrived>> {
   const { url, arrived } = await startKeepingUpstream(t)
   const gateway = await startTestGateway(t, `
@@ -25,7 +25,7 @@ routes:
   }
 }
 
-/** How numbers, keys and texts are written that no serialiser would write so. */
+/** Numbers, keys and texts in forms that serializers do not write. */
 const ODD = ' "n" : [1.0,1e5,-0,12345678901234567890123,1E+2,0.10],\t"\\u006dodels":"asked",\r\n'
   + '"text":"caf\\u00e9 \\ud83d\\ude00 é",'
   + '"twice":1,"twice":2,"nested":{"model":"asked"},"list":[{"model":"asked"}]'
@@ -53,7 +53,7 @@ t.test('a request body is forwarded unchanged', async t => {
   }
 })
 
-t.test('property: any JSON is forwarded unchanged, or with only the model renamed', async t => {
+t.test('property: any JSON is forwarded unchanged, except the name of a renamed model', async t => {
   const send = await start(t)
   const named = fc.constantFrom(
     ['same', '"same"'], ['same', '"s\\u0061me"'], ['asked', '"asked"'], ['asked', '"\\u0061sked"'],
@@ -83,14 +83,14 @@ t.test('renaming a model changes nothing else in the body', async t => {
   t.equal(twice.body.toString(), '{"model":"Served/größer:1","n":1.0,"mod\\u0065l":"Served/größer:1"}')
 })
 
-t.test('a model in the path is renamed there, and where the body repeats it', async t => {
+t.test('a model in the path is renamed in the path and in the body', async t => {
   const send = await start(t)
   const served = 'Served%2Fgr%C3%B6%C3%9Fer%3A1'
   for (const version of ['v1', 'v1beta']) {
     const path = `/${version}/models/asked:streamGenerateContent?alt=sse`
     const stream = await send({ path, body: `{${ODD}}` })
     t.equal(stream.url, `/${version}/models/${served}:streamGenerateContent?alt=sse`)
-    t.equal(stream.body.toString(), `{${ODD}}`, 'no model of the body is meant')
+    t.equal(stream.body.toString(), `{${ODD}}`, 'the body is unchanged')
     const batch = await send({
       path: `/${version}/models/asked:batchEmbedContents`,
       body: '{ "requests":[ {"model":"models/asked","content":{"parts":[{"text":"models/asked"}]},"x":1.0},'
@@ -130,15 +130,15 @@ t.test('renaming a model in a multipart form changes nothing else', async t => {
   for (const path of ['/v1/audio/transcriptions', '/v1/audio/translations', '/v1/images/edits']) {
     const headers = { 'content-type': `multipart/form-data; boundary="${boundary}"` }
     const same = await send({ path, headers, body: form('same') })
-    t.ok(same.body.equals(form('same')), `${path} as it was`)
+    t.ok(same.body.equals(form('same')), `${path}: the model keeps its name`)
     const renamed = await send({ path, headers, body: form('asked') })
-    t.ok(renamed.body.equals(form('Served/größer:1')), `${path} renamed`)
+    t.ok(renamed.body.equals(form('Served/größer:1')), `${path}: the model is renamed`)
     t.equal(renamed.headers['content-type'], headers['content-type'])
     t.equal(renamed.headers['content-length'], String(renamed.body.length))
   }
 })
 
-t.test('a compressed body is forwarded unchanged, or uncompressed if it was changed', async t => {
+t.test('a compressed body is forwarded unchanged, or uncompressed if the model is renamed', async t => {
   const send = await start(t)
   const headers = { 'content-encoding': 'gzip' }
   const same = gzipSync(`{${ODD},"model":"same"}`)
@@ -158,5 +158,5 @@ t.test('include_usage is the only addition to a chat stream request', async t =>
   const without = asked.body.toString().replace(/,?"stream_options":\{"include_usage":true\},?/, '')
   t.equal(without, `{${ODD},"model":"same","stream":true}`)
   const own = `{"stream_options":{"include_usage":true,"x":1.0},${ODD},"model":"same","stream":true}`
-  t.equal((await send({ path, body: own })).body.toString(), own, 'a client that asks itself is left alone')
+  t.equal((await send({ path, body: own })).body.toString(), own, 'a body with include_usage is unchanged')
 })

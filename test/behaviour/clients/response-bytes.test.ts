@@ -12,7 +12,7 @@ const CREDENTIAL = { authorization: `Bearer ${KEY}` }
 const JSON_BODY = '{"model":"m","n":1}'
 const STREAM_BODY = '{"model":"m","stream":true}'
 
-/** An upstream, and a gateway in front of it that is asked for nothing but to pass things on. */
+/** An upstream, and a gateway that only forwards its responses. */
 async function start(
   t: Test, answer: (res: ServerResponse) => unknown,
 ): Promise<{ direct: string; gateway: TestGateway; url: string }> {
@@ -21,7 +21,7 @@ async function start(
   return { direct, gateway, url: gateway.url }
 }
 
-/** The response through the gateway has the bytes, the status and the headers of the upstream's own. */
+/** Checks that the response through the gateway has the bytes, status and headers of the direct response. */
 async function same(t: Test, urls: { direct: string; url: string }, sent: Sent, name: string): Promise<Came> {
   const due = await post(urls.direct, sent)
   const came = await post(urls.url, { ...sent, headers: { ...CREDENTIAL, ...sent.headers } })
@@ -39,7 +39,7 @@ function lineOf(gateway: TestGateway, headers: Came['headers']): Promise<Record<
   return gateway.waitForLog(line => line.msg === 'exchange' && line.request === id)
 }
 
-/** Writes a stream in pieces of so many bytes, each of which leaves on its own. */
+/** Writes a stream in pieces of `size` bytes, each sent separately. */
 async function inPieces(res: ServerResponse, bytes: Buffer, size: number): Promise<void> {
   res.flushHeaders()
   for (let at = 0; at < bytes.length; at += size) {
@@ -51,7 +51,7 @@ async function inPieces(res: ServerResponse, bytes: Buffer, size: number): Promi
 
 const CHAT = '{ "choices":[ {"index":0,"delta":{"content":"caf\\u00e9 é 😀"},"finish_reason":null} ],'
   + '"n":1.0,"usage":null }'
-/** Streams as no simulator writes them: any line end, comments, no space, unknown fields. */
+/** Streams that the simulator does not write: other line ends, comments, no spaces, unknown fields. */
 const STREAMS: Record<string, { path: string; type: string; text: string }> = {
   'chat completions': {
     path: '/v1/chat/completions', type: 'text/event-stream',
@@ -87,7 +87,7 @@ const STREAMS: Record<string, { path: string; type: string; text: string }> = {
   },
 }
 
-t.test('streams are forwarded byte by byte, in any split', async t => {
+t.test('streams are forwarded byte for byte, however the bytes are split', async t => {
   let answer: (res: ServerResponse) => unknown
   const urls = await start(t, res => answer(res))
   for (const [name, { path, type, text }] of Object.entries(STREAMS)) {
@@ -102,7 +102,7 @@ t.test('streams are forwarded byte by byte, in any split', async t => {
   }
 })
 
-t.test('only the usage that the client did not ask for is removed', async t => {
+t.test('a usage chunk is removed if the client did not ask for usage, and nothing else is changed', async t => {
   const chunk = 'data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":1}}\n\n'
   const [before, after] = [`data: ${CHAT}\n\n: ping\n\n`, 'data: [DONE]\n\n']
   let size = 0
@@ -123,7 +123,7 @@ t.test('only the usage that the client did not ask for is removed', async t => {
   }
 })
 
-t.test('bodies are forwarded byte by byte', async t => {
+t.test('bodies are forwarded byte for byte', async t => {
   const odd = ' {"choices":[{"message":{"content":"caf\\u00e9 é"}}],\t"n":1.0,"n":1e5,'
     + '"big":12345678901234567890}\r\n'
   const answers: Record<string, [string, Buffer, Record<string, string>]> = {
@@ -156,7 +156,7 @@ t.test('bodies are forwarded byte by byte', async t => {
   }
 })
 
-t.test('errors of the upstream are forwarded byte by byte', async t => {
+t.test('errors of the upstream are forwarded byte for byte', async t => {
   const bodies: [string, string][] = [
     ['application/json', '{"type":"error","error":{"type":"overloaded_error","message":"no","n":1.0}} \n'],
     ['text/html', '<html><body><h1>503 é</h1></body></html>'],
@@ -175,7 +175,7 @@ t.test('errors of the upstream are forwarded byte by byte', async t => {
   }
 })
 
-t.test('a body in response to stream: true is forwarded, and its usage is read', async t => {
+t.test('a JSON body in response to stream: true is forwarded, and the usage in the body is read', async t => {
   const usage = {
     '/v1/chat/completions': '"usage":{"prompt_tokens":7,"completion_tokens":3}',
     '/v1/responses': '"usage":{"input_tokens":7,"output_tokens":3}',
@@ -201,7 +201,7 @@ t.test('an error with status 200 is forwarded', async t => {
   }
 })
 
-t.test('a cut stream is cut for the client, in each HTTP framing', async t => {
+t.test('if the upstream cuts a stream, the client gets a broken transfer, in each HTTP framing', async t => {
   const half = {
     '/v1beta/models/m:streamGenerateContent': ['application/json', '[{"candidates":[{"content":{}}]}'],
     '/v1beta/models/m:streamGenerateContent?alt=sse': ['text/event-stream', 'data: {"candidates":[]}\n\n'],

@@ -3,11 +3,11 @@ import { start } from '../../simulator/start.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
 
-/** A key that may use the model `plain` alone. */
+/** A key that may use only the model `plain`. */
 export const NARROW_KEY = 'sk-narrow-0123456789abcdef'
 export const WRONG_KEY = 'sk-wrong-0123456789abcdef'
 
-/** What a stream can suffer on its way, as the simulator's behaviours: in each case it is not complete. */
+/** Behaviours of the simulator after which a stream is not complete. */
 export const CUTS = [
   'reset_after=3', 'close_after=3', 'cut_after=3', 'no_terminator', 'wrong_length,cut_after=3',
   'malformed_after=2,close_after=3',
@@ -41,14 +41,14 @@ keys:
 `)
 }
 
-/** What a promise rejects with; the test fails when it does not. */
+/** @returns the error with which the promise rejects; fails if the promise resolves */
 export async function rejection(t: Test, promise: PromiseLike<unknown>, name: string): Promise<unknown> {
   try {
     await promise
   } catch (thrown) {
     return thrown
   }
-  t.fail(`${name}: it was resolved`)
+  t.fail(`${name}: the promise must reject`)
   return undefined
 }
 

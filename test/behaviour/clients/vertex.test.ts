@@ -34,7 +34,7 @@ for (const [name, Client] of CLIENTS) {
     const asked: string[] = []
     const upstream = await startUpstream(t, async (req, res) => {
       asked.push(`${req.method} ${req.url}`)
-      t.equal(req.headers['x-goog-api-key'], 'vendor-key', 'the operator\'s key alone goes up')
+      t.equal(req.headers['x-goog-api-key'], 'vendor-key', 'only the credential of the operator is sent upstream')
       t.equal(req.headers.authorization, undefined)
       await bodyOf(req)
       const path = req.url as string
@@ -63,9 +63,9 @@ ${priced('m')}`)
     })
 
     for (const [mode, connect, prefix] of [
-      ['express mode', express, '/v1beta1'], ['for a project', projects, `/v1beta1/${PROJECT}`],
+      ['express mode', express, '/v1beta1'], ['with a project', projects, `/v1beta1/${PROJECT}`],
     ] as const) {
-      await t.test(mode, async t => {
+      await t.test(`${mode}: requests reach the paths of Vertex AI`, async t => {
         asked.length = 0
         const { models, batches, caches } = connect(KEY)
         t.equal((await models.generateContent({ model: 'm', contents: 'hello' })).text, 'x')
@@ -86,7 +86,7 @@ ${priced('m')}`)
         ])
       })
 
-      await t.test(`${mode}: a key with models can use only those`, async t => {
+      await t.test(`${mode}: a key limited to some models cannot use other models`, async t => {
         asked.length = 0
         const { models } = connect(NARROW)
         t.equal((await models.generateContent({ model: 'fast', contents: 'hello' })).text, 'x')

@@ -20,7 +20,7 @@ import { NARROW_KEY, WRONG_KEY, startForClients } from './setup.ts'
 
 const BEARER = { headers: { authorization: `Bearer ${KEY}` } }
 
-/** An upstream's WebSocket server, and the gateway in front of it. */
+/** The WebSocket server of an upstream, and the gateway in front of it. */
 async function startPair(t: Test, options: ServerOptions = {}) {
   const { server, url } = await startUpstream(t, (_req, res) => res.end())
   const sockets = new WebSocketServer({ server, ...options })
@@ -72,7 +72,7 @@ async function refusal(
   return { status: answer.statusCode ?? 0, headers: answer.headers, body: JSON.parse(text) }
 }
 
-t.test('the key is read from every place where clients put it, and not forwarded', async t => {
+t.test('a key is accepted in every place where clients send keys, and is not forwarded', async t => {
   const { open, handshakes, gateway } = await startPair(t)
   const subprotocol = ['realtime', `openai-insecure-api-key.${KEY}`, 'openai-beta.realtime-v1']
   const cases: [string, string, ClientOptions, string[]][] = [
@@ -98,17 +98,17 @@ t.test('the key is read from every place where clients put it, and not forwarded
   t.notMatch(JSON.stringify(gateway.logged), KEY)
 })
 
-t.test('a key that is the only subprotocol is not forwarded', async t => {
+t.test('a key sent as the only subprotocol is not forwarded', async t => {
   const { gateway, handshakes } = await startPair(t)
   const client = connect(t, `${gateway.url}/v1/realtime?model=m`, {}, [`openai-insecure-api-key.${KEY}`])
-  // That none was chosen is an error to the client.
+  // The client reports an error, because no subprotocol is chosen.
   await once(client, 'upgrade')
   const { headers } = handshakes[0] as IncomingMessage
   t.equal(headers.authorization, 'Bearer operator-secret')
   t.equal(headers['sec-websocket-protocol'], undefined)
 })
 
-t.test('a session with the simulator, by header, query and subprotocol', async t => {
+t.test('a session with the simulator works with the key in a header, the query or a subprotocol', async t => {
   const gateway = await startForClients(t)
   const cases: [string, ClientOptions, string[]][] = [
     ['', BEARER, []],
@@ -212,7 +212,7 @@ t.test('a WebSocket gets 426 if no upstream accepts it', async t => {
   }
 })
 
-t.test('a handshake without a model gets 426 if routes or the key need the model', async t => {
+t.test('a handshake without a model gets 426 if the routes or the key require a model', async t => {
   const gateway = await startTestGateway(t, `
 upstreams: { demo: { simulator: true, websocket: true } }
 routes: [{ model: "sim*", to: demo }, { path: "/v1/files*", to: demo }]
@@ -231,7 +231,7 @@ keys: [{ name: narrow, key: ${KEY}, models: [sim] }]
   }
   t.equal((await refusal(t, `${gateway.url}/v1/responses?model=none`)).status, 404)
   const decoy = await refusal(t, `${byPath.url}/v1/responses?model=sim`)
-  t.equal(decoy.status, 426, 'what the query names binds none of the messages')
+  t.equal(decoy.status, 426, 'the model in the query does not limit the models of messages')
   const nowhere = await startTestGateway(t, `
 upstreams: { demo: { simulator: true, websocket: true } }
 routes: [{ path: /v1/messages, to: demo }]
@@ -239,7 +239,7 @@ routes: [{ path: /v1/messages, to: demo }]
   t.equal((await refusal(t, `${nowhere.url}/v1/responses`)).status, 404)
 })
 
-t.test('a handshake that the upstream refuses is an error of the gateway', async t => {
+t.test('a handshake that the upstream refuses gets an error of the gateway', async t => {
   const gateway = await startForClients(t)
   const cases: [string, number, string][] = [
     ['status=401', 502, 'upstream_rejected_key'],
@@ -294,7 +294,7 @@ routes: [{ to: up }]
   t.equal(String((await once(client, 'message'))[0]), 'hello')
 })
 
-t.test('when one side closes, the other is closed with the same code', async t => {
+t.test('when one side closes the WebSocket, the other side is closed with the same code', async t => {
   const { open, gateway } = await startPair(t)
   const leave: Record<string, [(peer: WebSocket) => void, number]> = {
     'with a close frame': [peer => peer.close(4000, 'enough'), 4000],
@@ -306,7 +306,7 @@ t.test('when one side closes, the other is closed with the same code', async t =
       const [goer, stayer] = side === 'near' ? [near, far] : [far, near]
       const closed = once(stayer, 'close') as Promise<[number, Buffer]>
       go(goer)
-      t.equal((await closed)[0], code, `the ${side} side goes ${how}`)
+      t.equal((await closed)[0], code, `the ${side} side closes ${how}`)
       const line = await gateway.waitForLog(each => each.msg === 'exchange' && each.request === id)
       t.match(line, { status: 101 })
     }
@@ -322,7 +322,7 @@ t.test('the client gets code 1006 if the upstream disconnects within a response'
   t.equal((await closed)[0], 1006)
 })
 
-t.test('an upstream over TLS is verified by its configured roots only', async t => {
+t.test('a self-signed certificate of an upstream is trusted only with the setting ca', async t => {
   const { certFile, cert, key } = certificateFiles(t)
   const server = https.createServer({ cert, key })
   t.teardown(() => server.close())
@@ -351,7 +351,7 @@ routes: [{ model: m, to: known }, { to: unknown }]
   t.match(body, { error: { code: 'upstream_unreachable' } })
 })
 
-t.test("OpenAI's realtime clients work with only a base URL and a key", async t => {
+t.test('the realtime clients of OpenAI need only a base URL and a key', async t => {
   const { certFile, keyFile, cert: ca } = certificateFiles(t)
   const gateway = await startTestGateway(t, `
 server: { listen: 127.0.0.1:0, tls: { cert: "${certFile}", key: "${keyFile}" } }

@@ -1,6 +1,6 @@
 import { KEY } from '../../support/gateway.ts'
 
-/** Sends a request to the model `demo`. @returns the status of the response, which has come whole */
+/** Sends a request to the model `demo`, and reads the whole response. @returns the status */
 export async function ask({ url }: { readonly url: string }, key = KEY): Promise<number> {
   const response = await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',

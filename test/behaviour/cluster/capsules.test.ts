@@ -16,7 +16,7 @@ ledger: { file: gateway.db }
 cluster: { instance: ${instance}, postgres: "${url}" }
 `)
 
-  t.test('each gateway opens the capsules of the others, also if all start at once', async t => {
+  t.test('each gateway opens the capsules of the other gateways, also if all gateways start at once', async t => {
     await postgres.createDatabase()
     const gateways = await Promise.all(['gw1', 'gw2', 'gw3'].map(name => start(withFolder(t), name, postgres.url())))
     for (const maker of gateways) {
@@ -25,7 +25,7 @@ cluster: { instance: ${instance}, postgres: "${url}" }
     }
   })
 
-  t.test('a gateway that starts without PostgreSQL opens the capsules that it could open before', async t => {
+  t.test('after a restart without PostgreSQL, a gateway opens the capsules of other gateways as before', async t => {
     await postgres.createDatabase()
     const proxy = await startTcpProxy(t, postgres.port)
     const machine = withFolder(t)
@@ -39,7 +39,7 @@ cluster: { instance: ${instance}, postgres: "${url}" }
     t.equal(await upstream.comesBack(other, await upstream.capsuleOf(again)), true)
   })
 
-  t.test('a gateway that creates its first key without PostgreSQL shares it later', async t => {
+  t.test('a gateway that creates its first capsule key without PostgreSQL shares the key later', async t => {
     await postgres.createDatabase()
     const proxy = await startTcpProxy(t, postgres.port)
     proxy.cut()

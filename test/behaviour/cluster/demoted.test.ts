@@ -10,7 +10,7 @@ import { startRedis, withoutRedis } from '../../support/redis.ts'
 import { startTcpAddress } from '../../support/tcp-address.ts'
 import { ask } from './ask.ts'
 
-/** Sessions that are open can write no more; new ones of the database can if `exceptNew`. */
+/** Makes open sessions of the database read-only, and new sessions too unless `exceptNew`. */
 async function demote(postgres: TestPostgres, exceptNew: boolean): Promise<void> {
   const database = new URL(postgres.url()).pathname.slice(1)
   await postgres.query('ALTER SYSTEM SET default_transaction_read_only = on')
@@ -40,10 +40,10 @@ async function storesOf(gateway: TestGateway, matches: (failure: string | null) 
   }
 }
 
-t.test('Valkey is demoted', { skip: withoutRedis, timeout: 120_000 }, async t => {
+t.test('the Valkey master becomes a replica', { skip: withoutRedis, timeout: 120_000 }, async t => {
   const [old, replacement] = await Promise.all([startRedis(t), startRedis(t)])
 
-  t.test('the address leads to the new master: the common limits apply again', async t => {
+  t.test('shared limits apply again if the address leads to the new master', async t => {
     const address = await startTcpAddress(t, old.port)
     const gateway = await startTestGateway(t, yamlOf(`valkey: "${old.url(address.port)}", valkey_timeout: 1s`))
     t.equal(await ask(gateway), 200)
@@ -54,7 +54,7 @@ t.test('Valkey is demoted', { skip: withoutRedis, timeout: 120_000 }, async t =>
     t.match(await storesOf(gateway, failure => failure === null), [{ name: 'valkey' }])
   })
 
-  t.test('the address still leads to the old master: status, metrics and alerts say so, and requests are served', async t => {
+  t.test('if the address leads to the old master, status, metrics and alerts report the error, and requests are served', async t => {
     await old.client.call('REPLICAOF', 'NO', 'ONE')
     const hook = await startHook(t)
     const gateway = await startTestGateway(t, yamlOf(`valkey: "${old.url()}", valkey_timeout: 1s`, `
@@ -72,7 +72,7 @@ telemetry: { prometheus: { listen: 127.0.0.1:0 } }`))
     t.match(await hook.reported('store.recovered'), { severity: 'info', message: 'Valkey takes writes again' })
   })
 
-  t.test('after a refused command the connection is replaced', async t => {
+  t.test('a connection is replaced after the server refuses a write', async t => {
     const valkey = new Valkey({ url: old.url() }, `return redis.call('SET', KEYS[1], ARGV[1])`, 1_000)
     t.teardown(() => valkey.close())
     await valkey.run(['a'], '1')
@@ -87,15 +87,15 @@ telemetry: { prometheus: { listen: 127.0.0.1:0 } }`))
       }
     }
     while (await connections() < before + 2) await new Promise(setImmediate)
-    t.ok(await connections() < before + 50, 'not one for each moment')
+    t.ok(await connections() < before + 50, 'the number of new connections is limited')
     await old.client.call('REPLICAOF', 'NO', 'ONE')
   })
 })
 
-t.test('PostgreSQL is demoted', { skip: withoutPostgres, timeout: 120_000 }, async t => {
+t.test('PostgreSQL connections become read-only', { skip: withoutPostgres, timeout: 120_000 }, async t => {
   const postgres = await startPostgres(t)
 
-  t.test('rows of the ledger arrive by new connections', async t => {
+  t.test('ledger rows are written over new connections', async t => {
     const gateway = await startTestGateway(t, yamlOf(`postgres: "${postgres.url()}"`))
     const rows = async () => Number((await postgres.query('SELECT count(*) AS n FROM gateway.requests'))[0]?.['n'])
     t.equal(await ask(gateway), 200)
@@ -108,7 +108,7 @@ t.test('PostgreSQL is demoted', { skip: withoutPostgres, timeout: 120_000 }, asy
     await promote(postgres)
   })
 
-  t.test('PostgreSQL accepts no writes at all: status and alerts say so', async t => {
+  t.test('if PostgreSQL accepts no writes on any connection, status and alerts report the error', async t => {
     await postgres.createDatabase()
     const hook = await startHook(t)
     const gateway = await startTestGateway(t, yamlOf(`postgres: "${postgres.url()}"`, `alerts: { webhook: { url: "${hook.url}" } }`))
@@ -121,7 +121,7 @@ t.test('PostgreSQL is demoted', { skip: withoutPostgres, timeout: 120_000 }, asy
     await hook.reported('store.recovered')
   })
 
-  t.test('after a refused write, or if it is read-only, the connection is replaced', async t => {
+  t.test('a connection is replaced after a refused write, or if the connection is read-only', async t => {
     await postgres.createDatabase()
     let lost = 0
     const database = new Database({ url: postgres.url(), name: 'test', onLost: () => void lost++ })
@@ -139,7 +139,7 @@ t.test('PostgreSQL is demoted', { skip: withoutPostgres, timeout: 120_000 }, asy
     await reader.query('SELECT 1')
     await demote(postgres, true)
     while (lostByReader === 0) await reader.query('SELECT 1')
-    // Its new connection stays.
+    // The new connection of the reader stays open.
     for (let n = 0; n < 3; n++) t.strictSame(await reader.transaction(query => query('SELECT 1 AS one')), [{ one: 1 }])
     t.equal(lostByReader, 1)
     await promote(postgres)

@@ -6,10 +6,10 @@ import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { ask } from './ask.ts'
 
 const SECOND_KEY = 'sk-second-0123456789abcdef'
-/** Of each key, before and during the fault. */
+/** Requests of each key, before and during the fault. */
 const REQUESTS = 20
 
-/** What the log says when a service goes away, and when it is back. */
+/** Log messages after a service becomes unreachable, and after it is reachable again. */
 const MESSAGES = {
   Valkey: ['shared limits cannot be used: no usable connection to Valkey', 'shared limits can be used again'],
   PostgreSQL: ['ledger rows cannot be sent to PostgreSQL: they wait in the file', 'ledger rows are sent to PostgreSQL again'],
@@ -19,7 +19,7 @@ t.test('requests are served while a service fails, and all rows arrive', { skip:
   const [redis, postgres] = await Promise.all([startRedis(t), startPostgres(t)])
 
   for (const service of ['Valkey', 'PostgreSQL'] as const) for (const fault of ['away', 'slow', 'silent', 'half-open', 'emptied'] as const) {
-    t.test(`${service}: ${fault}`, async t => {
+    t.test(`${service} is ${fault}`, async t => {
       await redis.client.flushall()
       await postgres.createDatabase()
       const valkeyProxy = await startTcpProxy(t, redis.port)
@@ -42,7 +42,7 @@ cluster: { instance: gw1, valkey: "${redis.url(valkeyProxy.port)}", postgres: "$
       await askBoth()
       switch (fault) {
         case 'away': proxy.cut(); break
-        // Slower than a request waits for Valkey; requests do not wait for PostgreSQL.
+        // For Valkey longer than a request waits; requests do not wait for PostgreSQL.
         case 'slow': proxy.delay(service === 'Valkey' ? 1_500 : 200); break
         case 'silent': proxy.silence(); break
         case 'half-open': proxy.freeze(); break
@@ -53,7 +53,7 @@ cluster: { instance: gw1, valkey: "${redis.url(valkeyProxy.port)}", postgres: "$
             await redis.start()
           } else await postgres.query('DROP SCHEMA gateway CASCADE')
       }
-      // Their end comes before that of the fault: none waits for it.
+      // All requests end before the fault ends, because requests do not wait for the service.
       for (let n = 1; n < REQUESTS; n++) await askBoth()
       const [lost, back] = MESSAGES[service]
       // Rows of a slow PostgreSQL arrive later. A silent connection is abandoned after 30 seconds.
@@ -64,7 +64,7 @@ cluster: { instance: gw1, valkey: "${redis.url(valkeyProxy.port)}", postgres: "$
       await askBoth()
       const expected = 2 * (REQUESTS + 1)
       const count = async (): Promise<number> => Number((await postgres.query('SELECT count(*) AS n FROM gateway.requests'))[0]?.['n'])
-      // With the database, the rows that had arrived before are lost.
+      // An emptied database has lost the rows that arrived before.
       const least = service === 'PostgreSQL' && fault === 'emptied' ? expected - 2 : expected
       while (await count() < least) await new Promise(resolve => setTimeout(resolve, 100))
       t.ok(await count() <= expected)

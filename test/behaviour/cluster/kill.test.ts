@@ -17,9 +17,9 @@ function ask(url: string, key: string, behaviour: string): Promise<Response> {
 
 t.test('concurrency and reservations of a killed gateway are released within 30 s', { skip: withoutRedis, timeout: 90_000 }, async t => {
   const redis = await startRedis(t)
-  // In use for a while, so that the budget need not be restored.
+  // As if Valkey had limits before, so that the budget is not restored from the ledger.
   await redis.client.set('gateway:limits', '0')
-  // A request reserves 8 USD of 10.
+  // Each request reserves 8 USD of a budget of 10 USD.
   const yaml = (instance: string) => `
 server: { listen: 127.0.0.1:0 }
 upstreams: { demo: { simulator: true } }

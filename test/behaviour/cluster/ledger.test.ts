@@ -30,7 +30,7 @@ async function countRows(server: TestPostgres): Promise<number> {
 t.test('gateways with a shared ledger', { skip: withoutPostgres, timeout: 190_000 }, async t => {
   const server = await startPostgres(t)
 
-  t.test('the rows of two gateways that start at once are in one ledger when they have ended', async t => {
+  t.test('two gateways that start at once write all rows to the shared ledger before they exit', async t => {
     await server.createDatabase()
     t.jobs = 2
     await Promise.all(['gw1', 'gw2'].map(name => t.test(name, { buffered: true }, async t => {
@@ -44,7 +44,7 @@ t.test('gateways with a shared ledger', { skip: withoutPostgres, timeout: 190_00
     t.strictSame(await server.query('SELECT sum(requests) AS requests FROM gateway.days'), [{ requests: '6' }])
   })
 
-  t.test('a gateway starts and serves without PostgreSQL; its rows follow', async t => {
+  t.test('a gateway starts and serves without PostgreSQL, and sends its rows later', async t => {
     await server.createDatabase()
     const proxy = await startTcpProxy(t, server.port)
     proxy.cut()
@@ -61,7 +61,7 @@ t.test('gateways with a shared ledger', { skip: withoutPostgres, timeout: 190_00
     t.notMatch(JSON.stringify(gateway.logged), encodeURIComponent(PASSWORD))
   })
 
-  t.test('after an outage 100,000 rows are sent while requests are served', { timeout: 170_000 }, async t => {
+  t.test('after an outage of PostgreSQL, requests are served while 100,000 rows are sent', { timeout: 170_000 }, async t => {
     await server.createDatabase()
     const waiting = 100_000
     const owner = withFolder(t)

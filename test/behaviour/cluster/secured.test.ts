@@ -9,7 +9,7 @@ import { PASSWORD, startPostgres, withoutPostgres } from '../../support/postgres
 import { REDIS_PASSWORD, startRedis, withoutRedis } from '../../support/redis.ts'
 import { ask } from './ask.ts'
 
-t.test('TLS and passwords of both services', { skip: withoutPostgres || withoutRedis }, async t => {
+t.test('TLS and passwords of Valkey and PostgreSQL', { skip: withoutPostgres || withoutRedis }, async t => {
   const pair = certificateFiles(t)
   const port = await freePort()
   const [redis, postgres] = await Promise.all([
@@ -32,7 +32,7 @@ keys: [{ name: test, key: ${KEY}, limits: { requests_per_minute: 1000 } }]
 cluster: { instance: gw1, valkey_timeout: 5s, ${cluster} }
 `
 
-  t.test('with the right certificates everything is encrypted', async t => {
+  t.test('with the right certificates, requests are counted and connections are encrypted', async t => {
     const gateway = await startTestGateway(t, yaml(
       `valkey: "${valkey(REDIS_PASSWORD)}", valkey_tls: { ca: ${pair.certFile}, cert: ${pair.certFile}, key: ${pair.keyFile} }, ` +
       `postgres: "${database(PASSWORD, pair.certFile)}"`,
@@ -51,7 +51,7 @@ cluster: { instance: gw1, valkey_timeout: 5s, ${cluster} }
     ['certificates of another authority', null, otherCa, /certificate/, /certificate/],
     ['wrong passwords', 'n0t-the-passw0rd', pair.certFile, /WRONGPASS/, /password authentication failed/],
   ] as const) {
-    t.test(`${what}: log and status say so without the password, and requests are served`, async t => {
+    t.test(`with ${what}, log and status report the error without the password, and requests are served`, async t => {
       const gateway = await startTestGateway(t, yaml(
         `valkey: "${valkey(password ?? REDIS_PASSWORD)}", valkey_tls: { ca: ${ca} }, postgres: "${database(password ?? PASSWORD, ca)}"`,
       ))

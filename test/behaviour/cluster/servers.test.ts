@@ -12,7 +12,7 @@ import { withFolder } from '../../support/folder.ts'
 const ENCODED = encodeURIComponent(REDIS_PASSWORD)
 const keyOf = (n: number) => `sk-key-${n}-0123456789abcdef`
 
-/** Ten keys, of which a request reserves 10 USD and spends fewer. @param limits of each */
+/** Ten keys; each request reserves 10 USD and spends less. @param limits of each key */
 function start(t: Test, instance: string, limits: string, cluster: string): Promise<TestGateway> {
   return startTestGateway(withFolder(t), `
 upstreams: { demo: { simulator: true } }
@@ -32,19 +32,19 @@ t.test('a cluster of three servers', { skip: withoutRedis || withoutPostgres, ti
   const postgres = await startPostgres(t)
   const cluster = `valkey: { cluster: [${servers.map(({ port }) => `"redis://:${ENCODED}@127.0.0.1:${port}"`).join(', ')}] }`
 
-  t.test('each key counts at one server, for all gateways', async t => {
+  t.test('the requests of a key are counted on one server, for all gateways', async t => {
     const gateways = [await start(t, 'gw1', '{ requests_per_minute: 4 }', cluster), await start(t, 'gw2', '{ requests_per_minute: 4 }', cluster)]
     const statuses = await Promise.all(Array.from({ length: 10 }, async (_, key) => {
       const all = await Promise.all(Array.from({ length: 12 }, (_, n) => ask(gateways[n % 2]!, keyOf(key))))
       return all.filter(status => status === 200).length
     }))
-    // A slow machine gives the limit time to renew.
+    // On a slow machine the limit can be renewed while the requests run.
     for (const [key, served] of statuses.entries()) t.ok(served >= 4 && served <= 6, `key ${key}: ${served} of 4`)
-    for (const { client } of servers) t.ok((await client.keys('gateway:limits:{*}key-*')).length > 0, 'each server has some of the keys')
+    for (const { client } of servers) t.ok((await client.keys('gateway:limits:{*}key-*')).length > 0, 'each server counts some of the keys')
     for (const gateway of gateways) t.notOk(gateway.logged.some(isLost))
   })
 
-  t.test('a server that lost its data gets the budgets back', async t => {
+  t.test('budgets are restored on a server that lost its data', async t => {
     const shared = `${cluster}, postgres: "${postgres.url()}"`
     const gateways = [await start(t, 'gw1', '{ budget: { usd: 60, per: month } }', shared), await start(t, 'gw2', '{ budget: { usd: 60, per: month } }', shared)]
     const askAll = (times: number) => Promise.all(Array.from({ length: 10 * times }, (_, n) => ask(gateways[n % 2]!, keyOf(n % 10))))
@@ -57,7 +57,7 @@ t.test('a cluster of three servers', { skip: withoutRedis || withoutPostgres, ti
     for (const { key, usd } of spent) t.ok(Number(usd) > 0 && Number(usd) <= 60, `${String(key)}: ${Number(usd)} USD of 60`)
   })
 
-  t.test('with a server gone, each gateway applies its share', async t => {
+  t.test('if a server stops, each gateway applies its share of the limits', async t => {
     const gateway = await start(t, 'gw1', '{ requests_per_minute: 100 }', cluster)
     t.equal(await ask(gateway, keyOf(0)), 200)
     await servers[1]!.stop()
@@ -69,7 +69,7 @@ t.test('a cluster of three servers', { skip: withoutRedis || withoutPostgres, ti
   })
 })
 
-t.test('a cluster over TLS', { skip: withoutRedis }, async t => {
+t.test('limits apply in a cluster over TLS', { skip: withoutRedis }, async t => {
   const { certFile, keyFile } = certificateFiles(t)
   const ports = [await freePort(), await freePort(), await freePort()]
   await startRedisCluster(t, n => [
@@ -83,7 +83,7 @@ t.test('a cluster over TLS', { skip: withoutRedis }, async t => {
   t.notOk(gateway.logged.some(isLost), JSON.stringify(gateway.logged.find(isLost)))
 })
 
-t.test('a master behind sentinels', { skip: withoutRedis || withoutPostgres, timeout: 120_000 }, async t => {
+t.test('budgets are kept when sentinels replace the master', { skip: withoutRedis || withoutPostgres, timeout: 120_000 }, async t => {
   const { master, replica, sentinel } = await startRedisWithSentinel(t)
   const postgres = await startPostgres(t)
   const cluster = `postgres: "${postgres.url()}", valkey: { sentinels: ["redis://:${ENCODED}@127.0.0.1:${sentinel}"], master: main, ` +
@@ -95,7 +95,7 @@ t.test('a master behind sentinels', { skip: withoutRedis || withoutPostgres, tim
   const during: number[] = []
   const isOver = Promise.all(gateways.map(gateway => gateway.waitForLog(isBack))).then(() => true)
   while (await Promise.race([isOver, askAll(1).then(statuses => void during.push(...statuses))]) !== true);
-  t.ok(during.includes(200), 'requests go on, on what each gateway may spend alone')
+  t.ok(during.includes(200), 'requests are served from the share of each gateway')
   t.ok(during.every(status => [200, 429, 503].includes(status)), [...new Set(during)].join(' '))
   t.equal((await replica.client.role())[0], 'master')
   await askAll(12)

@@ -22,17 +22,17 @@ keys:
   - { name: "<<", sha256: "${'1'.repeat(64)}" }
 `)
   const [a, b, c] = ['a', 'b', 'c'].map(name => config.upstreams.get(name))
-  t.equal(b?.url?.host, 'b.example.com', "the map's own entry wins")
+  t.equal(b?.url?.host, 'b.example.com', 'an entry of the map takes precedence over a merged entry')
   t.match(b, { usage: 'as_is', headers: { 'x-one': '1', 'x-two': 'two' } })
-  t.match(a, { headers: { 'x-one': '1', 'x-two': '2' } }, 'the source stays as it is')
-  t.match(c, { websocket: true, usage: 'ask', url: { host: 'a.example.com' } }, 'the first source wins')
+  t.match(a, { headers: { 'x-one': '1', 'x-two': '2' } }, 'the source of the merge is unchanged')
+  t.match(c, { websocket: true, usage: 'ask', url: { host: 'a.example.com' } }, 'the first source takes precedence')
   t.match(config.routes[1], { models: ['z'], timeouts: { total: 3_600_000 } })
   t.match(config.routes[1], { targets: [{ upstream: { name: 'b' } }] })
   t.match(config.routes[2], { models: ['x', 'y'], timeouts: { total: 3_600_000 } })
-  t.strictSame(config.keys.map(({ name }) => name), ['team', '<<'], 'a quoted << is a text like others')
+  t.strictSame(config.keys.map(({ name }) => name), ['team', '<<'], 'a quoted << is an ordinary name')
 })
 
-t.test('an error in merged content is reported once, at its source', async t => {
+t.test('an error in merged content is reported once, at the line of the source', async t => {
   const text = `upstreams:
   a: &base
     simulator: true
@@ -46,7 +46,7 @@ auth: open
   t.equal(problems(t, text).length, 1)
 })
 
-t.test('names that JavaScript reserves are ordinary names', async t => {
+t.test('__proto__, constructor and toString are ordinary names', async t => {
   const { config } = load(t, `
 upstreams:
   __proto__: { simulator: true, headers: { __proto__: a, constructor: b } }

@@ -10,7 +10,7 @@ import { ConfigError, formatProblem } from '../../../src/config/problem.ts'
  */
 const DIRECTORY = new URL('broken/', import.meta.url)
 
-/** Literal secrets in the files say hunter2 too: none may show. */
+/** Literal secrets in the files also contain hunter2, which must not be shown. */
 const ENVIRONMENT = {
   SECRET: 'hunter2-hunter2-hunter2',
   URL_WITH_SECRET: 'https://user:hunter2@example.com?hunter2',
@@ -29,13 +29,13 @@ for (const name of readdirSync(DIRECTORY).filter(name => name.endsWith('.yaml'))
     const golden = new URL(name.replace('.yaml', '.txt'), DIRECTORY)
     if (process.env['TAP_SNAPSHOT'] === '1') writeFileSync(golden, told)
     t.equal(told, readFileSync(golden, 'utf8'))
-    t.notMatch(told, /hunter2/, 'no secret shows')
+    t.notMatch(told, /hunter2/, 'no secret is shown')
   })
 }
 
 function tell(name: string): string {
   const home = process.cwd()
-  // As the operator sees it: the file in the current directory.
+  // In the directory of the file, so that messages have its short path.
   process.chdir(new URL('.', DIRECTORY).pathname)
   try {
     const { warnings } = loadConfig(name, ENVIRONMENT)

@@ -67,7 +67,7 @@ t.test('quoted text in the file is not read as a number', async t => {
   t.match(told, [{ severity: 'error', message: /remove the quotes/ }])
 })
 
-t.test('only a key that is the default of a variable is the example key', async t => {
+t.test('a key is the example key only if it is the default value of a variable', async t => {
   const text = `${LEAST}keys:
   - { name: a, sha256: "${'0'.repeat(64)}" }
   - { name: b, key: "\${KEY:-public-demo-key-0}" }

@@ -7,17 +7,17 @@ import { ConfigError } from '../../../src/config/problem.ts'
 import type { Problem } from '../../../src/config/problem.ts'
 import type { Environment } from '../../../src/config/text/references.ts'
 
-/** The least that a configuration has to say. */
+/** The smallest valid configuration. */
 export const LEAST = 'upstreams: { demo: { simulator: true } }\nroutes: [{ to: demo }]\n'
 
-/** Loads a text as the file gateway.yaml of the test's directory. */
+/** Loads a text as the file gateway.yaml in the directory of the test. */
 export function load(t: Test, text: string, env: Environment = {}): LoadedConfig {
   const file = join(t.testdir(), 'gateway.yaml')
   writeFileSync(file, text)
   return loadConfig(file, env)
 }
 
-/** What is said of a text, errors and warnings. */
+/** @returns the errors and warnings about a text */
 export function problems(t: Test, text: string, env: Environment = {}): readonly Problem[] {
   return problemsOf(() => load(t, text, env))
 }

@@ -32,7 +32,7 @@ keys:
   - { name: team-b, key: "${SECRET}${SECRET}${SECRET}" }
 `
 
-/** One slip of the fingers: a character too many, one missing, one wrong, two lines joined or cut. */
+/** A typing mistake: an extra, missing or wrong character, or two lines that are joined or cut. */
 const slip = fc.record({
   at: fc.nat({ max: GOOD.length }),
   remove: fc.integer({ min: 0, max: 2 }),
@@ -47,14 +47,14 @@ t.test('property: typing errors neither crash the loader nor reveal a secret', a
   fc.assert(fc.property(fc.array(slip, { minLength: 1, maxLength: 2 }), slips => {
     const text = slips.reduce((text, { at, remove, insert }) =>
       text.slice(0, at) + insert + text.slice(at + remove), GOOD)
-    // A slip may cut the secret itself or put it where names stand: then there is nothing to hide.
+    // A mistake may cut the secret or move it to the place of a name; such a text is not masked.
     writeFileSync(file, text)
     const told = tell(file)
     if (told.includes(SECRET)) throw new Error(`${text}\n----\n${told}`)
   }), { numRuns: 400 })
 })
 
-t.test('a secret that is merged with the name before it is not shown', async t => {
+t.test('a secret is not shown if a typing error joins it to the name of the key', async t => {
   const file = join(t.testdir(), 'gateway.yaml')
   const quoted = `name: team-a ke "${SECRET}-${SECRET}-${SECRET}"`
   for (const entry of [quoted, quoted.replaceAll('"', ''), quoted.replace(' "', "'").replace('"', "'")]) {
@@ -74,14 +74,14 @@ function tell(file: string): string {
   }
 }
 
-t.test('a long list that is not indented is one error', async t => {
+t.test('a long list that is not indented gives one error', async t => {
   const file = join(t.testdir(), 'gateway.yaml')
   for (const count of [5_000, 20_000]) {
     const items = Array.from({ length: count }, (_, at) => `{name: k${at}, key: ${SECRET}-${at}},\n`)
     writeFileSync(file, `routes: []\nkeys: [\n${items.join('')}]\n`)
     try {
       loadConfig(file, {})
-      t.fail('it is a mistake')
+      t.fail('the file must be rejected')
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
       t.match(error.problems, [{ severity: 'error' }])

@@ -15,7 +15,7 @@ function loaded(server: string) {
   return loadConfig(`${dir}/gateway.yaml`, {})
 }
 
-t.test('workers is 1 by default, a number, or auto for one per core', async t => {
+t.test('server.workers is 1 by default, and can be a number or auto for one worker per core', async t => {
   t.equal(load('drain: 1s').workers, 1)
   t.equal(load('workers: 3').workers, 3)
   t.equal(load('workers: auto').workers, availableParallelism())

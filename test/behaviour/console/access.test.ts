@@ -20,11 +20,11 @@ async function everything(browser: Browser, id: string): Promise<Answer[]> {
   return Promise.all(readings(id).map(path => browser.ask(path)))
 }
 
-t.test('a key holder sees nothing of another key, in any operation', async t => {
+t.test('no operation of the console shows a key holder data of another key', async t => {
   const gateway = await startConsole(t)
   const [foreign, own] = [await chat(gateway, KEY, 'sim-foreign'), await chat(gateway, SECOND_KEY)]
   const idOf = (response: Response) => String(response.headers.get('x-gateway-request-id'))
-  // Rows are written a moment later: asked for until the last of them is there.
+  // The ledger writes rows a moment later, so the test reads the log until the last row is there.
   const admin = await gateway.login({ name: 'ops', password: PASSWORD })
   const seen = async () => ((await admin.ask('/logs')).json as { rows: unknown[] }).rows.length
   while (await seen() < 2) await new Promise(resolve => setImmediate(resolve))
@@ -62,7 +62,7 @@ t.test('a key holder sees no running requests of other keys, and no upstreams', 
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       body: JSON.stringify({ model: 'sim,stall_after=3', stream: true, messages: [] }),
     })
-    // The response itself is kept: a body is cancelled when that is collected.
+    // Keeps the response, because a garbage collection of the response would cancel its body.
     t.teardown(() => response.body?.cancel())
   }
   await Promise.all([KEY, KEY, SECOND_KEY].map(stream))
@@ -86,7 +86,7 @@ t.test('a key holder sees no budget of another key', async t => {
   t.strictSame(await keysOf({ name: 'ops', password: PASSWORD }), [2, ['test', 'second']])
 })
 
-t.test('no response contains a secret, for any role', async t => {
+t.test('no response of the console contains a secret, for any role', async t => {
   const upstream = await startUpstream(t, (_req, res) => res.writeHead(401).end('wrong key, from the account HOLDERS-DO-NOT-SEE'))
   const SECRETS = {
     UP: 'SECRET-FROM-ENVIRONMENT-1', HEADER: 'SECRET-FROM-ENVIRONMENT-2', TEAM: 'team-key-SECRET-FROM-ENVIRONMENT-3',

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { AUDIT_SCHEMA, recordAuditEvent } from '../../../src/auth/audit.ts'
 
-t.test('endless logins and logouts do not fill the disk', async t => {
+t.test('the number of stored audit events of logins and logouts is limited', async t => {
   const db = new DatabaseSync(':memory:')
   t.teardown(() => db.close())
   db.exec(AUDIT_SCHEMA)

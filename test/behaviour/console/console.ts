@@ -27,11 +27,11 @@ ledger: { file: data/ledger.db }
 export const SECOND_KEY = 'sk-second-0123456789abcdef'
 
 export interface TestConsole extends TestGateway {
-  /** Of the console's listener. */
+  /** URL of the listener of the console. */
   readonly console: string
-  /** Of what the console remembers; it begins with the machine's time. */
+  /** The clock of the console, which starts at the time of the machine. */
   readonly clock: FakeClock
-  /** Somebody who asks, with the cookies and the token that they were given. */
+  /** A new client that keeps its cookie and its CSRF token. */
   browser(): Browser
   login(body: object): Promise<Browser>
 }
@@ -63,7 +63,7 @@ export interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** The body, parsed; null where it is not JSON. */
+  /** The parsed body; null = the body is not JSON. */
   readonly json: unknown
 }
 
@@ -89,7 +89,7 @@ export class Browser {
     return answer
   }
 
-  /** @param path below the API, or below the console where it begins with /console */
+  /** @param path below the API of the console; a path that starts with /console is not changed */
   async ask(path: string, { method = 'GET', body, headers = {} }: Extra = {}): Promise<Answer> {
     const url = this.#base + (path.startsWith('/console') ? path : API + path)
     const response = await fetch(url, {
@@ -112,7 +112,7 @@ export class Browser {
   }
 }
 
-/** Makes a key of that name. @returns its text */
+/** Creates a key with that name. @returns the value of the key */
 export async function makeKey(admin: Browser, name: string): Promise<string> {
   return ((await admin.ask('/keys', { method: 'POST', body: { name } })).json as { key: string }).key
 }
@@ -125,7 +125,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** A request of a client, through the gateway. */
+/** Sends a request of a client to the gateway. */
 export async function chat(gateway: TestGateway, key = KEY, model = 'demo'): Promise<Response> {
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',

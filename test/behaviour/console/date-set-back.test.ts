@@ -16,7 +16,7 @@ t.test('after the date is set back, earlier failed logins do not lock a user out
   for (let n = 0; n < 5; n++) t.equal(attempts.begin(attempt, MONTH), 0)
   t.ok(attempts.begin(attempt, MONTH) > 0)
   t.equal(attempts.begin(attempt, DAY), 0)
-  t.ok(attempts.begin(attempt, DAY) > 0, 'and guesses have to wait as ever')
+  t.ok(attempts.begin(attempt, DAY) > 0, 'further failed logins have to wait')
   t.end()
 })
 
@@ -26,13 +26,13 @@ t.test('after the date is set back, a session whose last use lies in the future 
   const sessions = new SessionTable(db)
   const digest = Buffer.alloc(32, 1)
   sessions.open(digest, OPS, MONTH)
-  t.ok(sessions.find(digest, MONTH - 10_000, true), 'a clock that is put right by a little ends none')
+  t.ok(sessions.find(digest, MONTH - 10_000, true), 'a small correction of the clock ends no session')
   t.equal(sessions.find(digest, MONTH - DAY, true), null)
-  t.equal(sessions.find(digest, MONTH, true), null, 'permanently')
+  t.equal(sessions.find(digest, MONTH, true), null, 'the session stays ended')
   t.end()
 })
 
-t.test('after the date is set back, sessions from the future do not count for a user', t => {
+t.test('after the date is set back, sessions from the future do not count towards the limit of a user', t => {
   const db = openConsoleFile(null)
   t.teardown(() => db.close())
   const sessions = new SessionTable(db)

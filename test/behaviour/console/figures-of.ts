@@ -2,7 +2,7 @@ import { formatUsd } from '../../../src/base/decimal.ts'
 import type { Figures } from '../../../src/console/api/shapes.ts'
 import type { LedgerRow } from '../../../src/ledger/row.ts'
 
-/** As the contract says, from rows one by one. */
+/** Computes the figures of the API from single rows. */
 export function figuresOf(rows: readonly LedgerRow[]): Figures {
   const sum = (value: (one: LedgerRow) => number | null) => rows.reduce(
     (all, one) => all + (value(one) ?? 0), 0,

@@ -6,7 +6,7 @@ import t from 'tap'
 import { KEY } from '../../support/gateway.ts'
 import { startConsole } from './console.ts'
 
-t.test('HEAD of a table does not create the table', async t => {
+t.test('HEAD of a CSV file gets 404, so that the file is not generated', async t => {
   const { login } = await startConsole(t)
   const holder = await login({ key: KEY })
   for (const path of ['/logs.csv', '/billing.csv']) {
@@ -16,7 +16,7 @@ t.test('HEAD of a table does not create the table', async t => {
   t.equal((await holder.ask('/panel', { method: 'HEAD' })).status, 200)
 })
 
-t.test('a table is sent as an attachment with its name', async t => {
+t.test('a CSV file is sent as an attachment with a file name', async t => {
   const { login } = await startConsole(t)
   const holder = await login({ key: KEY })
   for (const [path, name] of [
@@ -31,7 +31,7 @@ t.test('a table is sent as an attachment with its name', async t => {
   }
 })
 
-t.test('JSON is compressed as the client accepts it', async t => {
+t.test('JSON is compressed with a coding that the client accepts', async t => {
   const { login, console: origin } = await startConsole(t)
   const { cookie } = await login({ key: KEY })
   const ask = async (encoding: string) => {

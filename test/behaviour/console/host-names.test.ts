@@ -7,7 +7,7 @@ function get({ console }: TestConsole, path: string, host: string): Promise<stri
   return rawRequest(console, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
 }
 
-t.test('the console does not respond under the host name of another page', async t => {
+t.test('a request to the console with an unknown Host header gets 403', async t => {
   const gateway = await startConsole(t)
   for (const path of ['/console/', '/console/api/session', '/']) {
     const answer = await get(gateway, path, 'evil.example')
@@ -17,7 +17,7 @@ t.test('the console does not respond under the host name of another page', async
   }
 })
 
-t.test('the console responds under the names of server.hosts', async t => {
+t.test('the console serves requests with a Host header of server.hosts', async t => {
   const gateway = await startConsole(t, YAML.replace('server: { ', 'server: { hosts: [Console.example.com], '))
   t.match(await get(gateway, '/console/api/session', 'console.example.com'), /^HTTP\/1\.1 200 /)
   t.match(await get(gateway, '/console/api/session', 'other.example.com'), /^HTTP\/1\.1 403 /)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { openConsoleFile } from '../../../src/console/store/console-file.ts'
 import { SessionTable } from '../../../src/console/store/session-table.ts'
 
-t.test('many logins of one user end no session of another', async t => {
+t.test('many logins with one key end no session of a user', async t => {
   const db = openConsoleFile(null)
   t.teardown(() => db.close())
   const sessions = new SessionTable(db)
@@ -11,6 +11,6 @@ t.test('many logins of one user end no session of another', async t => {
   for (let n = 1; n <= 10_100; n++) {
     sessions.open(digest(n), { kind: 'key', name: 'test', credential: 'b' }, 1)
   }
-  t.ok(sessions.find(digest(0), 2, false), 'who was there stays')
-  t.ok(sessions.find(digest(10_100), 2, false), 'and so does the last login')
+  t.ok(sessions.find(digest(0), 2, false), 'the session of the user is kept')
+  t.ok(sessions.find(digest(10_100), 2, false), 'the last session of the key is kept')
 })

@@ -17,5 +17,5 @@ t.test('a key holder does not see the model names of upstreams', async t => {
   const own = await names({ key: KEY })
   t.ok(own.includes('smart') && own.includes('demo'))
   t.notOk(own.includes('up-model-x'))
-  t.strictSame(await names({ key: SECOND_KEY }), ['demo'], 'nor what the key may not use')
+  t.strictSame(await names({ key: SECOND_KEY }), ['demo'], 'no model that the key may not use is shown')
 })

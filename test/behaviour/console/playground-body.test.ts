@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import t from 'tap'
 import { PASSWORD, startConsole } from './console.ts'
 
-t.test('a client may send its body with a delay to the playground too', async t => {
+t.test('the playground responds to Expect: 100-continue before the body arrives', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login({ name: 'ops', password: PASSWORD })
   const req = request(`${gateway.console}/console/api/playground/v1/chat/completions`, {

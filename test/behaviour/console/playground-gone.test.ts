@@ -10,7 +10,7 @@ import type { TestConsole } from './console.ts'
 const PATH = '/console/api/playground/v1/chat/completions'
 const BODY = JSON.stringify({ model: 'demo', messages: [{ role: 'user', content: 'hello' }], stream: true })
 
-/** Sends all of a request but its end. @returns what makes the client go away */
+/** Sends a request without its end. @returns a function that disconnects the client */
 type Begin = (gateway: TestConsole, headers: Readonly<Record<string, string>>) => Promise<() => void>
 
 const overHttp1: Begin = async ({ console: url }, headers) => {
@@ -31,11 +31,11 @@ const overHttp2: Begin = async ({ console: url }, headers) => {
 }
 
 for (const [version, begin] of [['HTTP/1.1', overHttp1], ['HTTP/2', overHttp2]] as const) {
-  t.test(`${version}: a client that disconnects before it is authenticated leaves nothing behind`, async t => {
+  t.test(`${version}: no request is left running if a client of the playground disconnects before it is authenticated`, async t => {
     const gateway = await startConsole(t)
     const admin = await gateway.login({ name: 'ops', password: PASSWORD })
     await admin.ask('/live')
-    // That a session is in use is written down, which somebody else's lock keeps waiting.
+    // The console writes the last use of the session, which waits for the lock of another process.
     gateway.clock.advance(40_000)
     const lock = new DatabaseSync(join(dirname(gateway.file), 'data', 'console.db'))
     t.teardown(() => lock.close())
@@ -44,7 +44,7 @@ for (const [version, begin] of [['HTTP/1.1', overHttp1], ['HTTP/2', overHttp2]] 
     const leave = await begin(gateway, {
       'content-type': 'application/json', 'cookie': cookie ?? '', 'x-csrf-token': csrf ?? '',
     })
-    // Pages need no session: what came before them has come too.
+    // Pages need no session. After their responses the earlier request has arrived too.
     for (let i = 0; i < 3; i++) await admin.ask('/console/')
     leave()
     for (let i = 0; i < 5; i++) await admin.ask('/console/')

@@ -9,7 +9,7 @@ import { PASSWORD, cheapHash } from '../../support/operator.ts'
 import { Browser } from './console.ts'
 
 t.test('every worker shows each reload once, with the user who requested the reload', async t => {
-  // A socket's path has to be short.
+  // A short path, because the path of the control socket can have at most 100 bytes.
   const dir = mkdtempSync(join(tmpdir(), 'reloads-'))
   t.teardown(() => rmSync(dir, { recursive: true }))
   const file = `${dir}/gateway.yaml`

@@ -3,13 +3,13 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 import { PASSWORD, chat, startConsole } from './console.ts'
 
-t.test('after the key store is replaced, a key is revoked in the new one', async t => {
+t.test('after the file of the key store is replaced, a key can be revoked in the new file', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login({ name: 'ops', password: PASSWORD })
   const made = await admin.ask('/keys', { method: 'POST', body: { name: 'leaked' } })
   const { key } = made.json as { key: string }
   const store = join(dirname(gateway.file), 'data', 'keys.db')
-  // As somebody restores it: a copy of the whole, moved into its place.
+  // Restores the store as a user does: moves a complete copy into its place.
   for (const part of ['', '-wal']) copyFileSync(store + part, `${store}.copy${part}`)
   for (const part of ['-shm', '-wal']) rmSync(store + part)
   for (const part of ['-wal', '']) renameSync(`${store}.copy${part}`, store + part)

@@ -9,7 +9,7 @@ routes:
 keys: [{ name: team-a, key: a-key-that-is-long-enough }, { name: team-b, key: another-key-that-is-long }]
 ${priced('sim')}`
 
-t.test('the reports show exactly the traffic of the gateway', async t => {
+t.test('requests, usage and cost in the reports equal the traffic of the gateway', async t => {
   const books = await openBooks(t, YAML)
   const ask = async (key: string, model: string) => {
     const response = await fetch(`${books.gateway.url}/v1/chat/completions`, {

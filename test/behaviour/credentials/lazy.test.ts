@@ -9,7 +9,7 @@ import { serviceAccountFile } from '../../support/google-credentials.ts'
 import { sendJson, startTokenServer } from '../../support/token-server.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 
-/** A module that is loaded before the gateway, and writes down the packages that it loads. */
+/** A module that is loaded before the gateway, and records the packages that the gateway loads. */
 const RECORDER = `
 import { appendFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
@@ -25,10 +25,10 @@ registerHooks({
 })
 `
 
-/** What clouds and token servers need. */
+/** Packages for clouds and token servers. */
 const OF_CLOUDS = /^(?:@aws-sdk|@aws-crypto|@smithy|@azure|@google-cloud)\/|^(?:google-auth-library|gaxios|gcp-metadata|jws|oauth4webapi)$/
 
-/** Starts a gateway and sends it a request. @returns the packages for clouds that it has loaded since */
+/** Starts a gateway and sends a request. @returns the cloud packages that the gateway has loaded */
 async function packagesOf(t: Test, upstream: string, env: Record<string, string> = {}): Promise<string[]> {
   const cwd = t.testdir({
     'recorder.mjs': RECORDER,
@@ -68,7 +68,7 @@ t.test('without credentials for a cloud, no code of that cloud is loaded', async
   t.strictSame(await packagesOf(t, `{ url: "${url}", auth: { pool: [{ bearer: sk-one }, { bearer: sk-two }] } }`), [])
 })
 
-t.test('the first request loads the code of its own cloud only', async t => {
+t.test('the first request loads only the code for the cloud of its upstream', async t => {
   const url = await startModel(t)
   const tokens = await startTokenServer(t)
   const azure = `azure: { tenant: t, client_id: me, client_secret: secret, authority: "${new URL(tokens.url).origin}" }`

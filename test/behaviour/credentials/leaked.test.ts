@@ -14,7 +14,7 @@ const MASKED = LEAK.replace(SECRET, MASK)
 
 type Answer = (res: ServerResponse) => void
 
-/** An upstream that responds as the test says, with what the client gets. */
+/** An upstream that responds as the test says, and a function that returns what the client gets. */
 async function start(t: Test, answer: Answer, route = '{ to: up }') {
   const { url, server } = await startUpstream(t, async (req, res) => {
     t.equal(req.headers.authorization, `Bearer ${SECRET}`)
@@ -42,15 +42,15 @@ routes: [${route}]
 }
 
 const ROUTES = {
-  'as it comes': '{ to: up }',
-  'after others': '{ to: [up, up], retries: 1 }',
-  'held': '{ to: up, resume: hold }',
-  'followed': '{ to: up, resume: continue }',
+  'with one target': '{ to: up }',
+  'with two targets': '{ to: [up, up], retries: 1 }',
+  'with resume: hold': '{ to: up, resume: hold }',
+  'with resume: continue': '{ to: up, resume: continue }',
 }
 
 for (const [name, route] of Object.entries(ROUTES)) {
   for (const status of [400, 404, 429, 500]) {
-    t.test(`an error ${status} without the credential, ${name}`, async t => {
+    t.test(`the credential is masked in an error ${status}, ${name}`, async t => {
       const { ask, gateway } = await start(t, res => res.writeHead(status, { 'x-echo': `<${SECRET}>` }).end(LEAK), route)
       for (const stream of [false, true]) {
         const { status: got, headers, text } = await ask({ stream })
@@ -63,7 +63,7 @@ for (const [name, route] of Object.entries(ROUTES)) {
   }
 }
 
-t.test('in an error that arrives in pieces', async t => {
+t.test('the credential is masked in an error that arrives in pieces', async t => {
   const { ask } = await start(t, async res => {
     res.writeHead(400)
     for (const byte of LEAK) {
@@ -75,14 +75,14 @@ t.test('in an error that arrives in pieces', async t => {
   t.equal((await ask()).text, MASKED)
 })
 
-t.test('in a compressed error', async t => {
+t.test('the credential is masked in a compressed error', async t => {
   const { ask } = await start(t, res => res.writeHead(400, { 'content-encoding': 'gzip' }).end(gzipSync(LEAK)))
   const { headers, text } = await ask()
   t.equal(text, MASKED)
   t.equal(headers.get('content-encoding'), null)
 })
 
-t.test('in a translated error', async t => {
+t.test('the credential is masked in a translated error', async t => {
   const error = JSON.stringify({ type: 'error', error: { type: 'invalid_request_error', message: `no ${SECRET}` } })
   const { url } = await startUpstream(t, async (req, res) => {
     await bodyOf(req)
@@ -102,7 +102,7 @@ routes: [{ to: up }]
   t.notMatch(text, SECRET)
 })
 
-t.test('in the refusal of a WebSocket', async t => {
+t.test('the credential is masked in the response to a refused WebSocket', async t => {
   const { gateway } = await start(t, res => res.end())
   const { promise, resolve } = Promise.withResolvers<string>()
   const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/realtime?model=m`, { headers: { authorization: `Bearer ${KEY}` } })
@@ -112,7 +112,7 @@ t.test('in the refusal of a WebSocket', async t => {
   t.notMatch(await promise, SECRET)
 })
 
-t.test('in a header of a successful response, whose body is forwarded unchanged', async t => {
+t.test('the credential is masked in a header of a successful response, and the body is forwarded unchanged', async t => {
   const body = JSON.stringify({ choices: [], text: SECRET })
   const { ask } = await start(t, res => res.writeHead(200, { 'x-echo': SECRET }).end(body))
   const { headers, text } = await ask()
@@ -120,7 +120,7 @@ t.test('in a header of a successful response, whose body is forwarded unchanged'
   t.equal(text, body)
 })
 
-t.test('other compressed errors pass byte for byte', async t => {
+t.test('a compressed error without the credential is forwarded byte for byte', async t => {
   const bytes = gzipSync('{"error":{"message":"no"}}')
   const head = `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\n`
   for (const [framing, body] of [
@@ -142,7 +142,7 @@ routes: [{ to: up }]
   }
 })
 
-t.test('a compressed error that is too large to be searched passes', async t => {
+t.test('a compressed error that is too large to be searched is forwarded', async t => {
   const bytes = Buffer.alloc(300_000, 'no gzip at all ')
   const { ask } = await start(t, res => res.writeHead(400, { 'content-encoding': 'unknown' }).end(bytes))
   t.equal((await ask()).text.length, bytes.length)
@@ -152,7 +152,7 @@ function chunkOf(bytes: Buffer): string {
   return chunk(bytes.toString('latin1'))
 }
 
-t.test('a credential among the headers of the upstream is masked, and no other header', async t => {
+t.test('a credential in the configured headers of an upstream is masked, and other configured headers are not', async t => {
   const { url } = await startUpstream(t, async (req, res) => {
     await bodyOf(req)
     res.writeHead(400, { 'content-type': 'application/json' })

@@ -19,7 +19,7 @@ interface Provider {
   readonly seen: string[]
 }
 
-/** A provider that knows one key. */
+/** A provider that accepts one key. */
 async function startProvider(t: Test, status = 401): Promise<Provider> {
   const seen: string[] = []
   const refuse = (headers: IncomingHttpHeaders, url = '') => {
@@ -70,7 +70,7 @@ t.test('a refused credential is sent once, and logged once', async t => {
   t.equal(gateway.logged.filter(({ msg, error }) => msg === 'exchange' && error === 'upstream_rejected_key').length, 30)
 })
 
-t.test('a credential that several simultaneous requests find refused is logged once', async t => {
+t.test('a credential that is refused to simultaneous requests is logged once', async t => {
   const { url } = await startProvider(t)
   const gateway = await startTestGateway(t, configuration(url, DEAD))
   t.strictSame(await Promise.all(Array.from({ length: 10 }, () => ask(gateway))), Array(10).fill(502))
@@ -88,7 +88,7 @@ t.test('a credential refused for one model is still sent for other models and en
   t.equal(seen.length, 3)
 })
 
-t.test('after a refused credential the other targets of the route are tried', async t => {
+t.test('if the credential of one target is refused, another target of the route responds', async t => {
   const { url, seen } = await startProvider(t)
   const gateway = await startTestGateway(t, configuration(url, DEAD, '[{ to: [up, other], strategy: ordered }]'))
   for (let n = 0; n < 5; n++) t.equal(await ask(gateway), 200)
@@ -96,7 +96,7 @@ t.test('after a refused credential the other targets of the route are tried', as
   t.equal(seen.filter(each => each.startsWith(GOOD)).length, 5)
 })
 
-t.test('after a reload the upstream is asked at once only if its credential changed', async t => {
+t.test('after a reload, requests go upstream again only if the refused credential was replaced', async t => {
   const { url, seen } = await startProvider(t)
   const gateway = await startTestGateway(t, configuration(url, DEAD))
   t.equal(await ask(gateway), 502)
@@ -108,7 +108,7 @@ t.test('after a reload the upstream is asked at once only if its credential chan
   t.equal(seen.length, 2)
 })
 
-t.test('after a change of the secret file the upstream is asked at once', async t => {
+t.test('after a change of the secret file, requests go upstream again', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'credentials-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const file = join(folder, 'key')
@@ -128,7 +128,7 @@ t.test('a 403 does not stop further requests, because the upstream may have refu
   t.equal(seen.length, 3)
 })
 
-t.test('a WebSocket with a refused credential is not opened again', async t => {
+t.test('after a refused credential, further WebSocket handshakes do not go upstream', async t => {
   const { url, seen } = await startProvider(t)
   const gateway = await startTestGateway(t, configuration(url, DEAD))
   for (let n = 0; n < 3; n++) {
@@ -141,7 +141,7 @@ t.test('a WebSocket with a refused credential is not opened again', async t => {
   t.strictSame(errors(gateway), [REFUSED])
 })
 
-t.test('a refusal that one client causes does not affect other clients', async t => {
+t.test('a credential that is refused for one client is still sent for other clients', async t => {
   const { url, seen } = await startProvider(t)
   const gateway = await startTestGateway(t, `${configuration(url, DEAD)}keys:
   - { name: a, key: ${KEY} }
@@ -160,7 +160,7 @@ t.test('a refusal that one client causes does not affect other clients', async t
   t.strictSame(errors(gateway), [REFUSED], 'one line is logged')
 })
 
-t.test('a wrong account chosen by a client neither disables a pooled credential nor opens a circuit', async t => {
+t.test('a client that chooses a wrong account neither disables a pooled credential nor opens a circuit', async t => {
   const credentials: string[] = []
   const { url } = await startUpstream(t, async (req, res) => {
     credentials.push(String(req.headers.authorization))

@@ -13,21 +13,21 @@ import { PRIVATE_KEY, serviceAccountFile } from '../../support/google-credential
 import { sendJson, startTokenServer } from '../../support/token-server.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 
-/** Every secret of the test has this in it. */
+/** A text that each secret of the test contains. */
 const SEED = 'seeded5ecret'
-/** In the environment of the gateway. */
+/** Secrets in the environment of the gateway. */
 const ENV = { STATIC: `sk-static-${SEED}-0123456789`, CLIENT_SECRET: `client-${SEED}-0123456789` }
 
 const MODELS = [
   'static', 'header', 'file', 'command', 'failing', 'oauth2', 'oauth2-token', 'google', 'google-token', 'google-broken', 'azure', 'azure-token',
   'aws', 'aws-profile', 'pool',
 ]
-/** Two lines of the private key, as PEM has them. */
+/** Two lines of the private key in PEM form. */
 const PRIVATE_KEY_LINES = PRIVATE_KEY.split('\n').slice(2, 4)
-/** As OAuth 2.0 sends the secret of a client. */
+/** The client secret as OAuth 2.0 sends it. */
 const BASIC = Buffer.from(`me:${ENV.CLIENT_SECRET}`).toString('base64')
 
-t.test('no secret of an upstream is in anything that the gateway writes', async t => {
+t.test('no output of the gateway contains a secret of an upstream', async t => {
   const folder = folderOf(t)
   writeFileSync(join(folder, 'secret'), `sk-file-${SEED}-0123456789`)
   const tokens = await startTokenServer(t)
@@ -38,7 +38,7 @@ t.test('no secret of an upstream is in anything that the gateway writes', async 
   const brokenGoogle = serviceAccountFile(t, tokens.url, { private_key: `-----BEGIN PRIVATE KEY-----\n${SEED}\n-----END PRIVATE KEY-----` })
   tokens.fault = res => sendJson(res, 400, { error: 'invalid_client', error_description: `client-${SEED}-0123456789` })
   const upstream = await startUpstream(t, (req, res) => {
-    // A provider that repeats the credential, as some do.
+    // Some providers repeat the credential in the error.
     void bodyOf(req).then(() => sendJson(res, 401, {
       error: { message: `bad key ${req.headers.authorization} ${req.headers['x-api-key']} ${req.headers['x-amz-security-token']}` },
     }))

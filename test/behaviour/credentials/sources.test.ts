@@ -8,7 +8,7 @@ import { KEY, startTestGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 
-t.test('a secret from a file replaces the client\'s key, as bearer token or in any header', async t => {
+t.test('a secret from a file is sent as bearer token or in a header, instead of the key of the client', async t => {
   const folder = folderWith(t, { bearer: 'sk-file\n', value: 'sk-value' })
   const { gateway, seen } = await start(t, `
   bearer: { url: URL, auth: { bearer: { file: ${folder}/bearer } } }
@@ -23,7 +23,7 @@ t.test('a secret from a file replaces the client\'s key, as bearer token or in a
   t.match(seen[1], { authorization: undefined, 'x-api-key': 'sk-value' })
 })
 
-t.test('after 401, if the secret file has changed, the request is sent again without an error for the client', async t => {
+t.test('after a 401, the request is sent again with the new secret if the secret file has changed', async t => {
   const folder = folderWith(t, { key: 'sk-old' })
   const file = join(folder, 'key')
   const { gateway, seen, accept } = await start(t, `
@@ -38,7 +38,7 @@ t.test('after 401, if the secret file has changed, the request is sent again wit
   t.equal((await ask(gateway)).headers.get('x-gateway-attempts'), '1')
 })
 
-t.test('a command is run once for all requests that wait, and once more after a 401', async t => {
+t.test('a command runs once for all waiting requests, and once more after a 401', async t => {
   const folder = folderWith(t, { runs: '', secret: 'sk-1', 'print.sh': '#!/bin/sh\ncd "$(dirname "$0")"; echo run >> runs; cat secret\n' })
   chmodSync(join(folder, 'print.sh'), 0o755)
   const { gateway, seen, accept } = await start(t, `
@@ -50,7 +50,7 @@ t.test('a command is run once for all requests that wait, and once more after a 
   accept('Bearer sk-2')
   writeFileSync(join(folder, 'secret'), 'sk-2')
   t.strictSame((await Promise.all(Array.from({ length: 20 }, () => ask(gateway)))).map(({ status }) => status), Array(20).fill(200))
-  t.equal(runs(folder), 2, 'one refresh for all that were refused')
+  t.equal(runs(folder), 2, 'one run of the command for all refused requests')
   accept('nobody')
   seen.length = 0
   for (let i = 0; i < 5; i++) t.equal((await ask(gateway)).status, 502)
@@ -71,7 +71,7 @@ t.test('if the source of a credential fails, the next target responds', async t 
   t.match(gateway.logged.find(({ level }) => level === 50), { upstream: 'broken', msg: 'credentials: the command ended with exit code 7' })
 })
 
-t.test('if the source fails and no other target exists, the client gets an error without details of the source', async t => {
+t.test('if the source of the only credential fails, the client gets an error without details of the source', async t => {
   const { gateway, seen } = await start(t, `
   up: { url: URL, auth: { bearer: { file: /does/not/exist } } }
 `)
@@ -81,7 +81,7 @@ t.test('if the source fails and no other target exists, the client gets an error
   t.equal(seen.length, 0)
 })
 
-t.test('a client that disconnects while the gateway fetches a credential ends the request', async t => {
+t.test('a request ends if its client disconnects while the gateway fetches a credential', async t => {
   const { gateway, seen } = await start(t, `
   up: { url: URL, auth: { bearer: { command: [sleep, "1000"] } } }
 `)
@@ -156,7 +156,7 @@ async function start(t: Test, upstreams: string, routes = '\n  - { to: up }\n') 
   return { gateway, seen, yaml, accept: (value: string) => { accepted = value } }
 }
 
-/** Not the folder of the test, which the gateway's configuration takes. */
+/** A new folder, because the configuration of the gateway uses that of the test. */
 function folderWith(t: Test, files: Record<string, string>): string {
   const folder = mkdtempSync(join(tmpdir(), 'credentials-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))

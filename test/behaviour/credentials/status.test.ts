@@ -6,11 +6,11 @@ import { sendJson, startTokenServer } from '../../support/token-server.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 
 for (const [what, fault, reason] of [
-  ['down', res => res.destroy(), /^credentials: the token server cannot be reached: /],
-  ['wrong', res => sendJson(res, 200, { token: 'none' }), 'credentials: the token server sent no valid token'],
-  ['unwilling', res => sendJson(res, 401, { error: 'invalid_client' }), 'credentials: the token server responded 401 (invalid_client)'],
+  ['closes the connection', res => res.destroy(), /^credentials: the token server cannot be reached: /],
+  ['sends no token', res => sendJson(res, 200, { token: 'none' }), 'credentials: the token server sent no valid token'],
+  ['sends 401', res => sendJson(res, 401, { error: 'invalid_client' }), 'credentials: the token server responded 401 (invalid_client)'],
 ] as readonly (readonly [string, (res: http.ServerResponse) => void, string | RegExp])[]) {
-  t.test(`a token server that is ${what} opens the circuit, and the status says why`, async t => {
+  t.test(`if the token server ${what}, the circuit opens and the status says why`, async t => {
     const tokens = await startTokenServer(t)
     tokens.fault = fault
     const upstream = await startUpstream(t, (req, res) => void bodyOf(req).then(() => sendJson(res, 200, { choices: [] })))

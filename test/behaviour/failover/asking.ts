@@ -4,7 +4,7 @@ import { gather, parseEvents } from '../../simulator/start.ts'
 import { KEY } from '../../support/gateway.ts'
 import { CONSOLE, operatorOf } from '../../support/operator.ts'
 
-/** One of the three protocols, as a test asks in it. */
+/** A protocol in which a test sends requests. */
 export interface Dialect {
   readonly name: 'chat' | 'messages' | 'generate'
   path(model: string, stream: boolean): string
@@ -13,9 +13,9 @@ export interface Dialect {
   text(answer: string): string
   /** The text of a stream. */
   streamed(answer: string): string
-  /** Did the stream end as the protocol says? */
+  /** Does the stream have the end of the protocol? */
   isWhole(answer: string): boolean
-  /** Does it tell of an error, in the protocol's way? */
+  /** Does the response contain an error in the shape of the protocol? */
   tellsError(answer: string): boolean
 }
 
@@ -54,16 +54,16 @@ export const DIALECTS: readonly Dialect[] = [
   },
 ]
 
-/** What the simulator answers with when nothing goes wrong. */
+/** The default text of the simulator. */
 export const WORDS = Array.from({ length: 16 }, (_, n) => `w${n + 1}`).join(' ')
 
 export interface Asked {
   readonly status: number
   readonly headers: Headers
   readonly body: string
-  /** HTTP's own end came. */
+  /** Has the HTTP response ended correctly? */
   readonly whole: boolean
-  /** The text that was generated; empty where the response is none. */
+  /** The generated text; empty if the response has none. */
   readonly text: string
 }
 
@@ -75,7 +75,7 @@ export interface AskOptions {
   readonly body?: object
 }
 
-/** Asks in a dialect, and reads the response to its end, whatever that is. */
+/** Sends a request in the protocol, and reads the response until it ends or is cut. */
 export async function ask(
   gateway: Pick<RunningGateway, 'addresses'>, dialect: Dialect, options: AskOptions = {},
 ): Promise<Asked> {
@@ -109,16 +109,16 @@ function textOf(dialect: Dialect, { ok }: Response, stream: boolean, body: strin
   }
 }
 
-/** For a configuration whose test asks what the status tells. */
+/** Settings for tests that read the status. */
 export const WITH_STATUS = `server: { listen: 127.0.0.1:0, reveal_upstream: true }\n${CONSOLE}`
 
-/** What the status tells of each candidate that was asked, in the order of their first requests. */
+/** @returns the status of each candidate that got requests, in the order of the first requests */
 export async function candidatesOf({ addresses }: Pick<RunningGateway, 'addresses'>): Promise<object[]> {
   const status = await operatorOf(addresses.console)
   return [...(await status()).upstreams]
 }
 
-/** Each dialect, whole and streamed, as a test of its own. */
+/** Adds a test for each protocol, with and without a stream. */
 export function everyWay(
   t: Test, what: string, test: (t: Test, dialect: Dialect, stream: boolean) => Promise<void>,
   streams = [false, true],
@@ -130,7 +130,7 @@ export function everyWay(
   }
 }
 
-/** A route for every model, to the first target and then to the second, as the YAML of a configuration. */
+/** @returns YAML with a route for all models to two targets, in this order */
 export function twoTargets(a: string, b: string, first: string, second: string, rest = ''): string {
   return `
 upstreams:

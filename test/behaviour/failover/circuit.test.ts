@@ -6,18 +6,18 @@ import { DIALECTS, WITH_STATUS, WORDS, ask, candidatesOf, everyWay, twoTargets }
 
 const [CHAT] = DIALECTS
 
-everyWay(t, 'a dead upstream gets few attempts', async (t, dialect, stream) => {
+everyWay(t, 'an upstream that always fails gets few attempts', async (t, dialect, stream) => {
   const dead = await start(t)
   const { url } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(dead.url, url, 'sim,reset', 'sim'))
   const startedAt = performance.now()
   for (let n = 0; n < 30; n++) t.match(await ask(gateway, dialect, { stream }), { status: 200, text: WORDS })
-  // Each time that the circuit was open, for half a second at least, one request may probe.
+  // An open circuit admits one probe after each half second, at most.
   const probes = (performance.now() - startedAt) / 500
-  t.ok(dead.simulator.stats.requests <= 5 + probes, `it was asked ${dead.simulator.stats.requests} times`)
+  t.ok(dead.simulator.stats.requests <= 5 + probes, `it got ${dead.simulator.stats.requests} requests`)
 })
 
-t.test('many requests at once send few attempts to a dead upstream', async t => {
+t.test('an upstream with an open circuit gets at most 2 attempts of 50 simultaneous requests', async t => {
   const dead = await start(t)
   const { url } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(dead.url, url, 'sim,status=503', 'sim'))
@@ -28,7 +28,7 @@ t.test('many requests at once send few attempts to a dead upstream', async t => 
   t.ok(dead.simulator.stats.requests - before <= 2)
 })
 
-t.test('a recovered primary takes traffic again within seconds', async t => {
+t.test('the first target gets requests again soon after its recovery', async t => {
   let isBroken = true
   const primary = await startUpstream(t, (_req, res) => {
     if (isBroken) res.writeHead(503).end('{}')
@@ -44,7 +44,7 @@ t.test('a recovered primary takes traffic again within seconds', async t => {
   for (let n = 0; n < 5; n++) t.equal(await served(), 'a')
 })
 
-t.test('an upstream whose error asks for a pause gets a pause, even if an earlier request succeeds later', async t => {
+t.test('an upstream that sends retry-after gets no requests during the delay, even if an earlier request succeeds later', async t => {
   const early = Promise.withResolvers<() => void>()
   let asked = 0
   const primary = await startUpstream(t, (_req, res) => {
@@ -68,7 +68,7 @@ for (const [fault, streams] of [
   ['first_event_error', [true]], ['error_event_after=3', [true]], ['error_200', [false, true]],
   ['error_200,gzip', [false]],
 ] as const) {
-  everyWay(t, `an upstream whose forwarded responses contain ` +
+  everyWay(t, `an upstream that always responds with status 200 and ` +
     `an error gets few attempts (${fault})`, async (t, dialect, stream) => {
     const broken = await start(t)
     const { url } = await start(t)
@@ -76,18 +76,18 @@ for (const [fault, streams] of [
       t, twoTargets(broken.url, url, `sim,${fault}`, 'sim', '    retries: 0'),
     )
     for (let n = 0; n < 30; n++) await ask(gateway, dialect, { stream })
-    t.ok(broken.simulator.stats.requests <= 8, `it was asked ${broken.simulator.stats.requests} times`)
+    t.ok(broken.simulator.stats.requests <= 8, `it got ${broken.simulator.stats.requests} requests`)
   }, [...streams])
 }
 
-t.test('when all circuits are open, the targets are still asked', async t => {
+t.test('if the circuits of all targets are open, requests are still sent to the targets', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,status=500', 'sim,status=503'))
   for (let n = 0; n < 8; n++) t.ok((await ask(gateway, CHAT!)).status >= 500)
   t.equal(simulator.stats.requests, 16)
 })
 
-t.test('once the circuit is open, each request makes one attempt', async t => {
+t.test('after the circuit of the only target opens, each request makes one attempt', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" } }
@@ -109,14 +109,14 @@ everyWay(t, 'streams that are cut in mid-response open the circuit', async (t, d
   t.match(await ask(gateway, dialect, { stream: true }), { whole: true, text: WORDS })
 }, [true])
 
-t.test('an upstream whose error asks for a pause gets a pause', async t => {
+t.test('an upstream that sends retry-after gets no requests during the delay', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,status=429,retry_after=30', 'sim'))
   for (let n = 0; n < 4; n++) t.equal((await ask(gateway, CHAT!)).status, 200)
   t.equal(simulator.stats.requests, 5)
 })
 
-t.test('an upstream that asks for a pause in an error body gets a pause, even without another attempt', async t => {
+t.test('an upstream with a retry delay in an error body gets no requests during the delay, even without retries', async t => {
   const retryInfo = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', 'retryDelay': '30s' }
   let asked = 0
   const primary = await startUpstream(t, (_req, res) => {
@@ -131,7 +131,7 @@ t.test('an upstream that asks for a pause in an error body gets a pause, even wi
   t.equal(asked, 1)
 })
 
-t.test('a fast error does not make an upstream count as fast', async t => {
+t.test('an error does not set first_byte_ms of a target', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 ${WITH_STATUS}
@@ -145,7 +145,7 @@ routes: [{ to: a, retries: 0 }]
   ])
 })
 
-t.test('requests refused for their content open no circuit', async t => {
+t.test('errors with status 400, 404 or 422 open no circuit', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 ${WITH_STATUS}
@@ -158,7 +158,7 @@ routes: [{ to: a, retries: 0 }]
   t.match(await candidatesOf(gateway), Array.from({ length: 3 }, () => ({ circuit: 'closed', in_flight: 0 })))
 })
 
-t.test('the circuit of an upstream whose streams always break opens, even if other upstreams continue the streams', async t => {
+t.test('a circuit opens if the streams of its upstream always break, even if other upstreams continue the streams', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" }, b: { url: "${url}" } }
@@ -196,7 +196,7 @@ routes: [{ to: a, retries: 0 }]
   t.match(await candidatesOf(gateway), [{ upstream: 'a', circuit: 'open' }])
 })
 
-t.test('an upstream that continues a stream counts as working before the end of the stream', async t => {
+t.test('first_byte_ms is measured for an upstream that continues a stream', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 ${WITH_STATUS}
@@ -208,7 +208,7 @@ routes: [{ to: [{ upstream: a, model: "sim,close_after=6" }, { upstream: b, mode
   t.match(await candidatesOf(gateway), [{ upstream: 'a' }, { upstream: 'b', first_byte_ms: Number }])
 })
 
-t.test('a failing model opens no circuit of the upstream\'s other models', async t => {
+t.test('a failing model does not open the circuits of other models of the same upstream', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" }, b: { url: "${url}" } }
@@ -219,7 +219,7 @@ routes: [{ to: [a, { upstream: b, model: sim }] }]
   t.equal(well.headers.get('x-gateway-upstream'), 'a')
 })
 
-t.test('with affinity, requests of one key or one session go to one target', async t => {
+t.test('with affinity, all requests of one key or one session go to the same target', async t => {
   const { url } = await start(t)
   const targets = 'to: [{ upstream: a, model: sim }, { upstream: b, model: sim }], strategy: weighted'
   const gateway = await startTestGateway(t, `
@@ -239,7 +239,7 @@ routes:
     t.equal(await served('by-session', { 'x-session': `s${n}` }), first)
     seen.add(first)
   }
-  t.equal(seen.size, 2, 'sessions are spread')
+  t.equal(seen.size, 2, 'sessions go to different targets')
   for (const model of ['by-session', 'by-constructor']) {
     const without = new Set<string | null>()
     for (let n = 0; n < 40 && without.size < 2; n++) without.add(await served(model))

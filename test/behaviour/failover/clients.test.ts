@@ -10,7 +10,7 @@ const FAULTS = ['close_after=6', 'cut_after=8', 'error_event_after=7', 'close_af
 
 for (const resume of ['continue', 'hold']) {
   for (const fault of FAULTS) {
-    t.test(`resume: ${resume}, ${fault}: the vendors' clients see one whole response`, async t => {
+    t.test(`resume: ${resume}, ${fault}: the SDKs of the vendors get one complete response`, async t => {
       const { url } = await start(t)
       const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" }, b: { url: "${url}" } }
@@ -28,7 +28,7 @@ routes:
           .finalChatCompletion()
         t.equal(final.choices.length, 1)
         t.match(final.choices[0], { message: { role: 'assistant', content: WORDS }, finish_reason: 'stop' })
-        t.ok(final.usage, 'usage was asked for')
+        t.ok(final.usage, 'the client gets the requested usage')
       })
 
       t.test('anthropic', async t => {

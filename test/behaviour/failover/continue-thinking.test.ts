@@ -16,7 +16,7 @@ const REQUEST = {
   messages: [{ role: 'user' as const, content: 'Count to sixteen.' }],
 }
 
-/** An upstream that keeps Anthropic's rule, and otherwise forwards to the simulator. */
+/** An upstream that enforces Anthropic's rule for thinking, and forwards to the simulator. */
 async function startStrictUpstream(t: Test): Promise<{ readonly url: string, readonly bodies: Json[] }> {
   const { url: simulator } = await start(t)
   const bodies: Json[] = []
@@ -52,7 +52,7 @@ routes: [{ to: [{ upstream: a, model: "sim,${fault}" }, { upstream: b, model: si
 }
 
 for (const shown of ['summarized', 'omitted'] as const) {
-  t.test(`a text behind ${shown} thinking is continued, without more thinking`, async t => {
+  t.test(`a text after ${shown} thinking is continued without new thinking`, async t => {
     const management = { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }, { type: 'clear_tool_uses_20250919' }] }
     const thinking = { ...REQUEST.thinking, display: shown }
     const { message, bodies } = await ask(t, 'close_after=22', { thinking, context_management: management })

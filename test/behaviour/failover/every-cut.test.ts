@@ -6,7 +6,7 @@ import { KEY } from '../../support/gateway.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 import { costOf, openBooks, priced, usedIn } from '../billing/books.ts'
 
-/** What a vendor's client has made of a stream, and the usage that it got. */
+/** The result and the usage that the client of a vendor reads from a stream. */
 interface Got {
   readonly text: string
   readonly end: string | null | undefined
@@ -15,9 +15,9 @@ interface Got {
 }
 
 interface Vendor {
-  /** The events of one answer, as the vendor sends them. @param text in its pieces */
+  /** The events of a response, as the vendor sends them. @param text pieces of the text */
   events(text: readonly string[], input: number, output: number): string[]
-  /** What the request says of the text so far; undefined = nothing. */
+  /** @returns the prefill of the request; undefined = none */
   prefill(body: Record<string, unknown>): string | undefined
   ask(url: string, model: string): Promise<Got>
 }
@@ -25,7 +25,7 @@ interface Vendor {
 const named = (event: { readonly type: string, readonly [more: string]: unknown }): string =>
   `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
 
-/** The last of a list of a request's. */
+/** @returns the last item of a list */
 const lastOf = (list: unknown): Record<string, unknown> => (list as Record<string, unknown>[]).at(-1) ?? {}
 
 const VENDORS: Record<string, Vendor> = {
@@ -136,7 +136,7 @@ const OUTPUT = TEXT.length
 
 for (const [name, vendor] of Object.entries(VENDORS)) for (const blank of ['\n\n', '\r\n\r\n']) {
   const lines = blank.length === 2 ? 'LF' : 'CRLF'
-  t.test(`wherever a stream is cut, the client gets one response and pays once: ${name}, ${lines}`, async t => {
+  t.test(`wherever a stream is cut, the client gets one complete response and is billed once: ${name}, ${lines}`, async t => {
     const events = vendor.events(TEXT, INPUT, OUTPUT)
       .map(event => event.replace(/\r?\n/g, blank.slice(blank.length / 2)))
     const bytes = Buffer.from(events.join(''))
@@ -160,7 +160,7 @@ for (const [name, vendor] of Object.entries(VENDORS)) for (const blank of ['\n\n
         res.end(vendor.events(rest, INPUT + 7, rest.length).join(''))
       })
     })
-    // Each of its own, as three failures of one would open its circuit.
+    // Each cut has its own model, because three failures of one model would open its circuit.
     const models = cuts.map((_, n) => `m${n}`)
     const books = await openBooks(t, `
 upstreams: { a: { url: "${broken.url}" }, b: { url: "${spare.url}" } }
@@ -177,16 +177,16 @@ ${priced(...models)}`)
       const what = `${cuts[n]} bytes, ${whole} events`
       const { input, output } = usedIn(row)
       t.equal(row.costPico, costOf({ input, output }), what)
-      // Of the event that says the last of it, all but the ends of its lines is enough.
+      // The event with the last text counts even if only its line ends are missing.
       const saidAt = (end: number | undefined) => (cuts[n] as number) >= (end as number) - blank.length
       const isSaid = saidAt(ends.at(name === 'google' ? -1 : -2))
       if (name === 'openai' && whole >= events.length - 2 && !isSaid) {
-        t.match([row.end, got[n]], ['upstream_cut', null], `${what}: the usage that was asked for is missing`)
+        t.match([row.end, got[n]], ['upstream_cut', null], `${what}: the requested usage is missing`)
         continue
       }
       t.equal(row.end, 'complete', what)
       t.match(got[n], { text: WHOLE, end: /^(stop|end_turn|STOP)$/, input, output }, what)
-      t.equal(row.attempts.length, isSaid ? 1 : 2, `${what}: nobody is asked in vain`)
+      t.equal(row.attempts.length, isSaid ? 1 : 2, `${what}: no attempt is made in vain`)
       if (whole === 0 || row.attempts.length === 1) continue
       const parts = row.attempts.map(({ inputTokens = 0, outputTokens = 0 }) => [inputTokens, outputTokens])
       t.strictSame(parts.reduce(([a = 0, b = 0], [c = 0, d = 0]) => [a + c, b + d]), [input, output], what)

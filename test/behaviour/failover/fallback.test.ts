@@ -5,7 +5,7 @@ import { startTestGateway } from '../../support/gateway.ts'
 import { startWireUpstream } from '../../support/wire.ts'
 import { DIALECTS, WORDS, ask, everyWay, twoTargets } from './asking.ts'
 
-/** What the first candidate does, by the simulator's behaviours, and whether it does so to streams alone. */
+/** Behaviours of the first candidate, and whether they apply to any request, only to streams, or only to whole responses. */
 const FAULTS: readonly (readonly [string, 'any' | 'stream' | 'whole'])[] = [
   ['status=401', 'any'], ['status=402', 'any'], ['status=403', 'any'],
   ['status=408', 'any'], ['status=429', 'any'],
@@ -23,7 +23,7 @@ const FAULTS: readonly (readonly [string, 'any' | 'stream' | 'whole'])[] = [
 
 for (const [fault, when] of FAULTS) {
   const streams = when === 'any' ? [false, true] : [when === 'stream']
-  everyWay(t, `the first candidate fails with ${fault}, and the second candidate responds`, async (t, dialect, stream) => {
+  everyWay(t, `if the first target fails with ${fault}, the second target responds`, async (t, dialect, stream) => {
     const { url } = await start(t)
     const timeouts = /delay|stall/.test(fault) ? '    timeouts: { first_byte: 1s }' : ''
     const gateway = await startTestGateway(t, twoTargets(url, url, `sim,${fault}`, 'sim', timeouts))
@@ -39,7 +39,7 @@ for (const [fault, when] of FAULTS) {
   }, streams)
 }
 
-everyWay(t, 'the second candidate responds if the first candidate refuses the connection', async (t, dialect, stream) => {
+everyWay(t, 'if the first target refuses the connection, the second target responds', async (t, dialect, stream) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(`http://127.0.0.1:${await freePort()}`, url, 'sim', 'sim'))
   const asked = await ask(gateway, dialect, { stream })
@@ -47,19 +47,19 @@ everyWay(t, 'the second candidate responds if the first candidate refuses the co
   t.equal(asked.headers.get('x-gateway-upstream'), 'b')
 })
 
-everyWay(t, 'the second candidate responds if the name of the first candidate does not resolve', async (t, dialect, stream) => {
+everyWay(t, 'if the host name of the first target does not resolve, the second target responds', async (t, dialect, stream) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, twoTargets('http://no-such-host.invalid', url, 'sim', 'sim'))
   t.match(await ask(gateway, dialect, { stream }), { status: 200, text: WORDS, whole: true })
 })
 
-everyWay(t, 'the second candidate responds if the first candidate does not use TLS', async (t, dialect, stream) => {
+everyWay(t, 'if the first target does not use TLS, the second target responds', async (t, dialect, stream) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(url.replace('http:', 'https:'), url, 'sim', 'sim'))
   t.match(await ask(gateway, dialect, { stream }), { status: 200, text: WORDS, whole: true })
 })
 
-everyWay(t, 'without a fault the first responds, and the second is not asked', async (t, dialect, stream) => {
+everyWay(t, 'if the first target responds, the second target gets no request', async (t, dialect, stream) => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(url, url, 'sim', 'sim,status=500'))
   const asked = await ask(gateway, dialect, { stream })
@@ -69,7 +69,7 @@ everyWay(t, 'without a fault the first responds, and the second is not asked', a
   t.equal(simulator.stats.requests, 1)
 })
 
-t.test('the next candidate is asked even if the body of an error does not arrive', async t => {
+t.test('the next target gets the request even if the body of an error response does not arrive', async t => {
   const first = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.send('HTTP/1.1 503 Busy\r\nContent-Length: 9\r\n\r\n{')

@@ -16,7 +16,7 @@ const ANSWER = [
 ].map(event).join('')
 const ROLE = 'data: {"id":"1","choices":[{"index":0,"delta":{"role":"assistant"},"finish_reason":null}]}\n\n'
 
-t.test('a client that disconnects before any content of the first target pays for the prompts of both attempts', async t => {
+t.test('a client that disconnects before any content arrives pays for the prompts of both attempts', async t => {
   const { first, second, books, gateway } = await startPair(t, { after: '200ms' })
   const leaving = new AbortController()
   const asking = ask(gateway, CHAT, { stream: true, signal: leaving.signal })
@@ -33,7 +33,7 @@ t.test('a client that disconnects before any content of the first target pays fo
   t.equal(row.usage.inputTokens, (prompts[0] ?? 0) + (prompts[1] ?? 0))
 })
 
-t.test('a client that disconnects after the second target has refused pays for the prompt of the first target', async t => {
+t.test('a client that disconnects after the second target has failed pays only for the prompt of the first target', async t => {
   const { first, second, books, gateway } = await startPair(t)
   const leaving = new AbortController()
   const asking = ask(gateway, CHAT, { stream: true, signal: leaving.signal })
@@ -49,7 +49,7 @@ t.test('a client that disconnects after the second target has refused pays for t
   t.equal(row.costPico, costOf({ input: row.usage.inputTokens ?? 0, output: 0 }))
 })
 
-t.test('an attempt that is cancelled while its refusal arrives is not billed', async t => {
+t.test('an attempt that is cancelled while its error response arrives is not billed', async t => {
   const { first, second, books, gateway } = await startPair(t)
   const asking = ask(gateway, CHAT, { stream: true })
   const slow = await first.asked.promise
@@ -92,7 +92,7 @@ t.test('a cancelled attempt has the price of the service tier that its upstream 
   t.equal(row.costPico, 2n * costOf({ input: 100, output: 0 }) + costOf({ input: 10, output: 2 }))
 })
 
-t.test('if a request with two silent attempts reaches timeouts.total, neither attempt is billed', async t => {
+t.test('if two attempts get no response before timeouts.total, neither attempt is billed', async t => {
   const { first, second, books, gateway } = await startPair(t, { route: ', timeouts: { total: 1s }' })
   const asking = ask(gateway, CHAT, { stream: true })
   await Promise.all([first.asked.promise, second.asked.promise])
@@ -100,7 +100,7 @@ t.test('if a request with two silent attempts reaches timeouts.total, neither at
   t.match(await onlyRow(books.drain()), { end: 'timeout', usage: { inputTokens: null }, costPico: 0n })
 })
 
-t.test('with billing.abandoned: none, the target that responds releases its unused reserved tokens', async t => {
+t.test('with billing.abandoned: none, the unused reserved tokens of the target that responds are released', async t => {
   const { first, second, gateway } = await startPair(t, {
     more: 'billing: { abandoned: none }', secondUpstream: ', limits: { tokens_per_minute: 1000 }',
   })
@@ -114,7 +114,7 @@ t.test('with billing.abandoned: none, the target that responds releases its unus
   }
 })
 
-/** Begins a stream with the usage. Resolves when the gateway has read that. */
+/** Starts a stream with the usage. Resolves after the gateway has read the usage. */
 async function beginMessage(gateway: TestGateway, res: ServerResponse, usage: object): Promise<void> {
   openStream(res)
   await write(gateway, res, messageStart(usage))
@@ -128,9 +128,9 @@ function event(data: { readonly type: string, readonly [name: string]: unknown }
   return `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
-/** Resolves when the gateway has read the bytes. */
+/** Writes bytes. Resolves after the gateway has read the bytes. */
 async function write(gateway: TestGateway, res: ServerResponse, text: string): Promise<void> {
   await new Promise<void>(resolve => res.write(text, () => resolve()))
-  // A request that was sent later has its response.
+  // After the response to a later request, the gateway has read the bytes.
   await candidatesOf(gateway)
 }

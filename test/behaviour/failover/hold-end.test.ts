@@ -8,20 +8,20 @@ import { DIALECTS, WORDS, ask } from './asking.ts'
 import type { AskOptions, Asked, Dialect } from './asking.ts'
 
 /*
- * Streams that are held whole, and that lack no more than their protocol's
- * end, or HTTP's: they are answers, and nobody is asked again.
+ * Streams that are held completely, and that lack only the end of the protocol
+ * or of HTTP: they are complete responses, and the gateway does not retry.
  */
 
-/** How the upstream's stream ends. */
+/** The ways in which the stream of the upstream ends. */
 const ENDS = {
   'ends': wire => wire.send('0\r\n\r\n'),
   'closes the connection': wire => wire.socket.end(),
-  'says nothing more': () => {},
+  'stalls': () => {},
 } satisfies Record<string, (wire: Wire) => void>
 
 type End = keyof typeof ENDS
 
-/** The events of the simulator's stream, those with usage among them. */
+/** @returns the events of a stream of the simulator, including usage */
 async function eventsOf(url: string, dialect: Dialect, body: object = {}): Promise<string[]> {
   const answer = await fetch(url + dialect.path('sim,input=100,output=20', true), {
     method: 'POST',
@@ -35,7 +35,7 @@ async function eventsOf(url: string, dialect: Dialect, body: object = {}): Promi
   return (await answer.text()).split(/(?<=\r?\n\r?\n)/)
 }
 
-/** Asks for a stream that is held, of which the first upstream sends what it is given. */
+/** Requests a held stream; the first upstream sends the text `sent` and then `end`. */
 async function held(t: Test, url: string, dialect: Dialect, sent: string, end: End, asking: AskOptions = {}) {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
@@ -63,26 +63,26 @@ function isOnlyAnswer(t: Test, dialect: Dialect, answer: Asked): void {
 
 for (const dialect of DIALECTS) {
   for (const end of Object.keys(ENDS) as End[]) {
-    t.test(`${dialect.name}: only the end marker is missing, and the upstream ${end}`, async t => {
+    t.test(`${dialect.name}: a held response that lacks only the end marker is complete if the upstream ${end}`, async t => {
       const { url, simulator } = await start(t)
       const events = await eventsOf(url, dialect)
       const lacking = dialect.name === 'generate' ? events : events.slice(0, -1)
       const { answer, row } = await held(t, url, dialect, lacking.join(''), end)
       isOnlyAnswer(t, dialect, answer)
-      t.equal(simulator.stats.requests, 1, 'nobody else was asked')
+      t.equal(simulator.stats.requests, 1, 'no other target gets the request')
       t.match(row, {
         end: 'complete', status: 200, source: 'reported',
         usage: { inputTokens: 100, outputTokens: 20 },
       })
-      // Of a generate stream nothing is missing that the protocol knows, and a chat stream may end without `[DONE]`.
+      // A generate stream has no last event, and a chat stream may end without `[DONE]`.
       const isWhole = dialect.name === 'generate' || (dialect.name === 'chat' && end === 'ends')
-      const outcome = end === 'says nothing more' ? 'idle_timeout' : 'upstream_cut'
+      const outcome = end === 'stalls' ? 'idle_timeout' : 'upstream_cut'
       t.match(row?.attempts, [{ upstream: 'a', outcome: isWhole ? 'ok' : outcome }])
     })
   }
 }
 
-t.test('a response with the end marker of its protocol, but without the end of HTTP, is complete', async t => {
+t.test('a held response with the end marker is complete, even if the HTTP body does not end', async t => {
   for (const dialect of DIALECTS) {
     const { url } = await start(t)
     const events = await eventsOf(url, dialect)
@@ -92,7 +92,7 @@ t.test('a response with the end marker of its protocol, but without the end of H
   }
 })
 
-t.test('a Responses stream with its last event, but without the end of HTTP, is complete', async t => {
+t.test('a held Responses stream with the last event is complete, even if the HTTP body does not end', async t => {
   const { url, simulator } = await start(t)
   const responses: Dialect = {
     ...DIALECTS[0] as Dialect,
@@ -109,7 +109,7 @@ t.test('a Responses stream with its last event, but without the end of HTTP, is 
   t.equal(simulator.stats.requests, 2)
 })
 
-t.test('if a part of the end marker arrives, the client gets one complete end marker', async t => {
+t.test('if only a part of the end marker arrives, the client gets one complete end marker', async t => {
   const [chat, messages] = DIALECTS as [Dialect, Dialect]
   for (const [dialect, part] of [
     [chat, 'data: [DO'], [chat, 'data: [DONE]'], [chat, 'data: [DONE]\n'], [chat, 'data: [DONE]\r\n'],
@@ -123,7 +123,7 @@ t.test('if a part of the end marker arrives, the client gets one complete end ma
   }
 })
 
-t.test('a response without the usage that only the gateway asked for is complete', async t => {
+t.test('a held response without usage is complete if only the gateway requested usage', async t => {
   const [chat] = DIALECTS as [Dialect]
   const { url } = await start(t)
   const events = await eventsOf(url, chat)
@@ -135,18 +135,18 @@ t.test('a response without the usage that only the gateway asked for is complete
 const [CHAT, MESSAGES, GENERATE] = DIALECTS as [Dialect, Dialect, Dialect]
 
 for (const [what, dialect, lacking, behind, body] of [
-  ['the usage that the client has asked for', CHAT, 2, '', { stream_options: { include_usage: true } }],
-  ['the finish', CHAT, 3, '', {}],
-  ['the other answer', CHAT, 1, '', { n: 2 }],
-  ['unknown, behind half an event', CHAT, 1, 'data: {"id"', {}],
-  ['unknown, behind an error', CHAT, 1, 'data: {"error":{"message":"x"}}\n\n', {}],
-  ['unknown, behind a broken event', CHAT, 1, 'data: {"id"\n\n', {}],
-  ['the reason of the stop', MESSAGES, 2, '', {}],
-  ['unknown, behind half an event', MESSAGES, 1, 'event: error\nda', {}],
+  ['the usage that the client requested', CHAT, 2, '', { stream_options: { include_usage: true } }],
+  ['finish_reason', CHAT, 3, '', {}],
+  ['the second choice', CHAT, 1, '', { n: 2 }],
+  ['the end marker and with half an event', CHAT, 1, 'data: {"id"', {}],
+  ['the end marker and with an error event', CHAT, 1, 'data: {"error":{"message":"x"}}\n\n', {}],
+  ['the end marker and with a malformed event', CHAT, 1, 'data: {"id"\n\n', {}],
+  ['stop_reason', MESSAGES, 2, '', {}],
+  ['the end marker and with half an event', MESSAGES, 1, 'event: error\nda', {}],
   ['the last chunk', GENERATE, 1, '', {}],
-  ['the other answer', GENERATE, 0, '', { generationConfig: { candidateCount: 2 } }],
+  ['the second candidate', GENERATE, 0, '', { generationConfig: { candidateCount: 2 } }],
 ] as const) {
-  t.test(`${dialect.name}: ${what} is missing: the next target is asked`, async t => {
+  t.test(`${dialect.name}: a held response without ${what} is requested from the next target`, async t => {
     const { url } = await start(t)
     const events = await eventsOf(url, dialect)
     const sent = events.slice(0, events.length - lacking).join('') + behind

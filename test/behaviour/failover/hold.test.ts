@@ -14,7 +14,7 @@ for (const fault of [
   'status=503', 'first_event_error', 'close_after=0', 'wrong_length,cut_after=3',
   'malformed_after=0', 'malformed_after=8', 'gzip,close_after=8', 'gzip,error_event_after=8',
 ]) {
-  everyWay(t, `a stream with ${fault} is requested again, ` +
+  everyWay(t, `a stream with ${fault} is requested from the next target, ` +
     'and the client gets a complete stream', async (t, dialect) => {
     const { url } = await start(t)
     const timeouts = fault.startsWith('stall') ? '\n    timeouts: { idle: 1s }' : ''
@@ -37,7 +37,7 @@ everyWay(t, 'a complete response is forwarded unchanged', async (t, dialect, str
   t.equal(simulator.stats.requests, 1)
 })
 
-everyWay(t, 'the response of a single target is held, and requested again if retries allow', async (t, dialect, stream) => {
+everyWay(t, 'with one target, a held response that breaks is requested again if retries allow', async (t, dialect, stream) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" } }
@@ -59,7 +59,7 @@ everyWay(t, 'if every stream is cut, the client gets 502 ' +
   t.match(line, { end: 'upstream_cut', error: 'upstream_cut', attempts: 2 })
 }, [true])
 
-t.test('a response too large to be held gets 502 answer_too_large', async t => {
+t.test('a response that is too large to be held gives 502 answer_too_large', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" } }
@@ -98,7 +98,7 @@ t.test('if a client disconnects while a response is held, the upstream request e
 /**
  * The three ways in which a long wait can end, beside each other: it takes ten seconds before the first sign.
  */
-t.test('a client that waits long for a held response gets keep-alives', async t => {
+t.test('a client that waits long for a held response gets keep-alive messages', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" } }
@@ -124,11 +124,11 @@ routes:
     t.match(good, { text: WORDS, whole: true })
     t.match(cut, { text: WORDS, whole: true })
     for (const answer of [bad, refused, late]) {
-      t.notOk(answer?.whole, 'it ends abruptly')
+      t.notOk(answer?.whole, 'the response ends abruptly')
       t.ok(dialect.tellsError(answer?.body ?? ''), `${dialect.name}: ${answer?.body}`)
       t.equal(answer?.text, '')
     }
-    t.match(bad?.body, /simulated|503/i, 'in the words of the upstream')
+    t.match(bad?.body, /simulated|503/i, 'the error text of the upstream')
   }))
 })
 
@@ -165,11 +165,11 @@ t.test('a held stream is sent only when it is complete', async t => {
   t.match(await gateway.waitForLog(each => each.endpoint === 'chat.completions'), { end: 'client_gone' })
 })
 
-t.test('a held stream is metered and sent without usage if the client did not ask for usage', async t => {
+t.test('a held stream is metered, and its usage is not sent to a client that did not ask for usage', async t => {
   const delta = (content: string) => `data: {"id":"1","choices":[{"index":0,"delta":{"content":"${content}"}}]}\n\n`
   const usage = 'data: {"id":"1","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12}}\n\n'
   const whole = delta('one') + usage + delta('two') + 'data: [DONE]\n\n'
-  // Cut anywhere: in the events, and in the usage.
+  // Pieces that cut the events and the usage anywhere.
   const parts = whole.match(/.{1,23}/gs)!
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()

@@ -8,7 +8,7 @@ for (const [resume, fault] of [
   ['off', 'status=503'], ['off', 'first_event_error'], ['off', 'reset'],
   ['continue', 'close_after=8'], ['continue', 'error_event_after=8'], ['hold', 'close_after=8'],
 ] as const) {
-  t.test(`over HTTP/2, resume: ${resume}: the client gets a whole response after ${fault}`, async t => {
+  t.test(`over HTTP/2, resume: ${resume}: the client gets a complete response if the first target fails with ${fault}`, async t => {
     const { url } = await start(t)
     const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" }, b: { url: "${url}" } }

@@ -7,14 +7,14 @@ import { startUpstream } from '../../support/upstream.ts'
 import { ask, everyWay } from './asking.ts'
 import type { Dialect } from './asking.ts'
 
-/** More than is waited for. */
+/** A text that is longer than the gateway holds. */
 const LARGE = 'y'.repeat(17 * 1024 * 1024)
 
 function event(value: { readonly type?: string }): string {
   return `${value.type === undefined ? '' : `event: ${value.type}\n`}data: ${JSON.stringify(value)}\n\n`
 }
 
-/** A stream whose only text is that. */
+/** @returns the events of a stream with this text */
 function streamOf({ name }: Dialect, text: string): string[] {
   const index = 0
   switch (name) {
@@ -45,7 +45,7 @@ function streamOf({ name }: Dialect, text: string): string[] {
   }
 }
 
-/** An upstream whose one event is larger than is waited for. */
+/** An upstream with one event that is larger than the gateway holds. */
 async function startLarge(t: Test, dialect: Dialect): Promise<{ url: string; body: string }> {
   const parts = streamOf(dialect, LARGE)
   const play = async (res: http.ServerResponse): Promise<void> => {
@@ -60,7 +60,7 @@ async function startLarge(t: Test, dialect: Dialect): Promise<{ url: string; bod
   return { url, body: parts.join('') }
 }
 
-everyWay(t, 'an event too large to be kept is forwarded if no earlier stream broke', async (t, dialect) => {
+everyWay(t, 'an event that is too large to be buffered is forwarded if the stream is not a continuation', async (t, dialect) => {
   const { url, body } = await startLarge(t, dialect)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" }, b: { url: "http://127.0.0.1:9" } }
@@ -71,7 +71,7 @@ routes: [{ to: [a, { upstream: b, prefill: true }], resume: continue }]
   t.ok(answer.body === body, 'byte for byte')
 }, [true])
 
-everyWay(t, 'a large event that cannot continue a broken stream gives the client an error event', async (t, dialect) => {
+everyWay(t, 'if the target that continues a stream sends too large an event, the client gets an error event', async (t, dialect) => {
   const { url } = await start(t)
   const large = await startLarge(t, dialect)
   const gateway = await startTestGateway(t, `
@@ -83,13 +83,13 @@ routes:
   const answer = await ask(gateway, dialect, { stream: true })
   t.match(answer, { status: 200, whole: false })
   t.notOk(dialect.isWhole(answer.body))
-  t.ok(dialect.tellsError(answer.body), 'in the way of the protocol')
+  t.ok(dialect.tellsError(answer.body), 'the error has the shape of the protocol')
   t.match(answer.body, /too long/)
   const line = await gateway.waitForLog(({ msg }) => msg === 'exchange')
   t.match(line, { error: 'upstream_invalid', attempts: 2 })
 }, [true])
 
-everyWay(t, 'if an event is too large to continue a stream, the next target continues the stream', async (t, dialect) => {
+everyWay(t, 'if the target that continues a stream sends too large an event, a further target continues the stream', async (t, dialect) => {
   const { url } = await start(t)
   const large = await startLarge(t, dialect)
   const gateway = await startTestGateway(t, `
@@ -108,7 +108,7 @@ routes:
   t.match(await gateway.waitForLog(line => line['msg'] === 'exchange'), { end: 'complete', attempts: 3 })
 }, [true])
 
-everyWay(t, 'after half of a large event the stream is neither continued nor followed by an error', async (t, dialect) => {
+everyWay(t, 'a stream that breaks inside a large event is not continued, and gets no error event', async (t, dialect) => {
   const whole = streamOf(dialect, LARGE).join('')
   const { url } = await startUpstream(t, (req, res) => {
     req.resume()

@@ -7,7 +7,7 @@ import { DIALECTS, ask, everyWay, twoTargets } from './asking.ts'
 const OWN_ERROR =
   '{ "error" : {"message":"overloaded, says the provider","type":"x","code":"y","odd":[1, 2]} }\n'
 
-everyWay(t, 'if every candidate fails, the client gets the error of the last candidate, unmodified', async (t, dialect, stream) => {
+everyWay(t, 'if every target fails, the client gets the error of the last target, unmodified', async (t, dialect, stream) => {
   const asked: string[] = []
   const upstream = await startUpstream(t, async (req, res) => {
     asked.push(JSON.parse(`${await bodyOf(req)}`).model ?? req.url)
@@ -30,7 +30,7 @@ everyWay(t, 'if every candidate fails, the client gets the error of the last can
   t.equal(asked.length, 2)
 })
 
-everyWay(t, 'the last one cannot be reached: the own error of the one before', async (t, dialect, stream) => {
+everyWay(t, 'if the last target cannot be reached, the client gets the error of the target before', async (t, dialect, stream) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(
     t, twoTargets(url, 'http://no-such-host.invalid', 'sim,status=429,retry_after=30', 'sim'),
@@ -44,7 +44,7 @@ everyWay(t, 'the last one cannot be reached: the own error of the one before', a
   t.match(line, { upstream: 'a', status: 429, end: 'error', attempts: 2 })
 })
 
-everyWay(t, 'if no candidate can be reached, the client gets 502 in the shape of its protocol', async (t, dialect, stream) => {
+everyWay(t, 'if no target can be reached, the client gets 502', async (t, dialect, stream) => {
   const gateway = await startTestGateway(
     t, twoTargets('http://no-such-host.invalid', 'http://127.0.0.1:1', 'x', 'y'),
   )
@@ -56,8 +56,8 @@ everyWay(t, 'if no candidate can be reached, the client gets 502 in the shape of
   })
 })
 
-everyWay(t, 'every candidate refuses the operator\'s ' +
-  'credential: 502, and a loud log', async (t, dialect, stream) => {
+everyWay(t, 'if every target refuses the credential, ' +
+  'the client gets 502 and each refusal is logged as an error', async (t, dialect, stream) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,status=401', 'sim,status=403'))
   const answer = await ask(gateway, dialect, { stream })
@@ -68,8 +68,8 @@ everyWay(t, 'every candidate refuses the operator\'s ' +
   t.equal(loud.length, 2)
 })
 
-everyWay(t, 'nobody else could be asked: the operator hears of a ' +
-  'refused credential all the same, and of an account without money', async (t, dialect, stream) => {
+everyWay(t, 'without another target, a refused credential (401) ' +
+  'and an unpaid account (402) are logged as errors', async (t, dialect, stream) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" } }
@@ -83,14 +83,14 @@ routes: [{ to: a, retries: 0 }]
   t.equal(loud.length, 2)
 })
 
-everyWay(t, 'an own error beats a refused credential', async (t, dialect, stream) => {
+everyWay(t, 'if the first target responds 503 and the second target responds 401, the client gets 503', async (t, dialect, stream) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,status=503', 'sim,status=401'))
   t.equal((await ask(gateway, dialect, { stream })).status, 503)
 })
 
 everyWay(t, 'if every stream contains only an error, ' +
-  'the client gets the error unchanged', async (t, dialect, stream) => {
+  'the client gets status 200 and the error', async (t, dialect, stream) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(
     t, twoTargets(url, url, 'sim,first_event_error', 'sim,first_event_error'),
@@ -100,7 +100,7 @@ everyWay(t, 'if every stream contains only an error, ' +
   t.ok(dialect.tellsError(answer.body))
 }, [true])
 
-t.test('if the only response is an error too large to keep, the client gets 502', async t => {
+t.test('if the only response is an error that is too large to keep, the client gets 502', async t => {
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(500, { 'content-type': 'text/plain' })
     res.end(Buffer.alloc(2 * 1024 * 1024, 'x'))
@@ -110,7 +110,7 @@ t.test('if the only response is an error too large to keep, the client gets 502'
   t.equal(answer.status, 502)
 })
 
-everyWay(t, 'a 400 goes to the client, and nobody else is asked', async (t, dialect, stream) => {
+everyWay(t, 'a 400 is forwarded to the client, and no other target gets the request', async (t, dialect, stream) => {
   for (const status of [400, 404, 409, 413, 422]) {
     const { url, simulator } = await start(t)
     const gateway = await startTestGateway(t, twoTargets(url, url, `sim,status=${status}`, 'sim'))
@@ -121,7 +121,7 @@ everyWay(t, 'a 400 goes to the client, and nobody else is asked', async (t, dial
   }
 })
 
-t.test('a stream that breaks ends with its own error, not with the error of an earlier candidate', async t => {
+t.test('a stream that breaks ends with its own error, not with the error of an earlier target', async t => {
   const { url } = await start(t)
   const failing = await startUpstream(t, (_req, res) => {
     res.writeHead(500, { 'content-type': 'application/json' }).end(OWN_ERROR)

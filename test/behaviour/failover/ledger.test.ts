@@ -40,8 +40,8 @@ ${priced(second).replace('models:\n', '')}`)
   t.match(story, /upstream +b/)
 })
 
-everyWay(t, 'the word with which an error names itself is ' +
-  'kept', async (t, dialect, stream) => {
+everyWay(t, 'the ledger has the error code or type ' +
+  'of a failed attempt', async (t, dialect, stream) => {
   const words = { chat: 'rate_limit_exceeded', messages: 'rate_limit_error', generate: 'RESOURCE_EXHAUSTED' }
   for (const [models, count] of [
     [['sim,status=429'], 1], [['sim,status=429', 'sim'], 2],
@@ -73,7 +73,7 @@ routes: [{ to: ${targets} }]`)
   }
 })
 
-everyWay(t, 'all fail: nobody pays, and both attempts are reported', async (t, dialect, stream) => {
+everyWay(t, 'if all attempts fail, the request costs nothing and the ledger has both attempts', async (t, dialect, stream) => {
   for (const [one, two, outcomes] of [
     ['status=500', 'status=503', ['error_answer', 'error_answer']],
     ['reset', 'close', ['upstream_reset', 'upstream_reset']],
@@ -90,8 +90,8 @@ everyWay(t, 'all fail: nobody pays, and both attempts are reported', async (t, d
   }
 })
 
-everyWay(t, 'an attempt that failed after it had ' +
-  'generated something is not billed', async (t, dialect, stream) => {
+everyWay(t, 'if a second attempt responds, a first attempt that failed ' +
+  'after it generated tokens is not billed', async (t, dialect, stream) => {
   const { url } = await start(t)
   const fault = stream ? 'error_event_after=0' : 'close_after=4'
   const models = [`sim,${fault},${USED}`, `sim,${USED}`] as const
@@ -105,8 +105,8 @@ for (const [fault, streams] of [
   ['first_event_error', [true]], ['error_event_after=3', [true]], ['error_200', [false, true]],
   ['error_200,gzip', [false]],
 ] as const) {
-  everyWay(t, `a response that tells of an error is none ` +
-    `in the ledger (${fault})`, async (t, dialect, stream) => {
+  everyWay(t, `a response with status 200 that contains an error ` +
+    `is an error in the ledger (${fault})`, async (t, dialect, stream) => {
     const { url } = await start(t)
     const books = await openBooks(t, `
 upstreams: { a: { url: "${url}" } }
@@ -132,7 +132,7 @@ models:
   t.match(row, { upstream: 'a', upstreamModel: one, price: { input: '1' }, costPico: 0n })
 })
 
-t.test('a request that the gateway cannot write for the target is not an attempt', async t => {
+t.test('a request that is refused before it is sent to the target has no attempt in the ledger', async t => {
   const { url, simulator } = await start(t)
   const books = await openBooks(t, `
 upstreams: { a: { url: "${url}" } }
@@ -149,7 +149,7 @@ routes: [{ to: { upstream: a, model: sim } }]`)
   t.equal(simulator.stats.requests, 0)
 })
 
-t.test('the draft of a running request lists every attempt that has begun', async t => {
+t.test('the checkpoint of a running request lists every attempt that has begun', async t => {
   const [broken, silent] = await Promise.all([
     start(t), startUpstream(t, req => void req.resume()),
   ])

@@ -11,7 +11,7 @@ function said(text: string, finishReason?: string): string {
   return `data: ${JSON.stringify({ candidates: [candidate] })}`
 }
 
-/** What a client gets on a route that continues streams, when the upstreams play these in turn. */
+/** @returns the response of a client on a route with continuation, for upstreams that play these in order */
 async function got(t: Test, plays: readonly { bytes: string; cut: boolean }[]): Promise<string> {
   let asked = 0
   const upstream = await startWireUpstream(t, async wire => {
@@ -31,13 +31,13 @@ routes: [{ to: [{ upstream: a }, { upstream: b, prefill: true }], resume: contin
   return client.text
 }
 
-t.test('the last event of a stream that is continued may lack its blank line', async t => {
+t.test('a continued stream is complete even if its last event has no blank line', async t => {
   const text = await got(t, [
     { bytes: `${said('one ')}\n\n`, cut: true },
     { bytes: `${said('two ')}\n\n${said('three', 'STOP')}\n`, cut: false },
   ])
   t.match(text, /one .*two .*three.*STOP/s)
-  t.match(text, /\r\n0\r\n\r\n$/, 'and it ends properly')
+  t.match(text, /\r\n0\r\n\r\n$/, 'the response ends properly')
 })
 
 t.test('half an event after a complete response does not reach the client', async t => {
@@ -45,7 +45,7 @@ t.test('half an event after a complete response does not reach the client', asyn
   const text = await got(t, [{ bytes: `${said('all', 'STOP')}\n\n${half}`, cut: true }])
   t.match(text, /all.*STOP/s)
   t.equal(text.match(/data: /g)?.length, 1)
-  t.match(text, /\r\n0\r\n\r\n$/, 'and it ends properly')
+  t.match(text, /\r\n0\r\n\r\n$/, 'the response ends properly')
 })
 
 for (const cut of [true, false]) {

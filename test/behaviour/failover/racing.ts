@@ -8,15 +8,15 @@ import type { Dialect } from './asking.ts'
 
 export const [CHAT] = DIALECTS as [Dialect]
 
-/** A provider of one model, whose responses the test decides on. */
+/** A provider of one model, whose responses the test sends. */
 export class Provider {
   asked = Promise.withResolvers<ServerResponse>()
-  /** Its connection was closed from the gateway's side, before its response was complete. */
+  /** Resolves when the gateway closes the connection before the response is complete. */
   readonly cancelled = Promise.withResolvers<void>()
   requests = 0
   url = ''
 
-  /** The next request. */
+  /** Resolves with the response object of the next request. */
   askAgain(): Promise<ServerResponse> {
     this.asked = Promise.withResolvers<ServerResponse>()
     return this.asked.promise
@@ -36,7 +36,7 @@ export class Provider {
   }
 }
 
-/** The head of a stream comes at once, as with a model that is slow to begin. */
+/** Sends only the head of a stream, like a model that starts slowly. */
 export function openStream(res: ServerResponse): void {
   res.writeHead(200, { 'content-type': 'text/event-stream' })
   res.flushHeaders()
@@ -54,7 +54,7 @@ export function refuse(res: ServerResponse, status: number): void {
   res.writeHead(status, { 'content-type': 'application/json' }).end('{"error":{"message":"refused","code":"some_code"}}')
 }
 
-/** A gateway that asks `b` where `a` is slow. @param options lines of YAML */
+/** A gateway that hedges with `b` if `a` is slow. @param options lines of YAML */
 export async function startPair(t: Test, { after = '50ms', secondUpstream = '', route = '', models = priced('one', 'two'), more = '' } = {}) {
   const first = await new Provider().start(t)
   const second = await new Provider().start(t)

@@ -17,7 +17,7 @@ const FAULTS = [
 const REQUESTS = 400
 const AT_ONCE = 20
 
-/** A sequence of numbers that looks random, and is the same for the same seed. */
+/** Pseudo-random numbers, the same for the same seed. */
 function dice(seed: number): (below: number) => number {
   let state = seed
   return below => {
@@ -30,7 +30,7 @@ function dice(seed: number): (below: number) => number {
  * A whole response, an error, or a part of a response that cannot be taken for all of it: nothing else may come.
  */
 function isHonest(dialect: Dialect, stream: boolean, { status, whole, text, body }: Asked): boolean {
-  // Compressed against all asking: it passes unread.
+  // A compressed response that was not requested; the gateway forwards it unread.
   const isPacked = body.startsWith('\u001f')
   if (!whole || isPacked) return true
   if (status >= 400) return body.length > 0
@@ -40,7 +40,7 @@ function isHonest(dialect: Dialect, stream: boolean, { status, whole, text, body
     || (dialect.isWhole(body) && (text === WORDS || /tool|functionCall/.test(body)))
 }
 
-t.test('faults at random: each request ends in a response or a clear error, and is in the ledger once', async t => {
+t.test('with random faults, each request gets a response or a clear error, and is in the ledger once', async t => {
   const { url } = await start(t)
   const seed = Date.now() % 1_000_000
   t.comment(`seed ${seed}`)
@@ -95,7 +95,7 @@ ${priced('sim')}`)
   }
   let last = await status()
   for (let n = 0; n < 500 && last.running > 0; n++) last = await status()
-  t.strictSame(last, { running: 0, inFlight: 0 }, 'nothing is left over')
+  t.strictSame(last, { running: 0, inFlight: 0 }, 'no request is running')
   t.equal(gateway.logged.filter(line => line.error === 'internal').length, 0)
   const rows = [...(await books.close()).values()]
   const ended = new Map(

@@ -3,10 +3,10 @@ import type { Test } from 'tap'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 
-/** Errors with status 200, as vendors tell them elsewhere than in `error`. */
+/** Errors with status 200 that vendors send in other members than `error`. */
 const ERRORS: readonly (readonly [string, object])[] = [
-  ['minimax, alone', { base_resp: { status_code: 1004, status_msg: 'login fail' } }],
-  ['minimax, without a response', {
+  ['minimax without choices', { base_resp: { status_code: 1004, status_msg: 'login fail' } }],
+  ['minimax with choices: null', {
     id: '', choices: null, usage: { total_tokens: 0 },
     base_resp: { status_code: 1002, status_msg: 'rate limit' },
   }],
@@ -21,11 +21,11 @@ const ERRORS: readonly (readonly [string, object])[] = [
 const ANSWERS: readonly (readonly [string, object])[] = [
   ['minimax', { choices: [{ message: { content: 'yes' } }], base_resp: { status_code: 0, status_msg: '' } }],
   ['openrouter', { choices: [{ message: { content: 'yes' }, error: null }] }],
-  ['somebody with other members', { choices: [null, { error: 1 }], base_resp: 'x' }],
+  ['a vendor with other members', { choices: [null, { error: 1 }], base_resp: 'x' }],
 ]
 
 for (const [whose, body] of ERRORS) {
-  t.test(`an error of ${whose}: the next candidate responds`, async t => {
+  t.test(`after an error of ${whose} with status 200, the next target responds`, async t => {
     const { gateway, asked } = await start(t, body, '[a, b]')
     const { status, headers } = await ask(gateway.url)
     t.equal(status, 200)
@@ -33,7 +33,7 @@ for (const [whose, body] of ERRORS) {
     t.strictSame(asked, ['/a/v1/chat/completions', '/b/v1/chat/completions'])
   })
 
-  t.test(`an error of ${whose}: without another candidate the client gets the error at no cost`, async t => {
+  t.test(`without another target, the client gets an error of ${whose} with status 200 at no cost`, async t => {
     const { gateway } = await start(t, body, 'a')
     t.strictSame(JSON.parse((await ask(gateway.url)).text), body)
     const line = await gateway.waitForLog(each => each['msg'] === 'exchange')
@@ -43,7 +43,7 @@ for (const [whose, body] of ERRORS) {
 }
 
 for (const [whose, body] of ANSWERS) {
-  t.test(`a response of ${whose} does not count as an error`, async t => {
+  t.test(`a successful response of ${whose} does not count as an error`, async t => {
     const { gateway } = await start(t, body, '[a, b]')
     t.equal((await ask(gateway.url)).headers.get('x-gateway-upstream'), 'a')
     t.match(await gateway.waitForLog(each => each['msg'] === 'exchange'), { end: 'complete' })

@@ -4,9 +4,9 @@ import OpenAI from 'openai'
 import { KEY } from '../../support/gateway.ts'
 import type { Dialect } from './asking.ts'
 
-/** What a caller has in hand in the end. */
+/** The result of a call. */
 export interface Outcome {
-  /** null: the client's library threw. */
+  /** The text; null = the client library has thrown. */
   readonly text: string | null
   readonly model?: string | undefined
   readonly outputTokens?: number | undefined
@@ -51,13 +51,13 @@ async function generate(url: string, model: string, stream: boolean): Promise<Ou
     outputTokens = piece.usageMetadata?.candidatesTokenCount ?? outputTokens
     reason = piece.candidates?.[0]?.finishReason ?? reason
   }
-  // Half a response is no success, though this library does not say so.
+  // A cut response is a failure, although this library does not throw.
   return reason ? { text, model: served, outputTokens } : { text: null, error: 'no finish reason' }
 }
 
 const CALLS: Record<Dialect['name'], Call> = { chat, messages, generate }
 
-/** Asks with the vendor's own client, which does not retry; what it throws is the outcome. */
+/** Sends a request with the client of the vendor, without retries; an exception is the outcome. */
 export async function call(
   url: string, protocol: Dialect['name'], model: string, stream: boolean,
 ): Promise<Outcome> {

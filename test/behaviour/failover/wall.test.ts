@@ -4,18 +4,18 @@ import { DIALECTS } from './asking.ts'
 import { call } from './wall-clients.ts'
 import { ANSWER, startWall } from './wall.ts'
 
-/** One of the sixteen scenarios of the Failover Bench: how the caller and the provider are to fare. */
+/** One of the sixteen scenarios of the Failover Bench, with the expected result. */
 interface Scenario {
   readonly model: string
-  /** Who answers in the end: the one that broke, the other, or nobody. */
+  /** The target that responds in the end: the failing target, the fallback, both or none. */
   readonly by: 'primary' | 'fallback' | 'both' | 'nobody'
-  /** How often the one that breaks is asked. */
+  /** Number of requests to the failing target. */
   readonly asked: number
-  /** Milliseconds that have to lie between the first two attempts there. */
+  /** Minimum time between the first two attempts at the failing target, ms. */
   readonly gap?: number
-  /** Of a stream: both are asked at once, because the one that breaks is silent. */
+  /** For a stream: both targets get the request, because the failing target is silent. */
   readonly hedged?: true
-  /** Where a response in one piece fares otherwise than a stream. */
+  /** The result of a whole response, if it differs from that of a stream. */
   readonly whole?: Pick<Scenario, 'by'>
 }
 
@@ -38,7 +38,7 @@ const SCENARIOS: readonly Scenario[] = [
 ]
 const FLAP = 'fb-s15-flap'
 
-/** Two retries and one fallback: the budget that the bench gives to everybody. */
+/** Two retries and one fallback, the limit of the bench for all gateways. */
 function configuration(url: string): string {
   return `
 upstreams: { wall: { url: "${url}" } }
@@ -60,7 +60,7 @@ ${priced(...SCENARIOS.map(({ model }) => model), FLAP, 'fb-ok', 'fb-ok-noprefill
 
 for (const { name } of DIALECTS) {
   for (const stream of [true, false]) {
-    t.test(`every fault scenario at once: ${name}, ${stream ? 'streamed' : 'whole'}`, async t => {
+    t.test(`requests with every fault scenario run at once: ${name}, ${stream ? 'streamed' : 'whole'}`, async t => {
       const wall = await startWall(t)
       const books = await openBooks(t, configuration(wall.url))
       const calls = SCENARIOS.map(({ model }) => call(books.gateway.url, name, model, stream))
@@ -80,10 +80,10 @@ for (const { name } of DIALECTS) {
           switch (by) {
             case 'nobody':
               t.equal(row?.costPico, 0n)
-              t.match(outcome?.error, /content_policy_violation/, 'in the words of the provider')
+              t.match(outcome?.error, /content_policy_violation/, 'the error text of the provider')
               break
             case 'both':
-              // The client's stream keeps the name that it began with, and what both have said is counted.
+              // The stream of the client keeps its first model name, and the output of both targets is counted.
               t.match(outcome, { model })
               t.ok((outcome?.outputTokens ?? 0) > 60)
               t.ok((row?.usage.outputTokens ?? 0) > 60)
@@ -98,7 +98,7 @@ for (const { name } of DIALECTS) {
                 break
               }
               t.match(row, { usage: { inputTokens: 20, outputTokens: 60 } })
-              t.equal(row?.costPico, costOf({ input: 20, output: 60 }), 'one answer is billed, once')
+              t.equal(row?.costPico, costOf({ input: 20, output: 60 }), 'one response is billed once')
           }
           t.end()
         })
@@ -107,7 +107,7 @@ for (const { name } of DIALECTS) {
       t.equal(wall.seen.filter(each => each.model === 'fb-ok-noprefill' && each.prefill).length, 0)
     })
 
-    t.test(`a provider that is down for a while: ${name}, ${stream ? 'streamed' : 'whole'}`, async t => {
+    t.test(`requests are served during and after an outage of a provider: ${name}, ${stream ? 'streamed' : 'whole'}`, async t => {
       const wall = await startWall(t)
       const books = await openBooks(t, configuration(wall.url))
       const began = performance.now()
@@ -118,9 +118,9 @@ for (const { name } of DIALECTS) {
         t.equal(outcome.text, ANSWER, outcome.error ?? '')
         served = outcome.model ?? ''
       }
-      t.equal(served, FLAP, 'traffic comes back')
+      t.equal(served, FLAP, 'the provider gets requests again')
       const refused = wall.seen.filter(each => each.model === FLAP && !each.served).length
-      // Three failures open the circuit; then one probe for each pause of half a second at least.
+      // Three failures open the circuit; then at most one probe per half second is sent.
       t.ok(refused <= 3 + wall.times.down / 500, `${refused} of ${requests} requests met the outage`)
     })
   }

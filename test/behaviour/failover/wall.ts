@@ -4,41 +4,41 @@ import type { Test } from 'tap'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 import type { Dialect } from './asking.ts'
 
-/** What every healthy answer says: sixty words, so that no part of it can be taken for the whole. */
+/** The text of each complete response: sixty words, so that a part cannot be mistaken for the whole. */
 export const ANSWER = Array.from({ length: 60 }, (_, n) => `word${n + 1}`).join(' ')
 const WORDS = ANSWER.split(' ')
 
 export interface WallTimes {
-  /** Seconds, whole. */
+  /** Whole seconds. */
   readonly retryAfter: number
-  /** The others are milliseconds. */
+  /** This and all following times are in ms. */
   readonly slowFirst: number
   readonly stall: number
   readonly silence: number
-  /** From the first request on. */
+  /** Counted from the first request. */
   readonly down: number
   readonly perWord: number
 }
 
-/** What a test waits for. */
+/** Short times for tests. */
 export const QUICK: WallTimes = {
   retryAfter: 1, slowFirst: 20_000, stall: 20_000, silence: 60_000, down: 1_200, perWord: 1,
 }
 
 export interface Seen {
   readonly model: string
-  /** Milliseconds since the wall stands. */
+  /** ms since the start of the provider. */
   readonly at: number
-  /** The last message was the assistant's. */
+  /** Was the last message from the assistant? */
   readonly prefill: boolean
-  /** It got a response, and no fault. */
+  /** Did the request get a response without a fault? */
   readonly served: boolean
 }
 
 export interface Wall {
   readonly url: string
   readonly times: WallTimes
-  /** Every request so far. */
+  /** All requests so far. */
   readonly seen: readonly Seen[]
 }
 
@@ -65,7 +65,7 @@ interface Asked {
   readonly protocol: Dialect['name']
   readonly model: string
   readonly stream: boolean
-  /** The text of a last message of the assistant's; null = the last is another's. */
+  /** The text of the last message if it is from the assistant; else null. */
   readonly prefill: string | null
   readonly usage: boolean
 }
@@ -218,7 +218,7 @@ async function whole(
   }
 }
 
-/** No longer than somebody listens. */
+/** Pauses for `ms`, or until the client disconnects. */
 async function pause(res: http.ServerResponse, ms: number): Promise<void> {
   const gone = new AbortController()
   const leave = () => gone.abort()
@@ -231,7 +231,7 @@ interface Script {
   readonly opening: string
   readonly words: readonly string[]
   readonly ending: string
-  /** What the protocol ends with, after all has been said. */
+  /** The end of a stream in the protocol, after the last content. */
   readonly sentinel: string
 }
 

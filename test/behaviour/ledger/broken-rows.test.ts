@@ -19,7 +19,7 @@ import { startPostgres, withoutPostgres } from '../../support/postgres.ts'
 
 const ROWS = ['sound', 'broken'].map(id => row(id, { startedAt: NOW - HOUR }))
 
-/** What a column of the row holds, as a text of SQL. */
+/** Columns and their values in SQL. */
 const BROKEN: readonly (readonly [column: string, value: string])[] = [
   ['attempts', `'[{"upstream":"openai"'`],
   ['attempts', `''`],
@@ -41,7 +41,7 @@ const BROKEN: readonly (readonly [column: string, value: string])[] = [
 const OF_SQLITE: typeof BROKEN = [['seconds', '9e999']]
 const OF_POSTGRES: typeof BROKEN = [['seconds', `'NaN'`], ['duration_ms', `'Infinity'`]]
 
-/** Reads the rows in every way. */
+/** Reads the rows with all readers. */
 async function readAll(t: Test, reader: LedgerReader, options: Partial<ReportsOptions> & { readonly file: string }, column: string): Promise<void> {
   const { file, ...rest } = options
   const rows = [...reader.rows({})]
@@ -75,7 +75,7 @@ async function textOf(reports: Reports): Promise<string> {
 }
 
 for (const [column, value] of [...BROKEN, ...OF_SQLITE]) {
-  t.test(`a row in SQLite with ${column} = ${value} breaks no read`, async t => {
+  t.test(`all reports work if a row in SQLite has ${column} = ${value}`, async t => {
     const file = filled(t.testdir({}), ROWS)
     const db = new DatabaseSync(file)
     db.exec(`UPDATE requests SET "${column}" = ${value} WHERE request_id = 'broken'`)
@@ -94,7 +94,7 @@ t.test('broken rows in PostgreSQL', { skip: withoutPostgres, timeout: 300_000 },
   await ledger.insert(await ledger.register('gw1', 'gw1'), ROWS.map(stored))
   const file = filled(t.testdir({}), [])
   for (const [column, value] of [...BROKEN, ...OF_POSTGRES]) {
-    await t.test(`a row with ${column} = ${value} breaks no read`, async t => {
+    await t.test(`all reports work if a row has ${column} = ${value}`, async t => {
       const [before] = await database.query(`SELECT "${column}"::text AS value FROM gateway.requests WHERE request_id = 'sound'`, [], 5_000)
       await database.query(`UPDATE gateway.requests SET "${column}" = ${value} WHERE request_id = 'broken'`, [], 5_000)
       using reader = openClusterReader(new BlockingDatabase({ url: server.url(), name: 'test reader' }), null)

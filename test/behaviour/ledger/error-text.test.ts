@@ -38,7 +38,7 @@ routes: [${route}]
   return { books, ask, texts }
 }
 
-t.test('the ledger has the text of an error, with its credential masked', async t => {
+t.test('the ledger has the text of an error, with the credential masked', async t => {
   for (const [status, route] of [[400, '{ to: up }'], [503, '{ to: up, retries: 0 }'], [500, '{ to: up, resume: hold, retries: 0 }']] as const) {
     const { ask, texts } = await start(t, res => res.writeHead(status).end(ERROR), route)
     await ask()
@@ -46,7 +46,7 @@ t.test('the ledger has the text of an error, with its credential masked', async 
   }
 })
 
-t.test('the text of a failed attempt is kept when another attempt follows', async t => {
+t.test('the error text of a failed attempt is kept if another attempt follows', async t => {
   const { ask, texts } = await start(t, (res, model) => {
     if (model === 'bad') res.writeHead(429, { 'content-encoding': 'gzip' }).end(gzipSync(ERROR))
     else res.end('{"choices":[]}')
@@ -55,7 +55,7 @@ t.test('the text of a failed attempt is kept when another attempt follows', asyn
   t.strictSame(await texts(), [[TEXT, undefined]])
 })
 
-t.test('an error with status 200 is kept, as a body and in a stream', async t => {
+t.test('the text of an error with status 200 is kept, in a body and in a stream', async t => {
   const event = `data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\ndata: ${ERROR}\n\n`
   for (const route of ['{ to: up, retries: 0 }', '{ to: up, retries: 0, resume: hold }']) {
     const { ask, texts } = await start(t, (res, model) => {
@@ -78,7 +78,7 @@ t.test('secrets are masked before a long error is cut to one kilobyte', async t 
   t.strictSame(await texts(), [[`${'é'.repeat(505)}${'*'.repeat(14)}`]])
 })
 
-t.test('the text of a refused WebSocket is kept', async t => {
+t.test('the error text of a refused WebSocket is kept', async t => {
   const { books, texts } = await start(t, res => res.end())
   const socket = new WebSocket(`${books.gateway.url.replace('http', 'ws')}/v1/realtime?model=m`, { headers: { authorization: `Bearer ${KEY}` } })
   const closed = new Promise(resolve => socket.on('error', resolve).on('unexpected-response', (_, res) => res.resume().on('end', resolve)))
@@ -86,7 +86,7 @@ t.test('the text of a refused WebSocket is kept', async t => {
   t.strictSame(await texts(), [[TEXT]])
 })
 
-t.test('the report of a request shows the text', async t => {
+t.test('the report of a request shows the text of an error', async t => {
   const { ask, books } = await start(t, res => res.writeHead(400).end(ERROR))
   const id = await ask()
   await books.close()

@@ -14,7 +14,7 @@ import type { Report } from './load.ts'
 
 const ROUNDS = 12
 
-/** Runs the load and kills it so many ms after its first report. @returns what it gave to the ledger, in that order */
+/** Runs the load, and kills it `after` ms after its first report. @returns its reports, in order */
 async function killed(file: string, name: string, after: number): Promise<Report[]> {
   const script = fileURLToPath(import.meta.resolve('./load-child.ts'))
   const args = [script, file, name, '1000000']
@@ -25,17 +25,17 @@ async function killed(file: string, name: string, after: number): Promise<Report
     text += chunk
   })
   await once(child, 'close')
-  // The last line may have been cut.
+  // Without the last line, which may be incomplete.
   return text.slice(0, text.lastIndexOf('\n')).split('\n').map(line => JSON.parse(line) as Report)
 }
 
-t.test('kill -9 under load loses only the last rows, and interrupts running requests', async t => {
+t.test('after kill -9 under load, only the last rows are missing, and running requests are recorded as interrupted', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const expected = new Map<string, Report[]>()
   for (let round = 0; round < ROUNDS; round += 1) {
     expected.set(`p${round}`, await killed(file, `p${round}`, 150 + Math.random() * 700))
   }
-  // The restart, which settles what the last one left.
+  // The restart, which settles the running requests of the killed process.
   await using watched = watch(file)
   watched.ledger.close(request('after', 0).row)
   await watched.ledger.flush()
@@ -47,13 +47,13 @@ t.test('kill -9 under load loses only the last rows, and interrupts running requ
   t.equal(byId.size, rows.length, 'no row twice')
   const ends = new Set([...expected].flatMap(([name, reports]) => check(t, name, reports, byId)))
   t.ok(ends.has('complete') && ends.has('interrupted'), 'it was under load')
-  t.equal(byId.size, 0, 'no row that was never given')
+  t.equal(byId.size, 0, 'the file has no row that was never written')
   const left = readdirSync(join(file, '..')).filter(entry => entry.includes('-live-'))
   t.equal(left.length, 1, 'the marks of dead processes are removed')
 })
 
 function check(t: Test, name: string, reports: readonly Report[], rows: Map<string, LedgerRow>): EndReason[] {
-  /** When each request had its draft, its later draft and its row: as places in the reports. */
+  /** Places in the reports of the first checkpoint, the later checkpoint and the row of each request. */
   const given = new Map<number, Partial<Record<Report['what'], number>>>()
   for (const [place, { what, n }] of reports.entries()) given.set(n, { ...given.get(n), [what]: place })
   const found = new Map<number, LedgerRow | undefined>()
@@ -63,7 +63,7 @@ function check(t: Test, name: string, reports: readonly Report[], rows: Map<stri
     rows.delete(requestId)
   }
   const isFinal = (n: number) => isDeepStrictEqual(found.get(n), request(name, n).row)
-  /** What was given before this is in the file. */
+  /** All entries that were reported before this place are in the file. */
   const written = Math.max(...[...given].map(([n, { row }]) => (row !== undefined && isFinal(n) ? row : -1)))
   const wrong = [...given].filter(([n, places]) => {
     const isEnded = places.row !== undefined
@@ -73,7 +73,7 @@ function check(t: Test, name: string, reports: readonly Report[], rows: Map<stri
       isEnded && isFinal(n),
       !isWritten('row') && places['draft 1'] !== undefined && same(1),
       !isWritten('row') && (isEnded || !isWritten('draft 1')) && same(0),
-      // The row goes to the end, and the draft with it if that waited.
+      // The row is queued at the end; a waiting checkpoint of the request moves with the row.
       !isWritten('row') && (isEnded || !isWritten('draft 0')) && found.get(n) === undefined,
     ]
     return !mayBe.includes(true)

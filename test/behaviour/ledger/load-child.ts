@@ -5,8 +5,8 @@ import { request } from './load.ts'
 import type { Report } from './load.ts'
 
 /*
- * Loads a ledger until it is killed, or until it has ended so many requests, and
- * says on its standard output what it gives to it: FILE, NAME, COUNT.
+ * Writes to a ledger until it is killed or has ended COUNT requests, and
+ * reports each entry on its standard output. Arguments: FILE, NAME, COUNT.
  */
 
 const [file = '', name = '', count = '0'] = process.argv.slice(2)
@@ -24,9 +24,9 @@ function report(what: Report['what'], n: number): void {
   reports += `${JSON.stringify({ what, n } satisfies Report)}\n`
 }
 
-/** Requests in flight, with the turn in which each goes on. */
+/** Running requests, each with the turn of its next step. */
 const running: { n: number; next: number; step: 0 | 1; entry: LedgerEntry }[] = []
-/** Which draft is the latest of those that were sent on. */
+/** Number of the current checkpoint of each request, from 0. */
 const steps = new Map<number, number>()
 let turn = 0
 let started = 0
@@ -38,7 +38,7 @@ function proceed(): void {
     const n = started++
     report('draft 0', n)
     const entry = ledger.open(() => request(name, n).drafts[steps.get(n) ?? 0]!)
-    // One in eight goes on for long.
+    // One of eight requests runs for long.
     running.push({ n, next: turn + (n % 8 === 0 ? 150 : n % 13), step: 0, entry })
   }
   for (let at = running.length - 1; at >= 0; at -= 1) {
@@ -56,7 +56,7 @@ function proceed(): void {
       ended += 1
     }
   }
-  // One write a turn, to the kernel: what was said outlives the process.
+  // One synchronous write per turn, so that the reports survive a kill.
   if (reports !== '') writeSync(1, reports)
   reports = ''
   if (ended < most) setTimeout(proceed, 1)

@@ -1,7 +1,7 @@
 import type { LedgerRow } from '../../../src/ledger/row.ts'
 import { draft, MIDNIGHT, NOTHING_USED, row } from '../../ledger/rows.ts'
 
-/** The drafts and the row of the n-th request of a process: each figure follows from n. */
+/** The checkpoints and the row of the nth request of a process; each figure follows from n. */
 export function request(process: string, n: number): { drafts: LedgerRow[]; row: LedgerRow } {
   const id = `${process}-${String(n).padStart(8, '0')}`
   const same = { startedAt: MIDNIGHT + n, key: `key-${n % 7}`, model: `model-${n % 5}` }
@@ -17,9 +17,9 @@ export function request(process: string, n: number): { drafts: LedgerRow[]; row:
   }
 }
 
-/** What the loading process says on its standard output, a line each. */
+/** A report of the loading process, one per line of its standard output. */
 export interface Report {
-  /** A draft was given to the ledger, or the row. */
+  /** The reported entry: one of two checkpoints, or the row. */
   readonly what: 'draft 0' | 'draft 1' | 'row'
   readonly n: number
 }

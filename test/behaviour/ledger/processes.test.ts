@@ -21,7 +21,7 @@ async function run(file: string, name: string, count: number): Promise<number | 
   return code
 }
 
-t.test('processes that share a file lose no row and do not disturb each other', async t => {
+t.test('processes that share a ledger file write every row once', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   const { ledger } = watched
@@ -44,13 +44,13 @@ t.test('processes that share a file lose no row and do not disturb each other', 
   t.strictSame(watched.told, [])
 })
 
-t.test('a reader sees the requests of a killed process as interrupted at once', async t => {
+t.test('after a process is killed, a reader sees its requests as interrupted at once', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const args = [CHILD, file, 'dead', '1000000']
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   child.stdout.resume()
   using reader = await opened(file)
-  // Some have ended, so others run.
+  // After 200 requests have ended, other requests are running.
   while ([...reader.rows({})].length < 200) await once(child.stdout, 'data')
   child.kill('SIGKILL')
   await once(child, 'exit')
@@ -71,20 +71,20 @@ t.test('a reader sees the requests of a killed process as interrupted at once', 
 })
 
 async function opened(file: string): Promise<ReturnType<typeof openReader>> {
-  // The schema is there as soon as another ledger could open the file.
+  // The file has its schema before another ledger can open the file.
   await using watched = watch(file)
   await watched.ledger.ready()
   return openReader(file)
 }
 
-t.test('without write permission requests continue, and their rows are written once it is granted', async t => {
+t.test('without write permission requests continue, and their rows are written once the permission is granted', async t => {
   const dir = t.testdir({ data: {} })
   const data = join(dir, 'data')
   const file = join(data, 'gateway.db')
   await watch(file).ledger.shutdown()
   chmodSync(file, 0o444)
   chmodSync(data, 0o555)
-  // Root may write everywhere.
+  // Not as root, which may write everywhere.
   const user = process.getuid?.() === 0 ? { uid: 65_534 } : {}
   const args = [CHILD, file, 'a', '1000']
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], ...user })
@@ -100,7 +100,7 @@ t.test('without write permission requests continue, and their rows are written o
   t.equal(reader.sums({}, [])[0]?.requests, 1000)
 })
 
-/** What a user reads who may write neither the file nor in its directory. */
+/** @returns the rows that a user without write access to the file and its directory reads */
 async function readByOther(dir: string): Promise<string> {
   for (const name of readdirSync(dir)) chmodSync(join(dir, name), 0o444)
   chmodSync(dir, 0o555)
@@ -111,7 +111,7 @@ async function readByOther(dir: string): Promise<string> {
       console.log(error.message)
     }`
   const user = process.getuid?.() === 0 ? { uid: 65_534 } : {}
-  // By way of env, which leaves out what the test runner would put into the process.
+  // `env -i` removes the variables that the test runner adds to each process.
   const args = ['-i', process.execPath, '--input-type=module', '--eval', code, join(dir, 'gateway.db')]
   const child = spawn('env', args, { stdio: ['ignore', 'pipe', 'inherit'], ...user })
   const said = await text(child.stdout)
@@ -119,7 +119,7 @@ async function readByOther(dir: string): Promise<string> {
   return said
 }
 
-t.test('a process with read permission only reads the rows, also those of a killed gateway', async t => {
+t.test('a process without write permission can read all rows, also the rows of a killed gateway', async t => {
   const dir = t.testdir({ data: {}, killed: {} })
   const file = join(dir, 'data', 'gateway.db')
   const { ledger } = watch(file)

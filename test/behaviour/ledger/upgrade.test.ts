@@ -11,7 +11,7 @@ import { toVersion7 } from '../../ledger/version-7.ts'
 
 const TODAY = NOW - (NOW % DAY)
 
-/** Requests of the days before and after an upgrade, in all that they are summed by. */
+/** Requests of several days, with different values in each dimension of the sums. */
 function requests(name: string, from: number, days: number): LedgerRow[] {
   return Array.from({ length: days * 12 }, (_, n) => row(`${name} ${n}`, {
     startedAt: from + n * DAY / 12,
@@ -28,7 +28,7 @@ const QUERIES = ['status', 'key,status', 'group', 'protocol,model', 'status,grou
   { by, from: iso(TODAY - 9 * DAY) }, { by, from: iso(TODAY - 9 * DAY), key: 'a' }, { by, from: iso(TODAY - DAY), to: iso(TODAY) },
 ])
 
-/** Billing of a file is what it is of a new file with these rows. */
+/** Checks that the billing of a file equals that of a new file with the same rows. */
 async function compare(t: Test, file: string, name: string, rows: readonly LedgerRow[]): Promise<void> {
   await withReports(file, upgraded => withReports(filled(join(file, '..', name), rows), async fresh => {
     for (const query of QUERIES) {
@@ -47,7 +47,7 @@ function state(file: string): Record<string, unknown> {
     (SELECT min(day) - ${TODAY / DAY} FROM detailed_days) AS first FROM summed`).get() }
 }
 
-t.test('after an upgrade new days have sums by status, protocol and group, and old days are read from rows', async t => {
+t.test('after an upgrade, new days have sums by status, protocol and group, and old days are read from rows', async t => {
   const directory = t.testdir({ old: {}, summed: {}, unsummed: {}, changed: {}, entered: {} })
   const old = requests('old', TODAY - 8 * DAY, 4)
   const file = filled(directory, old, 40)
@@ -70,7 +70,7 @@ t.test('after an upgrade new days have sums by status, protocol and group, and o
   await compare(t, file, 'entered', changed)
 })
 
-/** What a process of version 7 does that still runs beside a later one: it knows one table less. */
+/** Sums rows like a running process of version 7, which has one table less. */
 function sumAsVersion7(file: string, store: LedgerStore): void {
   using db = new DatabaseSync(file)
   db.exec('CREATE TABLE kept AS SELECT * FROM detailed_days; CREATE TABLE kept_state AS SELECT * FROM summed')

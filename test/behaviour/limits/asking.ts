@@ -8,7 +8,7 @@ import { FakeClock } from '../../support/fake-clock.ts'
 /** 1 USD in 1e-12 USD. */
 export const USD = 10n ** 12n
 
-/** A limiter at noon, unless another date is asked for, and the clock that it goes by. */
+/** A limiter and its FakeClock, by default at noon. */
 export function setUp(defaults: Limits | null = null, date = '2026-11-21T12:00:00Z') {
   const clock = new FakeClock(date, 1234.567)
   return { clock, limiter: createLimiter({ defaults, compileGlob, clock }) }
@@ -19,21 +19,21 @@ export function key(own: Limits | null, name = 'team'): LimitedKey {
   return { name, limits: own }
 }
 
-/** A request: of a model with a price, for nothing, unless said otherwise. */
+/** A request; by default for a model with a price, without tokens and cost. */
 export interface Wish {
   model?: string | null
   tokens?: number
   pico?: bigint | null
 }
 
-/** Asks for something that has to be admitted. */
+/** Asks the limiter, and fails if the request is refused. */
 export function admitted(limiter: LocalLimiter, key: LimitedKey, wish: Wish = {}): Reservation {
   const admission = ask(limiter, key, wish)
   if (!admission.ok) throw new Error(`refused: ${admission.refusal.message}`)
   return admission.reservation
 }
 
-/** Asks for something that has to be refused. */
+/** Asks the limiter, and fails if the request is admitted. */
 export function refused(limiter: LocalLimiter, key: LimitedKey, wish: Wish = {}): LimitRefusal {
   const admission = ask(limiter, key, wish)
   if (admission.ok) throw new Error('admitted')

@@ -8,7 +8,7 @@ import { connect, post } from '../../support/wire.ts'
 
 const DAY = 86_400_000
 
-t.test('limits and streams survive jumps of the system clock', async t => {
+t.test('limits and streams are correct when the system clock jumps', async t => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   const upstream = await startUpstream(t, async (req, res) => {
     const { stream } = JSON.parse((await bodyOf(req)).toString()) as { stream?: boolean }
@@ -30,7 +30,7 @@ keys: [{ name: test, key: ${KEY}, limits: { budget: { usd: 10, per: day } } }, {
 ledger: { file: gateway.db }
 `,
   })
-  // The clock of the process, as far as the gateway reads it.
+  // Replaces the clocks that the gateway reads.
   const clock = `import { readFileSync } from 'node:fs'
     const real = Date.now
     Date.now = () => real() + Number(readFileSync(${JSON.stringify(`${dir}/shift`)}, 'utf8'))`
@@ -58,7 +58,7 @@ ledger: { file: gateway.db }
   t.equal(await ask(), 429)
   jump(-30)
   release()
-  t.match(await stream.until(/\[DONE\]/), /^HTTP\/1\.1 200 /, 'a stream over all of this is whole')
+  t.match(await stream.until(/\[DONE\]/), /^HTTP\/1\.1 200 /, 'a stream that runs during the jumps is complete')
   jump(0)
   gateway.child.kill('SIGTERM')
   t.match(await gateway.ended, { code: 0 })

@@ -39,19 +39,19 @@ async function ask(base: string, key: string, model = 'm'): Promise<{ status: nu
 const [A, B, C] = ['a', 'b', 'c'].map(name => `sk-${name}-0123456789abcdef`) as [string, string, string]
 
 t.test('keys share the budget of their group and its parents, also after a restart', async t => {
-  // Apart from the configuration, whose directory is made anew with each gateway.
+  // Not in the directory of the configuration, which is created again for each gateway.
   const directory = mkdtempSync(join(tmpdir(), 'groups-'))
   t.teardown(() => rmSync(directory, { recursive: true }))
   const file = join(directory, 'ledger.db')
   const yaml = YAML.replace('ledger.db', file)
   const gateway = await startTestGateway(t, yaml)
-  t.equal((await ask(gateway.url, A, 'n')).status, 403, 'the models of the group narrow those of the key')
+  t.equal((await ask(gateway.url, A, 'n')).status, 403, 'a key can use only models that its group can use')
   t.equal((await ask(gateway.url, C, 'n')).status, 200)
   t.equal((await ask(gateway.url, A)).status, 200)
   t.equal((await ask(gateway.url, B)).status, 200)
   const refused = await ask(gateway.url, B)
   t.match(refused, { status: 429, text: /group company|group research/ })
-  t.match(await ask(gateway.url, C), { status: 429, text: /the group company/ }, 'what others spent counts')
+  t.match(await ask(gateway.url, C), { status: 429, text: /the group company/ }, 'the spend of other keys counts')
   t.notMatch(refused.text, /sk-|\ba\b/, 'no other key is named')
   await gateway.close()
 
@@ -68,13 +68,13 @@ t.test('keys share the budget of their group and its parents, also after a resta
   t.match(stdout, /^GROUP/)
   t.match(stdout, /research +/)
 
-  // Another key of the group finds what the first two spent.
+  // The spend of the first two keys counts for another key of the group.
   const next = await startTestGateway(t, yaml.replace('name: b,', 'name: d,'))
   t.match(await ask(next.url, B), { status: 429, text: /the group/ })
   t.match(await ask(next.url, C), { status: 429, text: /the group company/ })
 })
 
-t.test('a group that gets a budget by a reload counts the past spend of its keys', async t => {
+t.test('if a reload gives a group a budget, the past spend of its keys counts', async t => {
   const gateway = await startTestGateway(t, YAML.replace(/^ {2}company: .*$/m, '  company: {}').replace(/, limits: .*usd: 2.*$/m, ' }'))
   for (let n = 0; n < 3; n++) t.equal((await ask(gateway.url, A)).status, 200)
   t.equal((await gateway.change(YAML)).applied, true)

@@ -6,7 +6,7 @@ import { admitted, key, refused, setUp, USD } from './asking.ts'
 import { limits } from './limits-of.ts'
 
 t.test('past spend', async t => {
-  t.test('counts in the budget period, for the key and the matching globs', async t => {
+  t.test('past spend counts in its budget period, for the key and for matching model globs', async t => {
     const { limiter } = setUp(null, '2026-11-21T12:00:00Z')
     const team = key(limits({
       budget: { usd: '10', per: 'month' },
@@ -30,7 +30,7 @@ t.test('past spend', async t => {
     admitted(limiter, team, { model: 'gpt-5', pico: USD })
   })
 
-  t.test('is restored once, and may be sent again after a reload', async t => {
+  t.test('past spend that is restored twice counts once, and is restored again for limits of a reload', async t => {
     const { limiter } = setUp()
     const row = { model: null, startedAt: Date.parse('2026-11-21'), pico: 6n * USD }
     const team = key(limits({ budget: { usd: '10', per: 'month' } }))
@@ -40,7 +40,7 @@ t.test('past spend', async t => {
 
     const reloaded = key(limits({ budget: { usd: '7', per: 'day' } }))
     limiter.restoreSpend([{ ...row, key: reloaded }])
-    t.match(refused(limiter, reloaded, { pico: 2n * USD }), { which: 'budget' }, 'the new budget listens')
+    t.match(refused(limiter, reloaded, { pico: 2n * USD }), { which: 'budget' }, 'past spend counts in the new budget')
     admitted(limiter, reloaded, { pico: USD })
   })
 
@@ -48,13 +48,13 @@ t.test('past spend', async t => {
   const month = limits({ budget: { usd: '10', per: 'month' } })
   const globbed = limits({ models: { '*': { budget: { usd: '10', per: 'month' } } } })
   const ways = [
-    ['over another period', month, day],
-    ['not at all', month, limits({ concurrent: 5 })],
-    ['by no limits', month, null],
-    ['by no models', globbed, limits({ concurrent: 5 })],
+    ['a budget of another period', month, day],
+    ['a limit without a budget', month, limits({ concurrent: 5 })],
+    ['no limits', month, null],
+    ['no limits of models', globbed, limits({ concurrent: 5 })],
   ] as const
   for (const [what, before, meanwhile] of ways) {
-    t.test(`is restored again to a budget that a reload brings back, after spend was counted ${what}`, async t => {
+    t.test(`past spend is restored to a budget that a reload brings back after ${what}`, async t => {
       const { limiter } = setUp()
       const running = admitted(limiter, key(before), { pico: USD })
       admitted(limiter, key(before), { pico: 2n * USD }).settle({ tokens: 1, pico: 2n * USD })
@@ -72,7 +72,7 @@ t.test('past spend', async t => {
     })
   }
 
-  t.test('is restored again when defaults come back', async t => {
+  t.test('past spend is restored again when a reload brings default limits back', async t => {
     const { limiter } = setUp(month)
     admitted(limiter, key(null), { pico: 2n * USD }).settle({ tokens: 1, pico: 2n * USD })
     limiter.reconfigure(null)
@@ -82,7 +82,7 @@ t.test('past spend', async t => {
     t.equal(refused(limiter, key(null), { pico: 4n * USD + 1n }).which, 'budget')
   })
 
-  t.test('includes the spend of a request that arrives with other limits', async t => {
+  t.test('after requests with old and new limits of a key, neither budget can be exceeded', async t => {
     const { limiter } = setUp()
     admitted(limiter, key(month), { pico: 6n * USD })
     admitted(limiter, key(day), { pico: 3n * USD })
@@ -90,7 +90,7 @@ t.test('past spend', async t => {
     t.equal(refused(limiter, key(day), { pico: 7n * USD + 1n }).which, 'budget')
   })
 
-  t.test('is ignored for keys without a budget', async () => {
+  t.test('past spend is ignored for keys without a budget', async () => {
     const { limiter } = setUp()
     limiter.restoreSpend([{ key: key(null), model: 'gpt-5', startedAt: 0, pico: USD }])
     admitted(limiter, key(null), { pico: USD })
@@ -98,7 +98,7 @@ t.test('past spend', async t => {
 })
 
 t.test('a reload', async t => {
-  t.test('keeps the counts, also under changed limits', async t => {
+  t.test('a reload keeps the counts, also if limits change', async t => {
     const { limiter } = setUp(limits({ concurrent: 9 }))
     const models = { m: { concurrent: 1 } }
     const before = key(limits({
@@ -121,7 +121,7 @@ t.test('a reload', async t => {
     admitted(limiter, after, { model: 'm' })
   })
 
-  t.test('accepts requests with the old and the new key in any order', async t => {
+  t.test('during a reload, requests with the old and the new limits of a key are counted in any order', async t => {
     const { limiter } = setUp()
     const before = key(null)
     const after = key(limits({ budget: { usd: '1', per: 'month' }, models: { m: { concurrent: 1 } } }))
@@ -133,7 +133,7 @@ t.test('a reload', async t => {
     t.equal(refused(limiter, after, { model: 'm' }).which, 'concurrent')
   })
 
-  t.test('removes limits', async () => {
+  t.test('a reload can remove all limits and bring them back', async () => {
     const { limiter } = setUp(limits({ requestsPerMinute: 1 }))
     const team = key(null)
     admitted(limiter, team)
@@ -143,7 +143,7 @@ t.test('a reload', async t => {
     refused(limiter, team)
   })
 
-  t.test('removes one limit and keeps the others', async t => {
+  t.test('a reload removes one limit and keeps the other limits', async t => {
     const { limiter } = setUp()
     const every = { requestsPerMinute: 1, tokensPerMinute: 10, budget: { usd: '1', per: 'day' } } as const
     const wish = { tokens: 10, pico: USD }
@@ -158,7 +158,7 @@ t.test('a reload', async t => {
   })
 })
 
-t.test('removed keys leave nothing in memory', async t => {
+t.test('the state of keys that are no longer used is removed', async t => {
   const clock = new FakeClock()
   const compiled: string[] = []
   const limiter = createLimiter({
@@ -176,10 +176,10 @@ t.test('removed keys leave nothing in memory', async t => {
   for (let i = 0; i < 40_000; i++) admitted(limiter, key(own, `other ${i}`)).release()
   t.equal(compiled.length, 1)
   admitted(limiter, passing)
-  t.equal(compiled.length, 2, 'its state had to be made again')
+  t.equal(compiled.length, 2, 'the state of the key was removed and is created again')
 })
 
-t.test('idle keys are forgotten without loss of a count', async t => {
+t.test('the state of idle keys is removed without losing a count', async t => {
   const { limiter, clock } = setUp()
   const own = limits({ requestsPerMinute: 1, budget: { usd: '1', per: 'month' } })
   const [spent, busy, used] = [key(own, 'spent'), key(limits({ concurrent: 1 }), 'busy'), key(own, 'used')]

@@ -8,7 +8,7 @@ import { limits } from './limits-of.ts'
 
 const CENT = 10n ** 10n
 
-/** A task: how many turns of the event loop it waits before it asks and while it runs, and what it costs. */
+/** A task with the turns of the event loop before and during its request, and its cost. */
 interface Task {
   before: number
   during: number
@@ -37,7 +37,7 @@ async function run(tasks: readonly Task[]) {
   return sums
 }
 
-t.test('of 1,000 concurrent requests, a budget for 100 admits 100', async t => {
+t.test('a budget for 100 requests admits 100 of 1,000 concurrent requests', async t => {
   const tasks = Array.from({ length: 1000 }, () => ({ before: 0, during: 3, cost: CENT }))
   t.strictSame(await run(tasks), {
     admitted: 100,
@@ -48,7 +48,7 @@ t.test('of 1,000 concurrent requests, a budget for 100 admits 100', async t => {
   })
 })
 
-t.test('1,000 requests within their estimates never overspend', async t => {
+t.test('1,000 requests that cost at most their estimates do not exceed the budget', async t => {
   const turns = fc.nat(20)
   const task = fc.record({ before: turns, during: turns, cost: fc.bigInt({ min: 0n, max: CENT }) })
   await fc.assert(fc.asyncProperty(fc.array(task, { minLength: 1000, maxLength: 1000 }), async tasks => {
@@ -58,7 +58,7 @@ t.test('1,000 requests within their estimates never overspend', async t => {
   }), { numRuns: 10 })
 })
 
-t.test('estimates that are 10 % too low overspend by at most 10 % of the running requests', async () => {
+t.test('if estimates are 10 % too low, the budget is exceeded by at most 10 % of the running requests', async () => {
   const task = fc.record({ before: fc.nat(20), during: fc.nat(20), cost: fc.constant(CENT + CENT / 10n) })
   await fc.assert(fc.asyncProperty(fc.array(task, { minLength: 1000, maxLength: 1000 }), async tasks => {
     const { spent, mostRunning } = await run(tasks)

@@ -11,23 +11,23 @@ const DAY = 86_400_000
 const RPM = 5
 const TPM = 100
 const CONCURRENT = 3
-/** In 1e-12 USD: small numbers, so that sequences run into it. */
+/** In 1e-12 USD; small, so that random sequences reach the budget. */
 const BUDGET = 500n
 
 interface Request {
   at: number
   day: number
-  /** Reserved while it runs, used when it has ended; the part beyond the estimate apart. */
+  /** Reserved while the request runs, used after its end; the part above the estimate is separate. */
   tokens: number
   pico: bigint
   running: boolean
 }
 
-/** The rules as the documentation tells them, from a list of everything that ever happened. */
+/** The rules of the documentation, computed from a list of all requests. */
 class Reference {
   readonly requests: Request[] = []
   readonly debts: { at: number; amount: number }[] = []
-  /** Days whose budget was asked for, and what they began with, because the date was set back. */
+  /** Days whose budget was used, and their initial spend after the date was set back. */
   readonly #days = new Map<number, bigint>()
   #day: number | null = null
   #at = 0
@@ -46,7 +46,7 @@ class Reference {
     return requests.reduce((sum, { pico }) => sum + pico, this.#days.get(day) ?? 0n)
   }
 
-  /** A date that was set back to a day without spending finds it as spent as the next later one. */
+  /** After the date is set back to a day without spend, that day starts with the spend of the next later day. */
   #visit(day: number): void {
     if (this.#day !== null && day < this.#day && this.committed(day) === 0n) {
       const [next] = [...this.#days.keys()].filter(other => other > day).sort((a, b) => a - b)
@@ -109,9 +109,9 @@ const step = fc.oneof(
   { weight: 1, arbitrary: setDate },
 )
 
-t.test('any sequence of events gives the result of the reference model', async () => {
+t.test('the limiter gives the same results as the reference model for any sequence of events', async () => {
   fc.assert(fc.property(fc.array(step, { maxLength: 80 }), fc.boolean(), (steps, byGlob) => {
-    // An account remembers four days, and these are the only ones here.
+    // An account keeps four days, and the test uses only these.
     const clock = new FakeClock('2026-11-21T00:00:00Z', 1234.567)
     const start = clock.wall()
     const own = {

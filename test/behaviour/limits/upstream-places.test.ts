@@ -24,7 +24,7 @@ routes: [{ path: /v1/realtime, to: [a, b] }, { to: a }]
   socket.close()
 })
 
-t.test('a second handshake with another credential takes over the concurrency of the refused handshake', async t => {
+t.test('a second handshake with another credential reuses the concurrency of the refused handshake', async t => {
   const upstream = await startUpstream(t, respond)
   const sockets = new WebSocketServer({ noServer: true })
   upstream.server.on('upgrade', (req, socket, head) => {
@@ -91,7 +91,7 @@ async function startHeld(t: Test) {
   }))
   return {
     url,
-    /** The next request. */
+    /** Resolves with the response object of the next request. */
     next: async () => arrived.shift() ?? await new Promise<ServerResponse>(resolve => waiting.push(resolve)),
   }
 }

@@ -16,7 +16,7 @@ t.test('a target at its concurrency limit is skipped and gets no attempt', async
   t.match(second, { status: 200, upstream: 'b', attempts: '1' })
   held.release()
   t.match(await first, { status: 200, upstream: 'a' })
-  t.match(await ask(gateway), { upstream: 'a' }, 'the place is free again')
+  t.match(await ask(gateway), { upstream: 'a' }, 'the concurrency is released')
   t.equal(b.requests, 1)
   t.match(await gateway.waitForLog(({ msg }) => String(msg).startsWith('target skipped')), { upstream: 'a', next: 'b' })
 })
@@ -32,7 +32,7 @@ t.test('if the only target is at its limit, the client gets 429 with a retry del
   t.equal(line.upstream, undefined, 'no upstream was tried')
 })
 
-t.test('tokens count as used once the request has ended', async t => {
+t.test('after a request ends, its used tokens count instead of its reserved tokens', async t => {
   const { gateway, a } = await start(t, '{ tokens_per_minute: 1000 }', 'routes: [{ to: a }]')
   for (let i = 0; i < 5; i++) t.equal((await ask(gateway, 800)).status, 200, 'each reserves 800 and uses 10')
   a.usage = { prompt_tokens: 5, completion_tokens: 900 }
@@ -73,7 +73,7 @@ routes:
   const second = ask(gateway, 10, null, 'm', { stream: true })
   await held.asked
   const third = ask(gateway, 10, null, 'full')
-  t.match(await third, { status: 429 }, 'the place is taken')
+  t.match(await third, { status: 429 }, 'the concurrency is in use')
   held.release()
   t.match(await second, { status: 200, upstream: 'slow' })
   t.equal(full.requests, 1)
@@ -126,7 +126,7 @@ limits: { requests_per_minute: 1000 }
 cluster: { instance: ${instance}, valkey: "${redis.url(redis.port)}" }
 `)))
   for (let n = 0; n < 14; n++) await ask(gateways[n % 2] as TestGateway)
-  // On a machine that is slow for a moment each gateway goes on with its share.
+  // On a slow machine Valkey can time out, and then each gateway uses its own share.
   const isLost = gateways.some(({ logged }) => logged.some(({ failure }) => failure !== undefined))
   t.ok(upstream.requests === 10 || isLost, `${upstream.requests} requests`)
 })

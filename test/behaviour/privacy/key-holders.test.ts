@@ -3,7 +3,7 @@ import { KEY } from '../../support/gateway.ts'
 import { startUpstream } from '../../support/upstream.ts'
 import { PASSWORD, cheapHash, startConsole } from '../console/console.ts'
 
-/** What no holder of a key may see: the upstreams, their accounts and their prices. */
+/** Data that the holder of a key must not see: upstreams, their accounts and their prices. */
 const SECRETS = /acme|backup|org_operator|proj_operator|0\.123/i
 const BODY = JSON.stringify({ model: 'm', messages: [] })
 

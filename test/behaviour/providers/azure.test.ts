@@ -29,7 +29,7 @@ t.test('a request goes to the v1 API of Azure with the operator\'s key', async t
   t.equal(seen[1]?.url, '/openai/v1/chat/completions')
 })
 
-t.test('with a dated api_version the path names the deployment', async t => {
+t.test('with a dated api_version, the deployment is in the path of the upstream request', async t => {
   const { gateway, seen } = await start(t, 'api_version: 2025-04-01-preview', '{ header: api-key, value: azure-key }')
   const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: KEY })
   await openai.chat.completions.create({ model: 'fast', messages: [{ role: 'user', content: 'Hi' }] })
@@ -68,7 +68,7 @@ for (const version of ['v1', '2025-04-01-preview']) {
       res.end([...options?.include_usage ? sent : sent.slice(0, -1), 'data: [DONE]\n\n'].join(''))
     })
     const asked = { model: 'fast', messages: [{ role: 'user' as const, content: 'Hi' }], stream: true as const }
-    t.strictSame(await drained(azure.chat.completions.create(asked)), STREAMED, 'without the usage that was not asked for')
+    t.strictSame(await drained(azure.chat.completions.create(asked)), STREAMED, 'without the usage that the client did not request')
     const withUsage = azure.chat.completions.create({ ...asked, stream_options: { include_usage: true } })
     t.strictSame(await drained(withUsage), [...STREAMED, USAGE])
     await gateway.waitForLog(({ msg, input_tokens: input, output_tokens: output }) => msg === 'exchange' && input === 3 && output === 1)
@@ -89,7 +89,7 @@ t.test('a client gets the full error if the content filter refuses the prompt', 
   }
 })
 
-t.test('a response that the content filter ends has that stop reason in each protocol', async t => {
+t.test('a response that the content filter ends has the stop reason for filtered content in each protocol', async t => {
   const { gateway, azure, answer } = await start(t, 'api_version: v1', '{ header: api-key, value: azure-key }')
   const choice = { index: 0, finish_reason: 'content_filter', content_filter_results: { hate: { filtered: true, severity: 'high' } } }
   answer((res, { stream }) => {

@@ -58,7 +58,7 @@ t.test('clients of every protocol get a response from Converse', async t => {
   t.match(await gateway.waitForLog(({ msg }) => msg === 'exchange'), { status: 200, input_tokens: 9, output_tokens: 3 })
 })
 
-t.test('a messages client streams thinking, text and a tool call, and returns them', async t => {
+t.test('a messages client streams thinking, text and a tool call, and sends them back in the next turn', async t => {
   const { gateway, bedrock } = await start(t)
   bedrock.respond = res => sendFrames(res, FRAMES)
   const anthropic = new Anthropic({ baseURL: gateway.url, apiKey: KEY, maxRetries: 0 })
@@ -74,7 +74,7 @@ t.test('a messages client streams thinking, text and a tool call, and returns th
   t.equal(bedrock.seen[0]?.url, `/model/${encodeURIComponent(MODEL)}/converse-stream`)
   t.match(await gateway.waitForLog(({ msg }) => msg === 'exchange'), { status: 200, input_tokens: 9, output_tokens: 3 })
 
-  // The next turn: thinking goes back with its signature, and the result to its call.
+  // The next turn sends thinking with its signature, and the result of the call.
   await anthropic.messages.stream({
     model: 'fast', max_tokens: 9, tools: [{ name: 'look', input_schema: { type: 'object' } }],
     messages: [
@@ -92,7 +92,7 @@ t.test('a messages client streams thinking, text and a tool call, and returns th
   })
 })
 
-t.test('a chat client streams tool calls, and returns their signature', async t => {
+t.test('a chat client streams tool calls, and sends their signature back in the next turn', async t => {
   const { gateway, bedrock } = await start(t)
   bedrock.respond = res => sendFrames(res, FRAMES)
   const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: KEY, maxRetries: 0 })
@@ -103,7 +103,7 @@ t.test('a chat client streams tool calls, and returns their signature', async t 
   t.match(JSON.parse(bedrock.seen[0]?.body ?? ''), {
     toolConfig: { tools: [{ toolSpec: { name: 'look', description: 'Looks', inputSchema: { json: { type: 'object' } } } }], toolChoice: { any: {} } },
   })
-  // The client keeps the fields of its protocol alone, and the signature comes back all the same.
+  // The client keeps only fields of its protocol; the signature is sent nevertheless.
   const call = completion.choices[0]?.message as OpenAI.ChatCompletionMessageParam & { tool_calls: { id: string }[] }
   await openai.chat.completions.stream({
     model: 'fast', tools: [TOOL],
@@ -117,7 +117,7 @@ t.test('a chat client streams tool calls, and returns their signature', async t 
   })
 })
 
-t.test('a chat client gets errors in its shape, also in mid-stream, and no [DONE] after a cut', async t => {
+t.test('a chat client gets chat errors, also in mid-stream, and no [DONE] after a cut', async t => {
   const { gateway, bedrock } = await start(t)
   bedrock.respond = res => sendException(res, 429, 'ThrottlingException', 'Too many requests')
   const chat = { model: 'fast', stream: true, messages: [{ role: 'user', content: 'Hi' }] }

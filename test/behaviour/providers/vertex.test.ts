@@ -52,10 +52,10 @@ t.test('an Anthropic client uses Claude on Vertex AI', async t => {
   t.equal(tokens.requests.length, 1)
   const line = await gateway.waitForLog(({ msg, input_tokens: input }) => msg === 'exchange' && input === 3)
   t.match(line, { input_tokens: 3, output_tokens: 1 })
-  t.match(line['cost_usd'] ?? line['cost'], /^0\.0*8/, 'the catalogue knows its price there')
+  t.match(line['cost_usd'] ?? line['cost'], /^0\.0*8/, 'the catalogue has the price of the model at Vertex AI')
 })
 
-t.test("Anthropic's client for Vertex AI works, and its project and location are replaced", async t => {
+t.test('the Anthropic client for Vertex AI works, and its project and location are replaced', async t => {
   const { gateway, seen } = await start(t)
   const client = new AnthropicVertex({
     baseURL: `${gateway.url}/v1`,
@@ -128,7 +128,7 @@ t.test('embeddings work for models with embedContent and with predict', async t 
   t.match(line, { input_tokens: 2 })
 })
 
-t.test('requests of other clients are translated to the protocol of the model', async t => {
+t.test('requests of chat clients are translated to the protocol of the model', async t => {
   const { gateway, seen } = await start(t)
   const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: KEY })
   for (const [model, verb] of [['haiku', `anthropic/models/${CLAUDE}:rawPredict`], ['flash', 'google/models/gemini-2.5-flash:generateContent']] as const) {
@@ -154,7 +154,7 @@ t.test('requests of other clients are translated to the protocol of the model', 
   t.equal(seen.at(-1)?.url, `${HERE}/publishers/google/models/gemini-2.5-flash:generateContent`)
 })
 
-t.test('an error has the shape of the client\'s protocol, without the operator\'s project', async t => {
+t.test('an error has the shape of the protocol of the client, and does not name the project of the operator', async t => {
   const { gateway, fail } = await start(t)
   const said = { error: { code: 429, message: 'Quota of projects/my-project exceeded', status: 'RESOURCE_EXHAUSTED' } }
   fail(429, said)
@@ -181,7 +181,7 @@ t.test('waiting requests share one token fetch, and a 401 fetches another token'
   accept('Bearer token-1')
   seen.length = 0
   t.strictSame((await Promise.all(Array.from({ length: 20 }, () => ask(gateway.url)))).map(({ status }) => status), Array(20).fill(200))
-  t.equal(tokens.requests.length, 2, 'one token for all that were refused')
+  t.equal(tokens.requests.length, 2, 'one token for all refused requests')
   accept('nobody')
   for (let i = 0; i < 5; i++) t.equal((await ask(gateway.url)).status, 502)
   t.ok(tokens.requests.length <= 3)
@@ -198,7 +198,7 @@ t.test('if the token server is down, the next target responds', async t => {
   })
 })
 
-t.test('token and project come from the metadata server', async t => {
+t.test('the token and the project are read from the metadata server', async t => {
   await startMetadataServer(t)
   const seen: (string | undefined)[] = []
   const upstream = await startUpstream(t, (req, res) => {

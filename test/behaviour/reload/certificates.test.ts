@@ -7,7 +7,7 @@ import { certificateFiles, selfSigned } from '../../support/certificate.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 import { connect } from '../../support/wire.ts'
 
-t.test('a renewed certificate is used from the next handshake on; open connections stay', async t => {
+t.test('after a certificate is renewed, new handshakes use it and open connections stay open', async t => {
   const { cert, key, certFile, keyFile } = certificateFiles(t)
   const yaml = `
 server: { listen: 127.0.0.1:0, tls: { cert: "${certFile}", key: "${keyFile}" } }

@@ -12,7 +12,7 @@ const CHAT = { model: 'm', stream: true, messages: [] }
 const EVENT = chunk('data: {"choices":[{"index":0,"delta":{"content":"hi"}}]}\n\n')
 const END = `${chunk('data: [DONE]\n\n')}0\r\n\r\n`
 
-/** A gateway that shares its port, on the port of another or a free one, and what its upstream got. */
+/** A gateway that shares its port, on a free port or that of `beside`, and the connections of its upstream. */
 async function sharing(t: Test, beside?: { url: string }) {
   const wires: Wire[] = []
   const upstream = await startWireUpstream(t, async wire => {
@@ -30,7 +30,7 @@ routes: [{ to: up }]
   return { gateway, wires }
 }
 
-t.test('two gateways share a port only if both allow it', async t => {
+t.test('two gateways share a port only if both set reuse_port', async t => {
   const { gateway } = await sharing(t)
   await sharing(t, gateway)
   const { port } = new URL(gateway.url)
@@ -40,7 +40,7 @@ t.test('two gateways share a port only if both allow it', async t => {
   )
 })
 
-t.test('HTTP/1.1: the old gateway finishes open connections, the new one gets new ones', async t => {
+t.test('HTTP/1.1: the old gateway finishes requests on open connections, and the new gateway gets new connections', async t => {
   const old = await sharing(t)
   const idle = await connect(t, old.gateway.url)
   idle.send(post('/v1/chat/completions', CHAT))
@@ -80,7 +80,7 @@ t.test('HTTP/1.1: the old gateway finishes open connections, the new one gets ne
   }
   for (const each of [unused, waiting]) t.equal(await each.ended, 'end')
 
-  // Its head had promised to stay: one more request is served.
+  // The response head allowed keep-alive, so one more request is served.
   streaming.clear()
   streaming.send('GET /api/status HTTP/1.1\r\nHost: x\r\n\r\n')
   t.match(await streaming.until(/\}$/), /\r\nconnection: close\r\n/i)
@@ -108,7 +108,7 @@ t.test('HTTP/2: running streams finish, and then the session ends', async t => {
   t.equal(await drained, 0)
 })
 
-t.test('HTTP/2: a request on its way is served, and GOAWAY marks later ones as unprocessed', async t => {
+t.test('HTTP/2: a request that arrives as the drain begins is served, and GOAWAY marks later requests as unprocessed', async t => {
   const old = await sharing(t)
   const { hostname, port } = new URL(old.gateway.url)
   const socket = net.connect(Number(port), hostname)
@@ -139,11 +139,11 @@ t.test('HTTP/2: a request on its way is served, and GOAWAY marks later ones as u
   const drained = old.gateway.drain()
   socket.write(chat(1))
   const { payload } = await until(({ type }) => type === frames.GOAWAY)
-  t.equal(payload.readUInt32BE(0), 1, 'what comes behind the first can be sent again elsewhere')
-  t.equal(payload.readUInt32BE(4), 0, 'nothing is wrong')
+  t.equal(payload.readUInt32BE(0), 1, 'the last processed stream is the first')
+  t.equal(payload.readUInt32BE(4), 0, 'GOAWAY has no error code')
   socket.write(chat(3))
   await until(({ type, stream }) => type === frames.DATA && stream === 1)
-  t.equal(old.wires.length, 1, 'and is not looked at')
+  t.equal(old.wires.length, 1, 'the later request does not go upstream')
   for (const wire of old.wires) wire.send(EVENT + END)
   await until(({ type, stream, flags }) =>
     type === frames.DATA && stream === 1 && (flags & frames.END_STREAM) !== 0)
@@ -151,7 +151,7 @@ t.test('HTTP/2: a request on its way is served, and GOAWAY marks later ones as u
   t.equal(await drained, 0)
 })
 
-t.test('server.drain bounds the drain, and a second call ends it', async t => {
+t.test('close() ends a running drain and its open connections', async t => {
   const old = await sharing(t)
   const silent = await connect(t, old.gateway.url)
   const drained = old.gateway.drain()

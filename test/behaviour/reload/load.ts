@@ -3,15 +3,15 @@ import * as http from 'node:http'
 import * as http2 from 'node:http2'
 import { text } from 'node:stream/consumers'
 
-/** How requests are sent: over connections that are kept, over one for each, or over HTTP/2 sessions. */
+/** How requests are sent: over kept connections, each over a new connection, or over HTTP/2 sessions. */
 export type Way = 'kept' | 'fresh' | 'http2'
 
 export interface Tally {
   answers: number
   streams: number
   /**
-   * Refused by a session that was about to end before it was looked
-   * at, and sent again (RFC 9113 section 8.7).
+   * Refused unprocessed by a session that was about to end,
+   * and sent again (RFC 9113 section 8.7).
    */
   again: number
   readonly failures: string[]
@@ -19,9 +19,9 @@ export interface Tally {
 
 export interface Load {
   readonly tally: Tally
-  /** Resolves when so many more requests have ended. */
+  /** Resolves after `requests` more requests have ended. */
   more(requests: number): Promise<void>
-  /** Lets what runs finish. */
+  /** Waits for the running requests. */
   stop(): Promise<Tally>
 }
 
@@ -29,7 +29,7 @@ export interface LoadOptions {
   /** Such as `http://127.0.0.1:8080`. */
   readonly base: string
   readonly key: string
-  /** So many clients of each way; half of them stream. */
+  /** Number of clients of each way; half of them stream. */
   readonly clients: number
   readonly ways: readonly Way[]
 }
@@ -37,9 +37,9 @@ export interface LoadOptions {
 const WORDS = 8
 
 /**
- * Clients that ask again as soon as they are answered. What is not a whole and
- * proper answer is a failure; nothing but what HTTP/2 marks as never looked at is
- * tried again.
+ * Clients that send the next request after each response. A response that is not complete
+ * is a failure; only requests that HTTP/2 marks as unprocessed are
+ * sent again.
  */
 export function startLoad({ base, key, clients, ways }: LoadOptions): Load {
   const tally: Tally = { answers: 0, streams: 0, again: 0, failures: [] }
@@ -124,7 +124,7 @@ function http2Asker(base: string, key: string, tally: Tally): Asker {
   const open = (): http2.ClientHttp2Session => {
     if (session !== null && !session.closed && !session.destroyed) return session
     session = http2.connect(base)
-    // Its streams tell.
+    // The streams report the error.
     session.on('error', () => {})
     return session
   }

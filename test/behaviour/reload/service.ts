@@ -12,7 +12,7 @@ import { freePort } from '../../support/free-port.ts'
 
 const GATEWAY = fileURLToPath(new URL('../../../bin/gateway.js', import.meta.url))
 
-/** A command that runs as a process of its own, and what it logs. */
+/** A command in a separate process, and its log. */
 export class Service {
   readonly child: ChildProcess
   readonly lines: Record<string, unknown>[] = []
@@ -21,7 +21,7 @@ export class Service {
   #over = false
   #waiting: (() => void)[] = []
 
-  /** @param socket what becomes descriptor 3 of the process */
+  /** @param socket becomes descriptor 3 of the process */
   constructor(args: readonly string[], socket?: Server) {
     const inherited = socket ? [descriptorOf(socket)] : []
     this.child = spawn(process.execPath, [GATEWAY, ...args], {
@@ -38,7 +38,7 @@ export class Service {
     })
   }
 
-  /** Resolves with the first line from this one on that has such a message. */
+  /** Resolves with the first log line from index `from` on with this message. */
   async logged(message: string, from = 0): Promise<Record<string, unknown>> {
     for (;;) {
       const line = this.lines.slice(from).find(({ msg }) => msg === message)
@@ -59,7 +59,7 @@ export class Service {
 
 export const KEY = 'sk-soak-0123456789abcdef'
 
-/** One gateway after the other on one address, in front of a simulator of its own. */
+/** Successive gateways on one address, with one simulator. */
 export class Succession {
   readonly folder: string
   readonly #simulator: Service
@@ -81,7 +81,7 @@ export class Succession {
   }
 
   /**
-   * @param socket a listening socket that all of them inherit; without it each opens its own on a shared port
+   * @param socket a listening socket that all gateways inherit; without it each gateway listens on a shared port
    */
   static async start(folder: string, socket?: Server): Promise<Succession> {
     const simulator = new Service(['simulate', '--listen', '127.0.0.1:0'])
@@ -100,7 +100,7 @@ export class Succession {
     return this.#current
   }
 
-  /** Changes the file, sends SIGHUP, and resolves when it is active. */
+  /** Changes the file, sends SIGHUP, and resolves when the new configuration is active. */
   async reload(): Promise<void> {
     const from = this.#current.lines.length
     this.#change()
@@ -108,7 +108,7 @@ export class Succession {
     await this.#current.logged('configuration reloaded', from)
   }
 
-  /** Starts a successor and ends the one before, which may go on for a while. */
+  /** Starts a successor, and sends SIGTERM to the previous gateway, which may drain for a while. */
   async restart(): Promise<void> {
     const successor = this.#spawn()
     await successor.listening()
@@ -119,13 +119,13 @@ export class Succession {
     await old.logged('draining')
   }
 
-  /** Resolves when those that were succeeded have ended. @returns how many of them cut something or failed */
+  /** Resolves after all previous gateways have ended. @returns the number of them that cut a request or failed */
   async predecessors(): Promise<number> {
     const codes = await Promise.all(this.#before.map(({ ended }) => ended))
     return codes.filter(code => code !== 0).length
   }
 
-  /** @returns the exit code of the last */
+  /** @returns the exit code of the last gateway */
   async stop(): Promise<number | null> {
     this.#current.child.kill('SIGTERM')
     const code = await this.#current.ended
@@ -142,7 +142,7 @@ export class Succession {
     return new Service(['serve', '--config', join(this.folder, 'gateway.yaml')], this.#socket)
   }
 
-  /** Another text each time: routes, upstreams, keys, limits and timeouts come and go. */
+  /** Writes another configuration each time: adds and removes routes, upstreams, keys, limits and timeouts. */
   #change(): void {
     const n = this.#changes++
     writeFileSync(join(this.folder, 'gateway.yaml'), `

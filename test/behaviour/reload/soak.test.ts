@@ -7,7 +7,7 @@ import type { Test } from 'tap'
 import { startLoad } from './load.ts'
 import { KEY, Service, Succession } from './service.ts'
 
-/* The same at length, with figures: bench/reload.ts. */
+/* bench/reload.ts runs the same for longer, with figures. */
 
 async function succession(t: Test, socket?: ReturnType<typeof createServer>): Promise<Succession> {
   const started = await Succession.start(t.testdir({}), socket)
@@ -15,7 +15,7 @@ async function succession(t: Test, socket?: ReturnType<typeof createServer>): Pr
   return started
 }
 
-/** Every request is in the ledger exactly once, and complete. */
+/** Checks that each request is in the ledger exactly once, and complete. */
 function audit(t: Test, { folder }: Succession, requests: number): void {
   using db = new DatabaseSync(join(folder, 'gateway.db'), { readOnly: true })
   const rows = db.prepare(`
@@ -49,7 +49,7 @@ t.test('restarts on a shared port under load lose no request and cut no stream',
   }
   const tally = await load.stop()
   t.same(tally.failures, [])
-  t.equal(await gateways.predecessors(), 0, 'each drained, and cut nothing')
+  t.equal(await gateways.predecessors(), 0, 'each old gateway drained without cutting a stream')
   t.equal(await gateways.stop(), 0)
   audit(t, gateways, tally.answers + tally.streams)
 })

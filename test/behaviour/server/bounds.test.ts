@@ -19,7 +19,7 @@ function yaml(url: string, server: string): string {
 }
 
 async function bytesInUse(): Promise<number> {
-  // Buffers are freed a little after they are found unused.
+  // Buffers are freed some time after a garbage collection.
   for (let n = 0; n < 5; n++) {
     heapInUse()
     await turn()
@@ -57,12 +57,12 @@ t.test('a request above max_in_flight gets 503, and the status is still served',
   t.equal((await fetch(`${gateway.url}/api/status`)).status, 200)
   release()
   for (const answer of await Promise.all(served)) t.equal(answer.status, 200)
-  // An exchange is over when it is settled, a little after its response.
+  // A request ends when it is settled, shortly after its response.
   while ((await status(gateway.url)).running > 0);
-  t.equal((await ask()).status, 200, 'there is room again')
+  t.equal((await ask()).status, 200, 'a further request is served')
 })
 
-t.test('memory of bodies is released at the end of the request, before its last checkpoint', async t => {
+t.test('the memory of a body is released at the end of the request, before the last checkpoint is written', async t => {
   const SIZE = 4_000_000
   const upstream = await startUpstream(t, (req, res) => {
     req.resume().on('end', () => {
@@ -133,7 +133,7 @@ t.test('a held response counts as memory until the client has received the respo
   const client = net.connect(Number(port), hostname)
   t.teardown(() => client.destroy())
   client.write(post('/v1/chat/completions', { model: 'm', stream: true, messages: [] }))
-  // Its head has come, so all of it is on the way.
+  // After the head has arrived, the gateway has the whole response.
   await once(client, 'readable')
   t.ok((await status(gateway.url)).body_bytes > 20_000_000)
   client.resume()
@@ -163,7 +163,7 @@ upstreams: { up: { url: "${upstream.url}", speaks: [chat] } }\nroutes: [{ to: up
   try {
     for await (const chunk of (await ask()).body ?? []) text = text.slice(-2000) + Buffer.from(chunk as Uint8Array).toString()
   } catch {
-    // Behind the error the gateway closes the connection.
+    // After the error the gateway closes the connection.
   }
   t.match(text, /"type":"error"[^]*server\.body_memory/)
   for (const res of open) res.destroy()
@@ -198,7 +198,7 @@ t.test('incomplete events count as memory, and an event beyond the memory limit 
   t.ok(held > 5_000_000, `${held} bytes`)
   const second = await ask('second')
   await read(second, begun.length)
-  t.ok((await status(gateway.url)).body_bytes < 8_000_000, 'half of the room is for requests')
+  t.ok((await status(gateway.url)).body_bytes < 8_000_000, 'half of the memory is kept for requests')
   for (const [name, answer] of [['first', first], ['second', second]] as const) {
     open.get(name)?.end('"}}]}\n\ndata: [DONE]\n\n')
     t.match(await read(answer, 21), /\[DONE\]/)
@@ -246,7 +246,7 @@ t.test('decompressed bodies count as memory during the decompression', async t =
   while ((await status(gateway.url)).body_bytes > 0);
 })
 
-t.test('a connection above the limit gets 503 and is closed', async t => {
+t.test('a connection above max_connections gets 503 and is closed', async t => {
   const upstream = await startUpstream(t, (_req, res) => void res.end())
   const gateway = await startTestGateway(t, yaml(upstream.url, 'max_connections: 2'))
   const [first] = [await connect(t, gateway.url), await connect(t, gateway.url)]
@@ -256,7 +256,7 @@ t.test('a connection above the limit gets 503 and is closed', async t => {
   await third.ended
   first.send(`GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`)
   await first.until(/^HTTP\/1\.1 200 /)
-  t.pass('those that were there before are served')
+  t.pass('open connections are still served')
 })
 
 t.test('a body_memory smaller than body_limit is an error', async t => {

@@ -7,7 +7,7 @@ import { connect, post } from '../../support/wire.ts'
 
 const CLIENTS = 200
 
-t.test('without free file descriptors some clients are served, and others get an error', {
+t.test('without free file descriptors, some clients are served and the other clients get an error', {
   skip: process.platform !== 'linux' && 'needs /proc',
 }, async t => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
@@ -47,5 +47,5 @@ ledger: { file: gateway.db }
   }
   kinds.delete('closed')
   t.strictSame([...kinds.keys()].sort(), ['200 [DONE]', '503 "code":"overloaded"'], JSON.stringify([...kinds]))
-  t.match(await ask(), /^HTTP\/1\.1 200 [^]*\[DONE\]/, 'and it serves on')
+  t.match(await ask(), /^HTTP\/1\.1 200 [^]*\[DONE\]/, 'the gateway still serves')
 })

@@ -11,7 +11,7 @@ routes: [{ model: [demo], to: demo }]
 `
 const GET = `GET /api/status HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${KEY}\r\n\r\n`
 
-t.test('idle connections stay open for longer than a load balancer keeps them', async t => {
+t.test('the keep-alive timeout of a connection is 620 s by default, or server.idle', async t => {
   for (const [server, timeout] of [['', '620'], [', idle: 15m', '900'], [', idle: 1s', '1']] as const) {
     const { addresses: { base, console: managed } } = await startTestGateway(t, CONFIG(server))
     for (const url of [base, managed as string]) {

@@ -8,7 +8,7 @@ import { KEY } from '../../support/gateway.ts'
 import { startUpstream } from '../../support/upstream.ts'
 
 /*
- * What a body becomes when it is parsed is hundreds of times its size. The gateway runs with a small heap: without a
+ * A parsed body can need hundreds of times its size. The gateway runs with a small heap: without a
  * bound each of these bodies ends the process.
  */
 
@@ -20,10 +20,10 @@ type Protocol = 'chat' | 'messages' | 'responses' | 'generate'
 
 interface Spoken {
   readonly path: (model: string) => string
-  /** The member that has the conversation. */
+  /** Name of the member with the conversation. */
   readonly turns: string
   readonly turn: string
-  /** An object in which a client names what it likes. */
+  /** A body with an object whose member names the client chooses. */
   readonly free: (json: string) => string
   readonly response: string
 }
@@ -51,7 +51,7 @@ const PROTOCOLS: Readonly<Record<Protocol, Spoken>> = {
   },
 }
 
-/** Values that become many objects, by what they are. */
+/** Values that are parsed to many objects, by their description. */
 const LARGE_VALUES: Readonly<Record<string, string>> = {
   'empty objects': list('{}'),
   'empty lists': list('[]'),
@@ -62,7 +62,7 @@ const LARGE_VALUES: Readonly<Record<string, string>> = {
   'nested tools': list('{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a":{"enum":[]}}}}}'),
 }
 
-/** Those whose values take little memory. */
+/** Shapes of LARGE_VALUES whose values need little memory. */
 const SMALL_SHAPES: ReadonlySet<string> = new Set(['zeros', 'strings with escapes'])
 
 function list(element: string): string {
@@ -78,7 +78,7 @@ const DEEP_VALUES: Readonly<Record<string, string>> = {
   objects: '{"a":'.repeat(DEEP) + '0' + '}'.repeat(DEEP),
 }
 
-/** How a request reaches its target: the model's name says it. */
+/** How a request is forwarded; selected by the model name. */
 const WAYS = ['translated', 'renamed', 'passed'] as const
 
 const CODINGS = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync } as const
@@ -89,9 +89,9 @@ interface Sent {
   readonly text: string
 }
 
-/** A gateway in a process of its own, whose upstream responds as its protocol does, or with what the test says. */
+/** A gateway in a separate process, whose upstream sends a valid response or `next`. */
 class Bench {
-  /** In place of the good response. */
+  /** The next response, in place of the valid response. */
   next: { readonly status?: number, readonly type?: string, readonly body: string } | null = null
   readonly #gateway: Running
 
@@ -130,7 +130,7 @@ log: { level: error }
     return this.#gateway.base
   }
 
-  /** @param members of the body, beside those that it needs */
+  /** @param members of the body in addition to the required members */
   async send(protocol: Protocol, way: typeof WAYS[number], members: string, turns: string | null = null, coding: keyof typeof CODINGS = 'gzip'): Promise<Sent> {
     const { path, turns: name, turn } = PROTOCOLS[protocol]
     const model = `${way}-${protocol}`
@@ -143,7 +143,7 @@ log: { level: error }
   }
 }
 
-/** All that came: behind the error in a stream the gateway closes the connection. */
+/** @returns the received text; the gateway closes the connection after an error in a stream */
 async function textOf({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = []
   try {
@@ -183,7 +183,7 @@ t.test('values and levels are counted in every content coding', async t => {
   }
 })
 
-t.test('a request that is nested too deeply is refused with the name of the member', async t => {
+t.test('a request that is nested too deeply is refused, and the error names the member', async t => {
   const bench = await Bench.start(t)
   for (const protocol of PROTOCOL_NAMES) {
     for (const [shape, value] of Object.entries(DEEP_VALUES)) {
@@ -218,7 +218,7 @@ t.test('when memory is in use, a large request that needs translation gets 503, 
   t.match(await bench.send('chat', 'translated', '', turns), { status: 200 })
 })
 
-t.test('the values inside the arguments of tool calls count', async t => {
+t.test('the values inside the arguments of tool calls count towards the limit', async t => {
   const bench = await Bench.start(t)
   const call = (text: string): string => JSON.stringify({ id: 'c', type: 'function', function: { name: 'f', arguments: text } })
   const turns = (calls: readonly string[]): string => `[${PROTOCOLS.chat.turn},{"role":"assistant","content":null,"tool_calls":[${calls.join(',')}]}]`

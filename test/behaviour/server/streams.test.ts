@@ -9,21 +9,21 @@ import { post } from '../../support/wire.ts'
 
 const IDLE = 5_000
 const SLOW = 500
-/** Connections on both sides, and some more. */
+/** Descriptors for the connections on both sides, and some more. */
 const FILES = 2 * (IDLE + SLOW) + 1_000
-/** Megabytes; all the responses that the slow readers leave unread would be 4,000. */
+/** MB; the unread responses of all slow readers would need 4,000 MB. */
 const MOST = 1_000
 
 const allowed = spawnSync('sh', ['-c', 'ulimit -Hn'], { encoding: 'utf8' }).stdout.trim()
 const skip = process.platform !== 'linux' ? 'memory is read from /proc'
   : Number(allowed) < FILES ? `ulimit -n is ${allowed}, and this takes ${FILES}` : false
 
-/** Megabytes of memory of a process. */
+/** @returns the memory of a process, MB */
 function memory(pid: number | undefined): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024
 }
 
-t.test(`${IDLE} idle streams and ${SLOW} clients that do not read use bounded memory, and others are served`, { skip }, async t => {
+t.test(`${IDLE} idle streams and ${SLOW} clients that do not read use bounded memory, and other clients are served`, { skip }, async t => {
   const simulator = await listening(t, ['simulate', '--listen', '127.0.0.1:0'])
   const dir = t.testdir({
     'gateway.yaml': `
@@ -58,7 +58,7 @@ log: { level: error }
   const idle = memory(gateway.child.pid)
   for (let n = 0; n < SLOW; n += AT_ONCE) {
     await Promise.all(Array.from({ length: AT_ONCE }, async () => {
-      // 8 MB each, of which it reads the first piece.
+      // Each response has 8 MB; the client reads only the first piece.
       (await open('sim,tokens=1000,chunk=8kb')).pause()
     }))
   }
@@ -67,7 +67,7 @@ log: { level: error }
     headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
     body: '{"model":"sim","messages":[]}',
   })
-  t.equal(answer.status, 200, 'there is room for others')
+  t.equal(answer.status, 200, 'other clients are served')
   const status = (await (await fetch(`${gateway.base}/api/status`)).json()) as { running: number }
   t.ok(status.running >= IDLE + SLOW, `${status.running} under way`)
   const all = memory(gateway.child.pid)

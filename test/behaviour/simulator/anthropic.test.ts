@@ -43,7 +43,7 @@ for (const [name, Client] of CLIENTS) {
       }
     })
 
-    t.test('tools, also in beta', async t => {
+    t.test('tool calls, also in the beta namespace', async t => {
       const input_schema = { type: 'object' as const, properties: { at: { type: 'string' } } }
       const asked = {
         ...ASKED,

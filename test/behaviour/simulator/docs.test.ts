@@ -5,26 +5,26 @@ import { start } from '../../simulator/start.ts'
 
 const DOCS = readFileSync(new URL('../../../docs/simulator.md', import.meta.url), 'utf8')
 
-t.test('the table has exactly one row for each behaviour', async t => {
+t.test('the table in the docs has exactly one row for each behaviour', async t => {
   const rows = [...DOCS.matchAll(/^\| `([a-z]\w*)(?:=[A-Z]+)?` \|/gm)].map(match => match[1])
   t.same(rows.toSorted(), Object.keys(GRAMMAR).toSorted())
 })
 
-t.test('a row shows a value exactly when the behaviour takes one', async t => {
+t.test('a row of the table shows a value only if the behaviour takes a value', async t => {
   for (const [, key = '', value] of DOCS.matchAll(/^\| `([a-z]\w*)(=[A-Z]+)?` \|/gm)) {
     if (value === undefined) t.same(parseBehaviour(key), { [key]: true }, key)
     else t.throws(() => parseBehaviour(key), key)
   }
 })
 
-t.test('every list in the text is valid', async t => {
+t.test('every list of behaviours in the docs is valid', async t => {
   const headers = [...DOCS.matchAll(/x-simulate: ([^'`\n]+)/g)].map(match => match[1] ?? '')
   const models = [...DOCS.matchAll(/\bsim(,[a-z0-9_=,]+)/g)].map(match => behaviourOfModel(match[0]))
   t.ok(headers.length > 1 && models.length > 2)
   for (const list of [...headers, ...models]) t.doesNotThrow(() => parseBehaviour(list), list)
 })
 
-t.test('every path in the table is served', async t => {
+t.test('every path in the table of endpoints is served', async t => {
   const { url } = await start(t)
   const table = DOCS.slice(DOCS.indexOf('## Endpoints'), DOCS.indexOf('## Statistics'))
   for (const [, cell = ''] of table.matchAll(/^\| (`.*?`) (?:and below.*?)?\|/gm)) {
@@ -39,7 +39,7 @@ t.test('every path in the table is served', async t => {
   }
 })
 
-t.test('every curl example works', async t => {
+t.test('every curl example in the docs works', async t => {
   const { url } = await start(t)
   const examples = [...DOCS.matchAll(/^curl [^]*?(?=\n\n|\n```)/gm)].map(match => match[0])
   t.equal(examples.length, 4)

@@ -76,7 +76,7 @@ for (const [name, Client, Failure] of CLIENTS) {
       t.ok(names.includes('models/sim'))
     })
 
-    t.test('errors have the class of the client, and their status', async t => {
+    t.test('an error has the error class of the client, and the status', async t => {
       for (const status of [400, 401, 403, 404]) {
         const asked = models.generateContent({ model: `sim,status=${status}`, contents: 'x' })
         const error: unknown = await asked.catch((thrown: unknown) => thrown)

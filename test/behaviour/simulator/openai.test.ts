@@ -192,7 +192,7 @@ t.test('responses and realtime over WebSockets', async t => {
   t.equal(await completed, 'completed')
   responses.close()
 
-  // This client knows wss: alone; its agent goes to the simulator without TLS.
+  // This client supports only wss:, so its agent connects to the simulator without TLS.
   const agent = new Agent()
   agent.createConnection = () => connect(port, '127.0.0.1')
   const realtime = new OpenAIRealtimeWS({ model: 'sim,tokens=2', options: { agent } }, client)

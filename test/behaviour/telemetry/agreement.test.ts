@@ -30,7 +30,7 @@ interface Metered extends Running {
   readonly metrics: string
 }
 
-/** An upstream that fails every time, beside the simulator, and one model without a price. */
+/** A gateway with the simulator, an upstream that always fails, and a model without a price. */
 async function startMetered(t: Test, dir: string, failing: string, workers: number): Promise<Metered> {
   const running = await listening(t, ['serve', '--config', `${dir}/gateway.yaml`], { env: { FAILING: failing, WORKERS: String(workers) } })
   const metrics = String(running.lines.find(({ msg }) => msg === 'listening')?.metrics)
@@ -91,7 +91,7 @@ async function traffic(t: Test, { base }: Running): Promise<void> {
   wire.socket.destroy()
 }
 
-/** Reads both until the requests that have ended are in both. */
+/** Reads ledger and metrics until both have all ended requests. */
 async function bothOf(gateway: Metered): Promise<{ readonly usage: Usage, readonly samples: Sample[] }> {
   for (;;) {
     const samples = await scrape(gateway.metrics)
@@ -180,7 +180,7 @@ t.test('the metrics keep the counts of a killed worker', async t => {
   t.equal(sum(await scrape(gateway.metrics), 'gateway_requests_total'), 13)
 })
 
-/** Resolves with a scrape that shows no row that waits: those of requests in progress are in the ledger. */
+/** Resolves with a scrape that shows `rows` pending rows of the ledger. */
 async function untilPending(gateway: Metered, rows: number): Promise<Sample[]> {
   for (;;) {
     const samples = await scrape(gateway.metrics)

@@ -9,7 +9,7 @@ interface Details {
   readonly trace_url: string | null
 }
 
-/** Asks until the ledger has the request. */
+/** Reads the details until the ledger has the request. */
 async function detailsOf(browser: Browser, id: string): Promise<Details> {
   for (;;) {
     const details = (await browser.ask(`/logs/${id}`)).json as Details
@@ -17,7 +17,7 @@ async function detailsOf(browser: Browser, id: string): Promise<Details> {
   }
 }
 
-t.test('the console links a request to its trace, but not for key holders', async t => {
+t.test('the console shows users, but not key holders, a link from a request to its trace', async t => {
   const collector = await startUpstream(t, (_req, res) => res.end('{}'))
   const gateway = await startConsole(t, `${YAML}
 telemetry:
@@ -35,7 +35,7 @@ telemetry:
   t.match(holder, { stories: [{ trace_id: null }], trace_url: null })
 })
 
-t.test('an unsampled trace has no link', async t => {
+t.test('a request without a sampled trace has no link to a trace', async t => {
   const gateway = await startConsole(t, `${YAML}
 telemetry: { otlp: { endpoint: "http://127.0.0.1:1", protocol: http/json, metrics: false, sample: 0 } }
 `)

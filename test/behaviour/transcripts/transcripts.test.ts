@@ -43,7 +43,7 @@ t.test('bodies are stored only for the keys that the configuration names', async
     key: 'team-a', request: { contentType: 'application/json' }, response: { contentType: /json/ },
   })
   t.match(JSON.parse(textOf(one?.request.bytes)), { messages: [{ content: 'Hello' }] })
-  t.equal(textOf(one?.response.bytes), sent, 'as the client was sent it')
+  t.equal(textOf(one?.response.bytes), sent, 'the same bytes as the client got')
   t.same(await archive.find(other.headers.get('x-gateway-request-id') ?? ''), [])
 })
 
@@ -65,7 +65,7 @@ t.test('a stream is stored up to the limit, with its real length', async t => {
 t.test('a compressed response is stored decompressed', async t => {
   const words = JSON.stringify({ content: 'grüße '.repeat(10) })
   const long = 'word '.repeat(100_000)
-  // Hardly shorter when it is compressed, so that only its beginning is there to be read.
+  // Text that compression hardly shortens, so that only its beginning is kept.
   const noise = randomBytes(20_000).toString('hex')
   const answers: Record<string, readonly [encoding: string, body: Buffer]> = {
     gzip: ['gzip', zlib.gzipSync(words)],
@@ -107,7 +107,7 @@ t.test('a compressed response is stored decompressed', async t => {
   t.same(await kept('long'), { text: long.slice(0, 1024), total: long.length })
   const { text, total = 0 } = await kept('noise')
   t.equal(text, noise.slice(0, 1024))
-  t.ok(total > text.length, 'and it is known that there was more')
+  t.ok(total > text.length, 'the transcript is marked as incomplete')
 })
 
 t.test('a response whose client disconnected is stored up to the last byte sent', async t => {
@@ -142,7 +142,7 @@ t.test('a broken stream is stored with the error that the client gets', async t 
   t.equal(textOf(one?.response.bytes), sent)
 })
 
-t.test('the response to a request without a reachable upstream is stored', async t => {
+t.test('a 502 response is stored if the upstream cannot be reached', async t => {
   const gateway = await startTestGateway(t, CONFIG.replace('simulator: true', 'url: "http://127.0.0.1:9"'))
   const answer = await fetch(`${gateway.url}/v1/chat/completions`, chat('sk-team-a-0123456789', 'Hello'))
   t.equal(answer.status, 502)
@@ -152,7 +152,7 @@ t.test('the response to a request without a reachable upstream is stored', async
   t.equal(textOf(one?.response.bytes), sent)
 })
 
-t.test('the file is created only when the configuration, also by a reload, names a key', async t => {
+t.test('the file is created only after the configuration, at the start or by a reload, names a key', async t => {
   const gateway = await startTestGateway(t, CONFIG.replace(/^log:.*$/m, ''))
   const ask = async () => {
     const answer = await fetch(`${gateway.url}/v1/chat/completions`, chat('sk-team-a-0123456789', 'Hello'))
@@ -169,7 +169,7 @@ t.test('the file is created only when the configuration, also by a reload, names
   t.equal((await archive.find(before)).length, 0)
 })
 
-t.test('a reload that removes a key stops storing its running requests too', async t => {
+t.test('after a reload removes a key, running requests of the key are not stored', async t => {
   const ends: (() => void)[] = []
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
@@ -189,7 +189,7 @@ t.test('a reload that removes a key stops storing its running requests too', asy
   t.same(await archiveOf(t, gateway.file).find(answer.headers.get('x-gateway-request-id') ?? ''), [])
 })
 
-t.test('a file that cannot be written affects no request, and is reported', async t => {
+t.test('if the file cannot be written, requests are served and the log has an error', async t => {
   const gateway = await startTestGateway(t, CONFIG)
   mkdirSync(join(dirname(gateway.file), 'bodies.db'))
   const answer = await fetch(`${gateway.url}/v1/chat/completions`, chat('sk-team-a-0123456789', 'Hello'))
@@ -198,10 +198,10 @@ t.test('a file that cannot be written affects no request, and is reported', asyn
   await gateway.waitForLog(line => line['msg'] === 'bodies cannot be kept')
 })
 
-t.test('a file of another program is not opened again for each request', async t => {
+t.test('after a failure, the file is not opened again for each request', async t => {
   const file = join(t.testdir({}), 'bodies.db')
   const clock = new FakeClock()
-  // The thread keeps no process alive.
+  // Keeps the process alive, because the thread does not.
   const awake = setInterval(() => {}, 60_000)
   t.teardown(() => clearInterval(awake))
   const nothing = { contentType: null, bytes: new Uint8Array(), total: 0 }
@@ -221,7 +221,7 @@ t.test('a file of another program is not opened again for each request', async t
   rmSync(file)
   resting.keep(transcript, null)
   await resting.close()
-  t.notOk(existsSync(file), 'nothing was tried')
+  t.notOk(existsSync(file), 'the file was not opened')
 
   const rested = await failed()
   rmSync(file)

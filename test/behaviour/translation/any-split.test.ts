@@ -10,7 +10,7 @@ import { SHORT, STREAMS, longContent } from '../../support/upstream-streams.ts'
 import { CAPSULES } from '../../support/capsules.ts'
 
 /*
- * However the network cuts an upstream's stream, the client gets the same bytes.
+ * The client gets the same bytes, however the network splits the stream of the upstream.
  */
 
 const MESSAGES = [{ role: 'user', content: 'Hi' }]
@@ -44,7 +44,7 @@ function translatorOf(from: keyof typeof CLIENTS, to: string): (chunks: readonly
   }
 }
 
-/** The end of lines that a server uses. */
+/** Line ends of different servers. */
 const LINE_ENDS = { LF: (stream: string) => stream, CRLF: (stream: string) => stream.replaceAll('\n', '\r\n') }
 
 for (const from of Object.keys(CLIENTS) as (keyof typeof CLIENTS)[]) {
@@ -53,7 +53,7 @@ for (const from of Object.keys(CLIENTS) as (keyof typeof CLIENTS)[]) {
     const run = translatorOf(from, to)
     const expected = run([Buffer.from(streamOf(SHORT))])
 
-    t.test(`${from} -> ${to}: a short stream is translated the same in any split`, async t => {
+    t.test(`${from} -> ${to}: a short stream is translated the same, however its bytes are split`, async t => {
       for (const [name, ended] of Object.entries(LINE_ENDS)) {
         const bytes = Buffer.from(ended(streamOf(SHORT)))
         const differing = Array.from(bytes.keys()).filter(at => run([bytes.subarray(0, at), bytes.subarray(at)]) !== expected)
@@ -63,7 +63,7 @@ for (const from of Object.keys(CLIENTS) as (keyof typeof CLIENTS)[]) {
       t.match(expected, '日本', 'the text is there')
     })
 
-    t.test(`${from} -> ${to}: a long stream is translated the same in any split`, async t => {
+    t.test(`${from} -> ${to}: a long stream is translated the same, however its bytes are split`, async t => {
       const bytes = Buffer.from(streamOf(longContent(150)))
       const whole = run([bytes])
       fc.assert(fc.property(fc.array(fc.nat(bytes.length), { minLength: 1, maxLength: 40 }), cuts => {

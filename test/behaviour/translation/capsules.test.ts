@@ -12,12 +12,12 @@ import type { FolderOwner } from '../../support/folder.ts'
 
 type Json = Record<string, unknown>
 
-/** How each protocol asks, and what its upstream responds. */
+/** Requests of a protocol, and the response of its upstream. */
 interface ProtocolCase {
   readonly path: string
-  /** A conversation with one value in each place that a capsule can stand in. */
+  /** A conversation with one value in each place of a capsule. */
   readonly conversation: (values: readonly string[]) => Json
-  /** The fields that are named when the capsules are none. */
+  /** The fields that are reported if the values are not valid capsules. */
   readonly fields: readonly string[]
   readonly response: Json
 }
@@ -80,12 +80,12 @@ const PROTOCOLS: Readonly<Record<string, ProtocolCase>> = {
 
 interface Served {
   readonly gateway: TestGateway
-  /** The bodies that the upstream got. */
+  /** The bodies of the requests to the upstream. */
   readonly seen: string[]
   readonly host: string
 }
 
-/** @param speaks null = the upstream takes every request as it is. */
+/** @param speaks null = the upstream gets each request without translation */
 async function serve(t: Test, protocol: string, { speaks = protocol, route = '' }: {
   readonly speaks?: string | null, readonly route?: string
 } = {}): Promise<Served> {
@@ -108,7 +108,7 @@ async function ask({ url }: TestGateway, protocol: string, body: Json): Promise<
   return { status: response.status, dropped, body: await response.json() as Json }
 }
 
-/** As a gateway made them before they were authenticated: 1.4 kB that inflate to a megabyte. */
+/** A capsule without authentication, as earlier versions made them: 1.4 kB that inflate to a megabyte. */
 function forged(tag: string, n = 0): string {
   const value = `${n}${'x'.repeat(500_000)}`
   return `Gateway1${deflateRawSync(JSON.stringify([`call_${n}`, [tag, value], [[value, [tag, 'sig']]]])).toString('base64url')}`
@@ -116,8 +116,8 @@ function forged(tag: string, n = 0): string {
 
 for (const [client, { conversation, fields }] of Object.entries(PROTOCOLS)) {
   for (const target of [client, null, ...Object.keys(PROTOCOLS).filter(name => name !== client)]) {
-    const name = target === null ? 'an upstream that takes all as it is' : `a ${target} upstream`
-    t.test(`forged capsules of a ${client} client are dropped and named, to ${name}`, async t => {
+    const name = target === null ? 'an upstream without the setting speaks' : `a ${target} upstream`
+    t.test(`forged capsules from a ${client} client to ${name} are dropped, and the response names their fields`, async t => {
       const { gateway, seen, host } = await serve(t, target ?? client, { speaks: target })
       const capsule = forged(providerTag(target ?? client, host))
       const body = conversation(Array.from({ length: 150 }, () => capsule))
@@ -132,7 +132,7 @@ for (const [client, { conversation, fields }] of Object.entries(PROTOCOLS)) {
 }
 
 for (const target of ['chat', 'messages']) {
-  t.test(`a strict route refuses forged capsules, to a ${target} upstream`, async t => {
+  t.test(`a route with translate: strict to a ${target} upstream refuses forged capsules`, async t => {
     const { gateway, seen } = await serve(t, target, { route: ', translate: strict' })
     const { status, body } = await ask(gateway, 'chat', PROTOCOLS['chat']!.conversation([forged('tag')]))
     t.equal(status, 400)

@@ -11,7 +11,7 @@ import { bodyOf, startUpstream } from '../../support/upstream.ts'
 interface Seen { path: string, headers: IncomingHttpHeaders, body: JsonObject }
 interface Response { status?: number, headers?: Record<string, string>, body: JsonObject | string }
 
-/** An upstream that speaks one protocol, a gateway before it, and what the upstream was sent. */
+/** An upstream with one protocol, a gateway in front of it, and the requests to the upstream. */
 async function start(t: Test, speaks: string, response: Response, route = ''): Promise<{ gateway: TestGateway, seen: Seen[] }> {
   const seen: Seen[] = []
   const { url } = await startUpstream(t, async (req, res) => {
@@ -68,7 +68,7 @@ t.test('a chat client gets a complete response from a messages upstream', async 
   t.match(seen[0], { path: '/v1/messages', headers: { 'anthropic-version': '2023-06-01' } })
 })
 
-t.test('the client gets an error of the upstream in the shape of its protocol', async t => {
+t.test('a chat client gets the error of a messages upstream as a chat error', async t => {
   const body = { type: 'error', error: { type: 'rate_limit_error', message: 'slow down' } }
   const { gateway } = await start(t, 'messages', { status: 429, body, headers: { 'retry-after': '7' } })
   const failure = await openai(gateway).chat.completions.create({ model: 'm', messages: [{ role: 'user', content: 'Hi' }] })
@@ -77,7 +77,7 @@ t.test('the client gets an error of the upstream in the shape of its protocol', 
   t.equal(failure.headers?.get('retry-after'), '7')
 })
 
-t.test('translate: strict refuses lossy requests and names the field; off refuses all', async t => {
+t.test('translate: strict refuses lossy requests and names the field, and translate: off refuses all translations', async t => {
   const strict = await start(t, 'messages', { body: MESSAGE }, ', translate: strict')
   const ask = (gateway: TestGateway): unknown => openai(gateway).chat.completions.create({ model: 'm', seed: 1, messages: [{ role: 'user', content: 'Hi' }] })
   await t.rejects(ask(strict.gateway) as Promise<unknown>, { status: 400, code: 'translation_lossy', message: /seed/ })
@@ -86,7 +86,7 @@ t.test('translate: strict refuses lossy requests and names the field; off refuse
   t.equal(strict.seen.length + off.seen.length, 0)
 })
 
-t.test('a request in the upstream\'s protocol is not translated', async t => {
+t.test('a request in the protocol of the upstream is not translated', async t => {
   const { gateway, seen } = await start(t, 'messages', { body: MESSAGE })
   const { response } = await anthropic(gateway).messages.create({ model: 'm', max_tokens: 1, messages: [{ role: 'user', content: 'Hi' }] }).withResponse()
   t.equal(response.headers.get('x-gateway-translated'), null)

@@ -6,7 +6,7 @@ import { connect } from '../../support/wire.ts'
 import { chatChunks, chatStream, startTranslating } from '../../support/translating-gateway.ts'
 import type { SpeakingUpstream } from '../../support/translating-gateway.ts'
 
-/* A stream that is collected for a client that asked for none counts in `server.body_memory`. */
+/* A stream that is collected for a client without streaming counts in `server.body_memory`. */
 
 const SERVER = 'server: { listen: 127.0.0.1:0, body_limit: 1mb, body_memory: 1mb }\n'
 const END = chatStream({ delta: {}, finish_reason: 'stop' })
@@ -17,7 +17,7 @@ const CLIENTS = {
   generate: { path: '/v1beta/models/m:generateContent', body: { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] }, error: { error: { code: 503, status: 'UNAVAILABLE' } } },
 } as const
 
-/** Text in pieces, without the end. */
+/** Chunks with text, without the end of the stream. */
 function textOf(size: number): string {
   const piece = chatChunks({ delta: { content: 'x'.repeat(16 * 1024) } })
   return chatChunks({ delta: { role: 'assistant', content: '' } }) + piece.repeat(Math.ceil(size / piece.length))
@@ -28,7 +28,7 @@ const TEXT = 'x'.repeat(SIZE / 2)
 const GEMINI = [{ text: TEXT }, { text: TEXT, finishReason: 'STOP' }].map(({ text, finishReason }) => ({ candidates: [{ content: { role: 'model', parts: [{ text }] }, ...finishReason && { finishReason } }] }))
 const LARGE: Readonly<Record<string, SpeakingUpstream>> = {
   'a collected stream with an end marker': { speaks: 'chat', responses: [{ body: textOf(SIZE) + END }] },
-  'a collected stream without one': { speaks: 'generate', responses: [{ body: sse(...GEMINI).toString() }] },
+  'a collected stream without an end marker': { speaks: 'generate', responses: [{ body: sse(...GEMINI).toString() }] },
   'a whole body': { speaks: 'chat', responses: [{ body: { id: 'c', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: TEXT + TEXT } }] } }] },
 }
 
@@ -41,7 +41,7 @@ async function bytesHeld({ url }: TestGateway): Promise<number> {
 }
 
 for (const [name, client] of Object.entries(CLIENTS)) {
-  t.test(`${name}: a collected stream beyond the memory limit is 503`, async t => {
+  t.test(`${name}: a stream that is collected into a body gives 503 beyond the memory limit`, async t => {
     const responses = [2_000_000, 200_000].map(size => ({ body: textOf(size) + END }))
     const { gateway } = await startTranslating(t, { up: { speaks: 'chat', responses } }, ', retries: 0', SERVER)
     const refused = await ask(gateway, client)
@@ -49,7 +49,7 @@ for (const [name, client] of Object.entries(CLIENTS)) {
     t.match(await refused.json(), client.error)
     t.match(await gateway.waitForLog(line => line['msg'] === 'exchange'), { status: 503, error: 'overloaded' })
     while ((await bytesHeld(gateway)) > 0);
-    t.equal((await ask(gateway, client)).status, 200, 'its memory is released')
+    t.equal((await ask(gateway, client)).status, 200, 'the memory is released')
   })
 }
 

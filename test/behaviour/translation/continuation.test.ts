@@ -8,7 +8,7 @@ import {
 
 type Events = readonly (JsonObject & { readonly type: string })[]
 
-/** A stream of text, and the beginning of one. */
+/** The events of a complete text stream, and of the start of a stream. */
 interface Stream {
   begin(text: string): string
   whole(text: string): string
@@ -74,20 +74,20 @@ for (const [first, second] of pairs) {
 
   t.test(`resume: continue_or_hold: ${second} continues the stream of ${first}, for each client`, async t => {
     for (const [name, client] of Object.entries(CLIENTS)) {
-      // Responses cannot be continued: the gateway holds them.
+      // The gateway holds streams of the responses protocol, because they cannot be continued.
       const isHeld = name === 'responses'
       const { gateway, seen } = await startTranslating(t, upstreams, ', resume: continue_or_hold')
       t.equal(await client(gateway), isHeld ? 'upon a time.' : 'Once upon a time.', name)
       const { body } = seen['second']?.[0] ?? {}
       const conversation = (body?.['messages'] ?? body?.['contents'] ?? body?.['input']) as JsonObject[]
-      if (!isHeld) t.match(JSON.stringify(conversation.at(-1)), 'Once', `${name}: the target is given what the client has`)
+      if (!isHeld) t.match(JSON.stringify(conversation.at(-1)), 'Once', `${name}: the target gets the text that the client has`)
       t.match(await gateway.waitForLog(line => line['msg'] === 'exchange'), { status: 200, end: 'complete', attempts: 2, upstream: 'second' })
     }
   })
 
-  // Each protocol breaks once, and responds once.
+  // In the pairs each protocol fails once and responds once.
   if (Object.keys(STREAMS).indexOf(second) !== (Object.keys(STREAMS).indexOf(first) + 1) % 4) continue
-  t.test(`resume: hold: each client gets only the response of ${second}, nothing of ${first}`, async t => {
+  t.test(`resume: hold: each client gets only the response of ${second} after the stream of ${first} breaks`, async t => {
     for (const [name, client] of Object.entries(CLIENTS)) {
       const { gateway } = await startTranslating(t, upstreams, ', resume: hold')
       t.equal(await client(gateway), 'upon a time.', name)
@@ -95,9 +95,9 @@ for (const [first, second] of pairs) {
   })
 }
 
-/** What a messages upstream sends before it breaks, and what a chat client is due to get. */
+/** Events that a messages upstream sends before it breaks, and the expected text of a chat client. */
 const BROKEN: Readonly<Record<string, Events>> = {
-  'in its thinking': [
+  'in thinking': [
     MESSAGE_START, { type: 'content_block_start', index: 0, content_block: { type: 'thinking', thinking: '', signature: '' } },
     { type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'Hm.' } },
   ],

@@ -5,7 +5,7 @@ import { KEY } from '../../support/gateway.ts'
 import { startTranslating } from '../../support/translating-gateway.ts'
 import { requestBetween } from '../../support/translation.ts'
 
-/** JSON text of a schema whose properties are nested that often: it takes two levels for each. */
+/** JSON text of a schema whose properties are nested `times` times, with two levels each. */
 const schema = (times: number): string => '{"type":"object","properties":{"a":'.repeat(times) + '{}' + '}}'.repeat(times)
 const nested = (times: number): string => '[{"a":'.repeat(times) + '1' + '}]'.repeat(times)
 
@@ -38,7 +38,7 @@ const CLIENTS: Readonly<Record<string, DeepClient>> = {
 
 for (const [client, { path, body, named, shape }] of Object.entries(CLIENTS)) {
   for (const to of Object.keys(CLIENTS).filter(name => name !== client)) {
-    t.test(`${client} to ${to}: a schema nested too deeply is refused and named, and a flatter schema is sent`, async t => {
+    t.test(`${client} to ${to}: a schema that is nested too deeply is refused and named, and a flatter schema is sent`, async t => {
       const { gateway, seen } = await startTranslating(t, { up: { speaks: to, responses: [{ status: 400, body: {} }] } })
       const send = async (text: string): Promise<[number, string]> => {
         const response = await fetch(gateway.url + path, { method: 'POST', body: text, headers: { 'x-api-key': KEY, 'content-type': 'application/json' } })
@@ -50,7 +50,7 @@ for (const [client, { path, body, named, shape }] of Object.entries(CLIENTS)) {
       t.match((JSON.parse(text) as { error: { message: string } }).error.message, named)
       t.strictSame(seen, { up: [] })
       await send(body(schema(MAX_JSON_DEPTH / 2 - 10)))
-      t.equal(seen['up']?.length, 1, 'it has room on the stack')
+      t.equal(seen['up']?.length, 1, 'the flatter schema is sent')
     })
   }
 }
@@ -58,13 +58,13 @@ for (const [client, { path, body, named, shape }] of Object.entries(CLIENTS)) {
 const chatCall = (text: string): JsonObject => ({ messages: [{ role: 'assistant', tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: text } }] }] })
 
 for (const to of ['messages', 'generate', 'converse']) {
-  t.test(`to ${to}: arguments of a call that are nested too deeply are refused`, async t => {
+  t.test(`to ${to}: tool call arguments that are nested too deeply are refused`, async t => {
     t.throws(() => requestBetween('chat', to, chatCall(nested(5000))), { code: 'not_translatable', param: 'messages[].tool_calls[]' })
     t.doesNotThrow(() => JSON.stringify(requestBetween('chat', to, chatCall(nested(400)))))
   })
 }
 
-t.test('a response nested too deeply is 502, and arguments nested too deeply stay text', async t => {
+t.test('a response that is nested too deeply gives 502, and arguments that are nested too deeply stay text', async t => {
   const chat = (text: string): string => `{"choices":[{"finish_reason":"stop","message":{"content":"a","tool_calls":[{"id":"a","function":{"name":"f","arguments":${text}}}]}}]}`
   const responses = [chat(`{"a":${nested(50_000)}}`), chat(JSON.stringify(nested(5000)))].map(text => ({
     body: (res: { writeHead(status: number, headers: Record<string, string>): void, end(text: string): void }) => {
@@ -83,7 +83,7 @@ t.test('a response nested too deeply is 502, and arguments nested too deeply sta
 
 for (const stream of [false, true]) {
   for (const at of ['first', 'second']) {
-    t.test(`an error names the nesting of the ${at} event, ${stream ? 'with' : 'without'} stream: true`, async t => {
+    t.test(`if the ${at} event is nested too deeply, the error says so, ${stream ? 'with' : 'without'} stream: true`, async t => {
       const chunk = (value: string): string => `data: {"choices":[{"index":0,"delta":{"content":"a"},"extra":${value}}]}\n\n`
       const events = (at === 'first' ? '' : chunk('1')) + chunk(nested(5000))
       const { gateway } = await startTranslating(t, { up: { speaks: 'chat', responses: [{
@@ -93,7 +93,7 @@ for (const stream of [false, true]) {
       const response = await fetch(`${gateway.url}/v1/messages`, { method: 'POST', body, headers: { 'x-api-key': KEY, 'content-type': 'application/json' } })
       t.equal(response.status, stream && at === 'second' ? 200 : 502)
       let text = ''
-      // A stream that has begun breaks behind its error event.
+      // A started stream is cut after its error event.
       await response.body?.pipeThrough(new TextDecoderStream()).pipeTo(new WritableStream({ write: piece => { text += piece } })).catch(() => {})
       t.match(text, /nested more than 1000 levels deep/)
     })

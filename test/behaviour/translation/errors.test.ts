@@ -20,7 +20,7 @@ const failed = (error: unknown): Failure => {
 }
 const messages = [{ role: 'user' as const, content: 'Hi' }]
 
-/** What each client throws at a request that fails. */
+/** Requests of each client; the test checks the errors that the clients throw. */
 const CLIENTS: Readonly<Record<string, (gateway: TestGateway) => PromiseLike<unknown>>> = {
   chat: gateway => openaiClient(gateway).chat.completions.create({ model: 'm', messages }),
   messages: gateway => anthropicClient(gateway).messages.create({ model: 'm', max_tokens: 9, messages }),
@@ -31,7 +31,7 @@ const CLIENTS: Readonly<Record<string, (gateway: TestGateway) => PromiseLike<unk
 const openaiError = (status: number): JsonObject => ({ error: {
   message: 'Slow down.', param: null, ...status === 429 ? { type: 'rate_limit_error', code: 'rate_limit_exceeded' } : { type: 'invalid_request_error', code: null },
 } })
-/** What each upstream says, and where it names the request. */
+/** Errors of each upstream, and the header with its request id. */
 const UPSTREAMS: Readonly<Record<string, { readonly header: string, error(status: number): JsonObject }>> = {
   chat: { header: 'x-request-id', error: openaiError },
   messages: { header: 'request-id', error: status => ({ type: 'error', error: { type: status === 429 ? 'rate_limit_error' : 'invalid_request_error', message: 'Slow down.' } }) },
@@ -61,7 +61,7 @@ for (const [from, client] of Object.entries(CLIENTS)) {
   }
 }
 
-/** How each vendor says that a request is too long for the model. */
+/** Errors of each vendor about a request that is too long for the model. */
 const TOO_LONG: Readonly<Record<string, JsonObject>> = {
   chat: { error: { message: "This model's maximum context length is 8192 tokens.", type: 'invalid_request_error', param: 'messages', code: 'context_length_exceeded' } },
   messages: { type: 'error', error: { type: 'invalid_request_error', message: 'prompt is too long: 210000 tokens > 200000 maximum' } },
@@ -70,12 +70,12 @@ const TOO_LONG: Readonly<Record<string, JsonObject>> = {
 }
 
 for (const [to, body] of Object.entries(TOO_LONG)) {
-  t.test(`${to}: a request beyond the context window gets the client's own error, or on.context_length`, async t => {
+  t.test(`${to}: a request beyond the context window gives an error of the client's protocol, or goes to on.context_length`, async t => {
     for (const [from, client] of Object.entries(CLIENTS)) {
       if (from === to) continue
       const { gateway } = await startTranslating(t, { up: { speaks: to, responses: [{ status: 400, body }] } }, ', retries: 0')
       const thrown: unknown = await Promise.resolve(client(gateway)).then(() => null, (reason: unknown) => reason)
-      // Claude Code reads the words and makes the conversation shorter, Codex reads the code.
+      // Claude Code compacts the conversation after this text, and Codex after this code.
       if (from === 'messages') t.match(failed(thrown).text, /prompt is too long/, `${from} -> ${to}`)
       else if (from !== 'generate') t.match(thrown, { code: 'context_length_exceeded' }, `${from} -> ${to}`)
     }
@@ -99,7 +99,7 @@ const SILENT: readonly (readonly [what: string, body: JsonObject | string])[] = 
 ]
 
 for (const [what, body] of SILENT) {
-  t.test(`${what} of a failed response without an error is an error for each client`, async t => {
+  t.test(`${what} of a failed response without an error gives an error to each client`, async t => {
     for (const from of ['chat', 'messages', 'generate']) {
       const { gateway } = await startTranslating(t, { up: { speaks: 'responses', responses: [{ body }] } }, ', retries: 0')
       const thrown: unknown = await Promise.resolve(CLIENTS[from]!(gateway)).then(() => null, (reason: unknown) => reason)
@@ -108,7 +108,7 @@ for (const [what, body] of SILENT) {
   })
 }
 
-t.test('a failed response without an error is retried at the next target, also untranslated', async t => {
+t.test('after a failed response without an error, the next target gets the request, also without translation', async t => {
   const whole = { ...FAILED, status: 'completed', output: [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hi', annotations: [] }] }] }
   const { gateway } = await startTranslating(t, {
     a: { speaks: 'responses', responses: [{ body: FAILED }] }, b: { speaks: 'responses', responses: [{ body: whole }] },

@@ -10,15 +10,15 @@ import {
 } from '../../support/translating-gateway.ts'
 import type { Seen } from '../../support/translating-gateway.ts'
 
-/** What a client read of one turn. */
+/** The parts of one turn that a client reads. */
 interface Turn {
   readonly text: string
   readonly calls: readonly { readonly name: string, readonly args: unknown }[]
-  /** Input and output. */
+  /** Input and output tokens. */
   readonly tokens: readonly [number | undefined, number | undefined]
 }
 
-/** A client that asks, runs the tool, and sends the conversation with the result. */
+/** A client that sends a question, runs the tool, and sends the conversation with the result. */
 type Client = (gateway: TestGateway, stream: boolean) => Promise<readonly [Turn, Turn]>
 
 const SCHEMA = { type: 'object', properties: { at: { type: 'integer' } }, required: ['at'] }
@@ -38,7 +38,7 @@ const chatClient: Client = async (gateway, stream) => {
   }
   const question = { role: 'user', content: 'Look' } as const
   const [message, first] = await ask([question])
-  // What a client keeps that knows its protocol's standard fields alone.
+  // Keeps only the standard fields, like a client that knows no other fields.
   const { content, tool_calls = [] } = message
   const results = tool_calls.map(({ id }) => ({ role: 'tool' as const, tool_call_id: id, content: RESULT }))
   const [, second] = await ask([question, { role: 'assistant', content, tool_calls }, ...results])
@@ -89,7 +89,7 @@ const generateClient: Client = async (gateway, stream) => {
     const calls = parts.flatMap(({ functionCall }) => functionCall ? [{ name: functionCall.name ?? '', args: functionCall.args }] : [])
     const text = parts.map(part => part.thought === true ? '' : part.text ?? '').join('')
     const usage = chunks.at(-1)?.usageMetadata
-    // Gemini CLI keeps no thoughts.
+    // Gemini CLI drops thoughts.
     return [{ role: 'model', parts: parts.filter(part => part.thought !== true) }, {
       text, calls, tokens: [usage?.promptTokenCount, (usage?.candidatesTokenCount ?? 0) + (usage?.thoughtsTokenCount ?? 0)],
     }]
@@ -102,10 +102,10 @@ const generateClient: Client = async (gateway, stream) => {
   return [first, second]
 }
 
-/** An upstream's first turn calls the tool after thinking, its second says what was seen. */
+/** Turns of an upstream: the first thinks and calls the tool, the second responds with text. */
 interface Upstream {
   readonly turns: readonly [stream: string, body: JsonObject][]
-  /** What the second request has to have: its own opaque values, and the result beside its call. */
+  /** Required parts of the second request: the upstream's opaque values, and the result with its call. */
   readonly second: JsonObject
 }
 
@@ -193,7 +193,7 @@ const UPSTREAMS: Readonly<Record<string, Upstream>> = { chat: chatUpstream, mess
 for (const [from, client] of Object.entries(CLIENTS)) {
   for (const [to, { turns, second }] of Object.entries(UPSTREAMS)) {
     if (from === to) continue
-    t.test(`${from} -> ${to}: thinking, text, a tool call and its result, in a stream and a body`, async t => {
+    t.test(`${from} -> ${to}: thinking, text, a tool call and its result are translated, in a stream and a body`, async t => {
       for (const stream of [true, false]) {
         const { gateway, seen } = await startTranslating(t, { up: { speaks: to, responses: turns.map(([events, body]) => ({ body: stream ? events : body })) } })
         const [first, last] = await client(gateway, stream)

@@ -16,7 +16,7 @@ const CHAT = chatStream(
 const MESSAGES = messagesEvents(MESSAGE_START, ...textBlock(0, 'from messages'), ...messageEnd())
 const QUESTION = { model: 'm', max_tokens: 100, messages: [{ role: 'user' as const, content: 'Hi' }] }
 
-t.test('a fallback in the client\'s protocol gets the original request', async t => {
+t.test('a second target that speaks the protocol of the client gets the original request', async t => {
   const { gateway, seen } = await startTranslating(t, {
     claude: { speaks: 'messages', responses: [OVERLOADED] }, chat: { speaks: 'chat', responses: [{ body: CHAT }] },
   })
@@ -30,7 +30,7 @@ t.test('a fallback in the client\'s protocol gets the original request', async t
   t.match(await gateway.waitForLog(line => line['msg'] === 'exchange'), { input_tokens: 5, output_tokens: 3, status: 200 })
 })
 
-t.test('a request is translated for a fallback after a target with the client\'s protocol failed', async t => {
+t.test('a request is translated for the second target if the first target, with the protocol of the client, fails', async t => {
   const { gateway } = await startTranslating(t, {
     claude: { speaks: 'messages', responses: [OVERLOADED] }, chat: { speaks: 'chat', responses: [{ body: CHAT }] },
   })
@@ -68,12 +68,12 @@ for (const [first, second] of [['claude', 'chat'], ['chat', 'claude']] as const)
     t.equal(completion.choices[0]?.message.content, expected)
     for (const { body } of seen[second] ?? []) {
       const messages = body['messages'] as JsonObject[]
-      t.equal(messages.at(-1)?.['role'], 'assistant', 'the target is given what the client has')
+      t.equal(messages.at(-1)?.['role'], 'assistant', 'the target gets the text that the client has')
       t.match(JSON.stringify(messages.at(-1)), /Once/)
     }
   })
 
-  t.test(`resume: hold: the client gets only the response of ${second}, nothing of ${first}`, async t => {
+  t.test(`resume: hold: the client gets only the response of ${second} after the stream of ${first} breaks`, async t => {
     const beginning = { claude: cutAfter(messagesEvents(MESSAGE_START)), chat: cutAfter(chatChunks({ delta: { content: 'Once ' } })) }
     const speaks = { claude: 'messages', chat: 'chat' }
     const { gateway } = await startTranslating(t, {

@@ -63,7 +63,7 @@ t.test('a Gemini client gets errors in Google\'s shape, also in mid-stream', asy
   }, { message: /boom/ })
 })
 
-t.test('messages and chat clients stream from a Gemini upstream and return its signatures', async t => {
+t.test('messages and chat clients stream from a Gemini upstream, and send its signatures back in the next turn', async t => {
   const first = chunks([{ text: 'Hm.', thought: true }], [{ text: 'I look.' }], [{ functionCall: { name: 'look', args: { x: 1 } }, thoughtSignature: 'U0lH' }])
   const { gateway, seen } = await startTranslating(t, { gemini: { speaks: 'generate', responses: [
     { body: first }, { body: chunks([{ text: 'Seen' }]) }, { body: first }, { body: chunks([{ text: 'Seen' }]) },

@@ -17,12 +17,12 @@ const PNG = 'iVBORw0KGgoAAAANSUhEUg=='
 const PDF = 'JVBERi0xLjcK'
 const SCHEMA = { type: 'object', properties: { at: { type: 'integer' } }, required: ['at'] }
 
-/** A request of each protocol, with one question about it. */
+/** Requests of a protocol, each for one test. */
 interface Clients {
-  /** A turn with a tool whose result is an image and a document, and a system message in mid-conversation where there is one. */
+  /** A turn with a tool result of image and document, and a later system message if the protocol has such messages. */
   readonly toolTurn: JsonObject
   readonly structured: JsonObject
-  /** No parallel calls. */
+  /** Parallel calls are disabled. */
   readonly oneCall: JsonObject
 }
 
@@ -98,9 +98,9 @@ for (const [from, { toolTurn, structured, oneCall }] of Object.entries(CLIENTS))
     })
 
     if (from === 'generate') continue
-    t.test(`${from} -> ${to}: disable_parallel_tool_use is translated, or named as dropped`, async t => {
+    t.test(`${from} -> ${to}: disable_parallel_tool_use is translated, or reported as dropped`, async t => {
       const { body, dropped } = requestBetween(from, to, oneCall)
-      if (to === 'generate') t.match(dropped, [/parallel/], 'it has no counterpart, and that is said')
+      if (to === 'generate') t.match(dropped, [/parallel/], 'the field has no counterpart and is reported as dropped')
       else t.match(json(body), to === 'messages' ? '"disable_parallel_tool_use":true' : '"parallel_tool_calls":false')
     })
   }
@@ -110,7 +110,7 @@ const gemini = (parts: readonly JsonObject[], more: JsonObject = {}, usage: Json
   { candidates: [{ content: { role: 'model', parts }, index: 0, ...more }], responseId: 'r', modelVersion: 'g', usageMetadata: { promptTokenCount: 7, ...usage } }
 )
 
-t.test('a thoughtSignature on a separate part comes back', async t => {
+t.test('a thoughtSignature in a separate part is sent back in the next turn', async t => {
   const stream = sse(gemini([{ text: 'Hello.' }]), gemini([{ text: '', thoughtSignature: 'U0lH' }], { finishReason: 'STOP' }, { candidatesTokenCount: 2 }))
   const blocks = dataOf(streamBetween('messages', 'generate', [stream])).flatMap(event => asObject(event['content_block']) ?? [])
   t.match(blocks.map(block => asObject(block)?.['type']), ['text', 'redacted_thinking'])
@@ -119,17 +119,17 @@ t.test('a thoughtSignature on a separate part comes back', async t => {
   t.match(json(asList(body['contents'])[1]), '"thoughtSignature":"U0lH"', 'the next turn has it')
 })
 
-t.test('STOP of Gemini after a call becomes tool_use', async t => {
+t.test('finishReason STOP of Gemini after a tool call becomes tool_use or tool_calls', async t => {
   const call = gemini([{ functionCall: { name: 'look', args: { at: 1 } } }], { finishReason: 'STOP' }, { candidatesTokenCount: 2 })
   t.match(bodyBetween('messages', 'generate', call), { stop_reason: 'tool_use' })
   t.match(bodyBetween('chat', 'generate', call), { choices: [{ finish_reason: 'tool_calls' }] })
 })
 
-/** Arguments in pieces that end inside of a character's escape, and inside of one that is sent as UTF-8. */
+/** Pieces of arguments that end inside of an escape, and next to a UTF-8 character. */
 const PIECES = ['{"at":"\\u00', 'e9 ', '\\', '"\\ud83d', '\\ude00"}']
 const ARGUMENTS = { at: 'é "😀' }
 
-t.test('arguments that are split inside UTF-8 or escape sequences are kept', async t => {
+t.test('tool call arguments that are split inside UTF-8 or escape sequences are kept', async t => {
   const chat = chatStream(
     { delta: { role: 'assistant', tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'look', arguments: '' } }] } },
     ...PIECES.map(text => ({ delta: { tool_calls: [{ index: 0, function: { arguments: text } }] } })), { delta: {}, finish_reason: 'tool_calls' },
@@ -147,7 +147,7 @@ t.test('arguments that are split inside UTF-8 or escape sequences are kept', asy
   }
   for (const [from, stream] of [['chat', chat], ['messages', messages]] as const) {
     const bytes = Buffer.from(stream)
-    // Each byte by itself: no character is whole.
+    // Each byte in a separate chunk, so that no multibyte character is complete.
     const single = Array.from(bytes, (_, at) => bytes.subarray(at, at + 1))
     for (const [to, read] of Object.entries(argumentsIn)) {
       if (to === from) continue
@@ -156,7 +156,7 @@ t.test('arguments that are split inside UTF-8 or escape sequences are kept', asy
   }
 })
 
-t.test('empty arguments become an empty object, in streams and bodies', async t => {
+t.test('empty tool call arguments become an empty object, in streams and bodies', async t => {
   const block = { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} }
   const messages = messagesEvents(MESSAGE_START, { type: 'content_block_start', index: 0, content_block: block }, { type: 'content_block_stop', index: 0 }, ...messageEnd('tool_use'))
   const chat = chatStream({ delta: { role: 'assistant', tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'look', arguments: '' } }] } }, { delta: {}, finish_reason: 'tool_calls' })
@@ -171,16 +171,16 @@ t.test('message_start has the usage if it is known, otherwise message_delta has 
   const stream = sse(gemini([{ text: 'Hel' }]), gemini([{ text: 'lo' }], { finishReason: 'STOP' }, { candidatesTokenCount: 2 }))
   const [start] = dataOf(streamBetween('messages', 'generate', [stream]))
   t.match(start, { type: 'message_start', message: { usage: { input_tokens: 7 } } })
-  // Chat upstreams tell it at their end: then message_delta has it, which SDKs take over.
+  // Chat upstreams report input tokens at the end, so they are in message_delta, which SDKs read.
   const chat = chatStream({ delta: { role: 'assistant', content: 'Hi' } }, { delta: {}, finish_reason: 'stop' }, { usage: { prompt_tokens: 9, completion_tokens: 2, prompt_tokens_details: { cached_tokens: 4 } } })
   const delta = dataOf(streamBetween('messages', 'chat', [Buffer.from(chat)])).find(({ type }) => type === 'message_delta')
   t.match(delta, { usage: { input_tokens: 5, cache_read_input_tokens: 4, output_tokens: 2 } })
 })
 
-t.test('a late delta never follows the stop event', async t => {
+t.test('a delta that arrives after the end never follows the stop event', async t => {
   const late = chatChunks({ delta: { role: 'assistant', content: 'Hi' } }, { delta: {}, finish_reason: 'stop' }, { delta: { content: ' late' } }) + 'data: [DONE]\n\n'
   const types = dataOf(streamBetween('messages', 'chat', [Buffer.from(late)])).map(({ type }) => type)
-  t.strictSame(types.slice(-2), ['message_delta', 'message_stop'], 'what a server sends late comes before the stop')
+  t.strictSame(types.slice(-2), ['message_delta', 'message_stop'], 'a late delta comes before the stop event')
   const messages = messagesEvents(MESSAGE_START, ...textBlock(0, 'Hi'), ...messageEnd(), ...textBlock(1, 'late'))
   for (const to of ['chat', 'responses', 'generate']) t.notMatch(streamBetween(to, 'messages', [Buffer.from(messages)]), 'late', to)
 })
@@ -207,7 +207,7 @@ t.test('cached and reasoning tokens are counted once, and never below zero', asy
   t.match(usage, { input_tokens: 5, cache_read_input_tokens: 0 }, 'a server that reports more cached tokens than there are')
 })
 
-t.test('empty messages are dropped, and consecutive ones of one role merged', async t => {
+t.test('empty messages are dropped, and consecutive messages of one role are merged', async t => {
   const chat = { messages: [{ role: 'user', content: 'a' }, { role: 'user', content: '' }, { role: 'assistant', content: '' }, { role: 'user', content: 'b' }] }
   t.strictSame(asList(requestBetween('chat', 'messages', chat).body['messages']).map(message => asObject(message)?.['role']), ['user'])
   t.strictSame(asList(requestBetween('chat', 'generate', chat).body['contents']), [{ role: 'user', parts: [{ text: 'a' }, { text: 'b' }] }])
@@ -257,14 +257,14 @@ t.test('instructions and a developer message become one system message', async t
   ])
 })
 
-t.test('a default temperature is dropped for reasoning models, which refuse it', async t => {
+t.test('temperature: 1 is dropped for reasoning models, because they refuse any temperature', async t => {
   const body = { max_tokens: 99, temperature: 1, messages: [{ role: 'user', content: 'Hi' }] }
   t.notOk('temperature' in requestBetween('messages', 'responses', body, 'gpt-5.1').body)
   t.equal(requestBetween('messages', 'responses', body, 'llama').body['temperature'], 1)
-  t.equal(requestBetween('messages', 'responses', { ...body, temperature: 0.5 }, 'gpt-5.1').body['temperature'], 0.5, 'what would change the response is for the upstream to refuse')
+  t.equal(requestBetween('messages', 'responses', { ...body, temperature: 0.5 }, 'gpt-5.1').body['temperature'], 0.5, 'the upstream refuses another temperature')
 })
 
-t.test('dropped fields of a tool are named', async t => {
+t.test('dropped fields of a tool are reported', async t => {
   const tools: Readonly<Record<string, readonly [body: JsonObject, named: string]>> = {
     messages: [{ max_tokens: 9, messages: [], tools: [{ name: 'look', input_schema: SCHEMA, input_examples: [{ at: 1 }], eager_input_streaming: true }] }, 'tools[].input_examples'],
     responses: [{ input: 'Hi', tools: [{ type: 'function', name: 'look', parameters: SCHEMA, strict: false, output_schema: SCHEMA, allowed_callers: ['direct'] }] }, 'tools[].output_schema'],

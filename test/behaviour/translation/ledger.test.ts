@@ -6,7 +6,7 @@ import { openBooks } from '../billing/books.ts'
 
 const QUESTION = { model: 'm', max_tokens: 100, top_k: 5, messages: [{ role: 'user' as const, content: 'Hi' }] }
 
-t.test('the ledger has both protocols, and the dropped fields of each attempt', async t => {
+t.test('the ledger has the protocols of client and upstream, and the dropped fields of each attempt', async t => {
   const { url } = await start(t)
   const books = await openBooks(t, `
 upstreams:
@@ -31,7 +31,7 @@ routes:
   t.match(story, /attempt 2: vllm, model sim, translated messages->chat without top_k: ok/)
 })
 
-t.test('the ledger distinguishes chat and responses', async t => {
+t.test('the ledger distinguishes the protocols chat and responses', async t => {
   const { url } = await start(t)
   const books = await openBooks(t, `
 upstreams: { vllm: { url: "${url}", speaks: [chat] }, openai: { url: "${url}", speaks: [responses] } }

@@ -15,7 +15,7 @@ const NAMES = ['chat', 'responses', 'messages', 'generate'] as const
 type Name = typeof NAMES[number]
 
 const MESSAGES = [{ role: 'user', content: 'Hi' }]
-/** What each client sends, and where. */
+/** Path and body of the request of each client. */
 const REQUESTS: Readonly<Record<Name, (stream: boolean) => readonly [path: string, body: JsonObject]>> = {
   chat: stream => ['/v1/chat/completions', { model: 'm', stream, messages: MESSAGES }],
   responses: stream => ['/v1/responses', { model: 'm', stream, input: 'Hi' }],
@@ -28,7 +28,7 @@ const RESPONSE = { id: 'resp_1', object: 'response', created_at: 1, model: 'm', 
 const GEMINI = { candidates: [{ content: { role: 'model', parts: [{ text: 'Hello' }] }, finishReason: 'STOP', index: 0 }], usageMetadata: { promptTokenCount: 7, candidatesTokenCount: 2, totalTokenCount: 9 } }
 const CHAT_USAGE = { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 }
 
-/** A good response of each upstream. */
+/** A valid response of each upstream. */
 const WHOLE: Readonly<Record<Name, JsonObject>> = {
   chat: { id: 'c', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'Hello' } }], usage: CHAT_USAGE },
   responses: RESPONSE,
@@ -46,7 +46,7 @@ const STREAMED: Readonly<Record<Name, string>> = {
   messages: messagesEvents(MESSAGE_START, ...textBlock(0, 'Hello'), ...messageEnd()),
   generate: sse(GEMINI).toString(),
 }
-/** A stream that is an error from its first event on. */
+/** A stream whose first event is an error. */
 const ERROR_FIRST: Readonly<Record<Name, string>> = {
   chat: sse({ error: { message: 'Too busy.', type: 'server_error', code: 503 } }).toString(),
   responses: sse({ type: 'error', code: 'server_error', message: 'Too busy.', param: null }).toString(),
@@ -54,7 +54,7 @@ const ERROR_FIRST: Readonly<Record<Name, string>> = {
   generate: sse({ error: { code: 503, message: 'Too busy.', status: 'UNAVAILABLE' } }).toString(),
 }
 
-/** An error in the client's shape, without its message. */
+/** The expected shape of an error for each client. */
 const SHAPES: Readonly<Record<Name, (status: number) => JsonObject>> = {
   chat: () => ({ error: { type: String, message: String } }),
   responses: () => ({ error: { type: String, message: String } }),
@@ -68,7 +68,7 @@ const raw = (body: string, type = 'application/json'): Response['body'] => res =
   res.end(body)
 }
 
-/** What is wrong with a response. */
+/** Invalid responses, by their fault. */
 const BROKEN: Readonly<Record<string, (upstream: Name) => Response['body']>> = {
   'truncated JSON': upstream => raw(JSON.stringify(WHOLE[upstream]).slice(0, -9)),
   'truncated JSON of 300 kB': upstream => raw(JSON.stringify({ ...WHOLE[upstream], padding: 'x'.repeat(300_000) }).slice(0, -9)),
@@ -94,7 +94,7 @@ interface Outcome {
 
 type Ask = (stream: boolean) => Promise<Outcome>
 
-/** A gateway between a client and an upstream, which sends a given response, once for a unary request and once for a stream. */
+/** A gateway with an upstream that sends each given body twice: for a request without and with a stream. */
 async function start(t: Test, from: Name, to: Name, bodies: readonly Response['body'][]): Promise<Ask> {
   const responses = bodies.flatMap(body => [{ body }, { body }])
   const { gateway } = await startTranslating(t, { up: { speaks: to, responses } }, ', retries: 0')
@@ -111,7 +111,7 @@ async function start(t: Test, from: Name, to: Name, bodies: readonly Response['b
 
 for (const from of NAMES) {
   for (const to of NAMES.filter(name => name !== from)) {
-    t.test(`${from} -> ${to}: an invalid response is a 502 in the client's shape`, async t => {
+    t.test(`${from} -> ${to}: an invalid response gives a 502 in the shape of the client`, async t => {
       // Gemini's stream may be one object.
       const faults = Object.keys(BROKEN).filter(fault => to !== 'generate' || fault !== 'JSON called a stream')
       const ask = await start(t, from, to, faults.map(fault => BROKEN[fault]?.(to) as Response['body']))
@@ -126,7 +126,7 @@ for (const from of NAMES) {
       }
     })
 
-    t.test(`${from} -> ${to}: an error with status 200 gets the status of an error`, async t => {
+    t.test(`${from} -> ${to}: an error with status 200 gets an error status`, async t => {
       const ask = await start(t, from, to, Object.values(FAILED).map(respond => respond(to)))
       for (const fault of Object.keys(FAILED)) {
         for (const stream of [false, true]) {
@@ -141,7 +141,7 @@ for (const from of NAMES) {
       }
     })
 
-    t.test(`${from} -> ${to}: a body becomes a stream, or a stream a body, as the client asked`, async t => {
+    t.test(`${from} -> ${to}: the client gets a body or a stream as requested, whichever the upstream sends`, async t => {
       const ask = await start(t, from, to, [raw(STREAMED[to], EVENTS), raw(JSON.stringify(WHOLE[to]))])
       const outcomes = [await ask(false), await ask(true), await ask(false), await ask(true)]
       for (const [n, { status, type, text, row }] of outcomes.entries()) {
@@ -158,7 +158,7 @@ for (const from of NAMES) {
 for (const name of NAMES) {
   for (const stream of [true, false]) {
     if (name === 'chat') continue
-    t.test(`${name} <- chat: a call without a name is 502, ${stream ? 'with' : 'without'} stream: true`, async t => {
+    t.test(`${name} <- chat: a tool call without a name gives 502, ${stream ? 'with' : 'without'} stream: true`, async t => {
       const message = { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', type: 'function', function: { arguments: '{}' } }] }
       const { gateway } = await startTranslating(t, { up: { speaks: 'chat', responses: [{ body: { id: 'c', object: 'chat.completion', choices: [{ index: 0, message, finish_reason: 'tool_calls' }] } }] } })
       const [path, body] = REQUESTS[name](stream)

@@ -44,7 +44,7 @@ t.test('thinking of a chat upstream does not reach Anthropic in the next turn', 
   t.equal(sent['thinking'], undefined, 'a turn whose thinking is missing must not ask for it')
 })
 
-t.test('a chat client returns thinking to Anthropic, and not to a chat upstream', async t => {
+t.test('thinking that a chat client sends back reaches Anthropic, but not a chat upstream', async t => {
   const thought = [
     MESSAGE_START,
     { type: 'content_block_start', index: 0, content_block: { type: 'thinking', thinking: '', signature: '' } },

@@ -4,10 +4,10 @@ import { bodyBetween, dataOf, requestBetween, sse, streamBetween } from '../../s
 import { MESSAGE_START, anthropicClient, chatStream, messageEnd, messagesEvents, startTranslating, textBlock } from '../../support/translating-gateway.ts'
 
 /*
- * What servers and clients do beside the letter of their protocol.
+ * Behaviours of servers and clients that differ from the specification of their protocol.
  */
 
-t.test('parallel calls with one index and without ids stay separate calls', async t => {
+t.test('parallel tool calls with one index and without ids stay separate calls', async t => {
   const call = (name: string, text: string): JsonObject => ({ delta: { tool_calls: [{ index: 0, id: '', type: 'function', function: { name, arguments: text } }] } })
   const body = chatStream(
     { delta: { role: 'assistant', content: null } }, call('look', '{"at":1}'), call('look', '{"at":2}'), call('hear', '{}'), { delta: {}, finish_reason: 'tool_calls' },
@@ -20,7 +20,7 @@ t.test('parallel calls with one index and without ids stay separate calls', asyn
   t.equal(new Set(message.content.map(block => block.type === 'tool_use' && block.id)).size, 3)
 })
 
-t.test('a server that repeats the name in each delta makes one call', async t => {
+t.test('deltas that repeat the name of a tool become one call', async t => {
   const call = (text: string): JsonObject => ({ choices: [{ index: 0, delta: { tool_calls: [{ index: 0, id: 'c1', function: { name: 'look', arguments: text } }] } }] })
   const stream = sse(call(''), call('{"a":{"b":1}'), call(',"c":2}'), call(''), { choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] }, '[DONE]')
   const events = dataOf(streamBetween('messages', 'chat', [stream]))
@@ -37,7 +37,7 @@ t.test('a refusal without an explanation makes the response incomplete', async t
   t.match(bodyBetween('responses', 'messages', explained), { status: 'completed', output: [{ content: [{ type: 'refusal', refusal: 'No.' }] }] })
 })
 
-t.test('an image that a messages client cannot get makes no empty block', async t => {
+t.test('an image, which a messages client cannot get, does not become an empty block', async t => {
   const stream = sse({ candidates: [{ index: 0, finishReason: 'STOP', content: { parts: [{ text: 'See' }, { inlineData: { mimeType: 'image/png', data: 'AAAA' } }, { text: 'it' }] } }] })
   const events = dataOf(streamBetween('messages', 'generate', [stream], {}, true))
   t.strictSame(events.filter(({ type }) => type === 'content_block_start' || type === 'content_block_stop').map(({ index }) => index), [0, 0, 1, 1])
@@ -49,7 +49,7 @@ t.test('a stream without a finish_reason is cut for every client', async t => {
   for (const client of ['generate', 'messages', 'responses']) t.throws(() => streamBetween(client, 'chat', [stream], {}, true), { code: 'upstream_cut' }, client)
 })
 
-t.test('a schema of a messages client is strict at OpenAI only if OpenAI accepts that', async t => {
+t.test('a schema of a messages client is sent to OpenAI as strict only if OpenAI accepts the schema as strict', async t => {
   const schema = (required: readonly string[]): JsonObject => ({ type: 'object', properties: { a: { type: 'string' }, b: { $ref: '#/$defs/b' } }, required, additionalProperties: false, $defs: { b: { type: 'string' } } })
   const request = (required: readonly string[]): JsonObject => ({
     max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }], output_config: { format: { type: 'json_schema', schema: schema(required) } },
@@ -63,7 +63,7 @@ t.test('a schema of a messages client is strict at OpenAI only if OpenAI accepts
   t.not((requestBetween('messages', 'chat', { ...request([]), output_config: { format: { type: 'json_schema', schema: inner } } }).body as { response_format: { json_schema: JsonObject } }).response_format.json_schema['strict'], true)
 })
 
-t.test('the name of a participant is dropped and named if the target has no such field', async t => {
+t.test('the field name of a message is dropped and reported if the protocol of the target has no such field', async t => {
   for (const to of ['messages', 'responses', 'generate', 'converse']) {
     t.strictSame(requestBetween('chat', to, { messages: [{ role: 'user', name: 'Ann', content: 'Hi' }] }).dropped, ['messages[].name'], to)
   }

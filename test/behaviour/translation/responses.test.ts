@@ -46,7 +46,7 @@ t.test('a responses client gets a complete response from a messages upstream', a
   t.match(seen.up?.[0], { path: '/v1/messages', body: { system: [{ type: 'text', text: 'Be brief.' }], messages: [{ role: 'user' }] } })
 })
 
-t.test('messages and chat clients reach a responses upstream', async t => {
+t.test('messages and chat clients get a response from a responses upstream', async t => {
   const { gateway, seen } = await startTranslating(t, { up: { speaks: 'responses', responses: [{ body: RESPONSE }] } })
   const message = await anthropicClient(gateway).messages.create({ model: 'm', max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }] })
   t.match(message.content, [{ type: 'text', text: 'Hello' }])
@@ -55,7 +55,7 @@ t.test('messages and chat clients reach a responses upstream', async t => {
   t.match(seen.up, [{ path: '/v1/responses', body: { model: 'up-model', store: false } }, { path: '/v1/responses' }])
 })
 
-t.test('an upstream that speaks the client\'s protocol gets the request untranslated', async t => {
+t.test('an upstream that speaks the protocol of the client gets the request untranslated', async t => {
   const { gateway, seen } = await startTranslating(t, { up: { speaks: 'chat, responses', responses: [{ body: RESPONSE }] } })
   const { response } = await openaiClient(gateway).responses.create({ model: 'm', input: 'Hi' }).withResponse()
   t.equal(response.headers.get('x-gateway-translated'), null)

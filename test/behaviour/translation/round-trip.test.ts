@@ -8,7 +8,7 @@ import { PROVIDER, clientSide, upstreamSide } from '../../support/translation.ts
 import { capsuleReader } from '../../support/capsules.ts'
 
 /*
- * A request that goes to another protocol and comes back says the same, as far as both protocols have a field for it.
+ * A request that is translated to another protocol and back keeps its content, in all fields that both protocols have.
  */
 
 const NAMES = ['chat', 'responses', 'messages', 'generate'] as const
@@ -24,7 +24,7 @@ const documentPart = fc.base64String({ minLength: 4, maxLength: 40 }).map((data)
 ))
 const say = (role: Message['role'], ...parts: readonly Part[]): Message => ({ role, parts, name: null })
 
-/** A question, and maybe a turn with parallel calls and their results. */
+/** A question, optionally with a turn of parallel calls and their results. */
 const turn = fc.record({
   question: fc.array(fc.oneof(textPart, imagePart, documentPart), { minLength: 1, maxLength: 3 }),
   answer: textPart,
@@ -56,7 +56,7 @@ const toolChoice = fc.constantFrom<ToolChoice | null>(null, { type: 'auto' }, { 
 const optional = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(value)
 const share = fc.integer({ min: 0, max: 10 }).map(tenths => tenths / 10)
 
-/** Requests of values that each protocol takes: what a protocol would have to change is in the tests of its folder. */
+/** Requests with values that each protocol accepts; other values are in the tests of each protocol. */
 const requests: fc.Arbitrary<NeutralRequest> = fc.record({
   stream: fc.constant(false), messages: conversation, tools, toolChoice, parallelToolCalls: fc.constantFrom(null, false),
   outputFormat: fc.constantFrom(null, { type: 'json_schema' as const, name: 'response', description: null, schema: { ...SCHEMA, additionalProperties: false }, strict: null }),
@@ -67,9 +67,9 @@ const requests: fc.Arbitrary<NeutralRequest> = fc.record({
   cacheKey: optional(fc.constant('key')),
 }).map(fields => ({ ...EMPTY_REQUEST, ...fields, ...fields.tools.length === 0 && { toolChoice: null, parallelToolCalls: null } }))
 
-/** Of `partly`: what the requests above have of it, every protocol has. */
+/** Fields with partial support whose values in these requests all protocols support. */
 const COMMON: ReadonlySet<NeutralField> = new Set(['messages', 'tools', 'outputFormat', 'stopSequences', 'temperature'])
-/** Where they stand in a request is not a value of it. */
+/** Fields that are not compared, because they are not content of the request. */
 const NOT_COMPARED: ReadonlySet<NeutralField> = new Set(['model', 'stream', 'includeUsage'])
 
 interface Written {
@@ -88,20 +88,20 @@ function read(name: string, body: JsonObject): NeutralRequest {
   return readRequest(normalize?.(body) ?? body, { report: new TranslationReport(new Map(), new Set()), stream: false, capsules: capsuleReader() })
 }
 
-/** Does the protocol have the field, for requests such as those above? */
+/** Does the protocol have the field, for values as in these requests? */
 function has(name: string, field: NeutralField): boolean {
   const support = upstreamSide(name).support[field]
   return support === 'mapped' || (support === 'partly' && COMMON.has(field))
 }
 
-/** What a field says, without where it stood in a body. */
+/** @returns the content of a field, without its places in the body */
 function said(request: NeutralRequest, field: NeutralField): unknown {
   if (field === 'messages') return request.messages.map(({ role, parts }) => ({ role, parts: parts.map(plain) }))
   if (field === 'tools') return request.tools.map(({ name, description, parameters }) => ({ name, description, parameters }))
   if (field === 'outputFormat') return request.outputFormat?.type === 'json_schema' ? request.outputFormat.schema : request.outputFormat
-  // That is the default, and messages needs it to say that calls are not parallel.
+  // `auto` is the default. The messages protocol needs the field to disable parallel calls.
   if (field === 'toolChoice') return request.toolChoice ?? { type: 'auto' }
-  // Without calls it says nothing.
+  // If no calls are allowed, the field has no meaning.
   if (field === 'parallelToolCalls' && request.toolChoice?.type === 'none') return null
   return (request as unknown as Record<string, unknown>)[field]
 }
@@ -109,7 +109,7 @@ function said(request: NeutralRequest, field: NeutralField): unknown {
 function plain(part: Part): unknown {
   const { path: _, cache: __, ...rest } = part
   if (rest.type === 'image') return rest.source
-  // Gemini has no names of documents.
+  // The generate protocol has no names of documents.
   if (rest.type === 'document') return rest.source
   if (rest.type === 'tool_call') return { ...rest, arguments: JSON.parse(rest.arguments) as unknown }
   return rest.type === 'tool_result' ? { ...rest, parts: rest.parts.map(plain) } : rest
@@ -121,7 +121,7 @@ for (const from of NAMES) {
       const fields = NEUTRAL_FIELDS.filter(field => !NOT_COMPARED.has(field) && has(from, field) && has(to, field))
       t.ok(fields.length >= 6, fields.join(', '))
       fc.assert(fc.property(requests, given => {
-        // What this client's protocol can say of it.
+        // The request with only what the client's protocol can express.
         const before = read(from, write(from, given).body)
         const there = write(to, before)
         const back = read(from, write(from, read(to, there.body)).body)

@@ -7,7 +7,7 @@ import { MESSAGE_START, anthropicClient, chatChunks, genaiClient, messagesEvents
 
 const messages = [{ role: 'user' as const, content: 'Hi' }]
 
-/** Reads a stream to its end. @returns the text, and what the client threw */
+/** Reads a stream to its end. @returns the text, and the error that the client threw */
 type Client = (gateway: TestGateway) => Promise<{ readonly text: string, readonly thrown: unknown }>
 
 async function read<T>(stream: AsyncIterable<T>, textOf: (event: T) => string): Promise<{ text: string, thrown: unknown }> {
@@ -34,7 +34,7 @@ const CLIENTS: Readonly<Record<string, Client>> = {
 const ITEM = { type: 'message', id: 'msg_1', role: 'assistant', status: 'in_progress', content: [] }
 const RESPONSE = { id: 'resp_1', object: 'response', created_at: 1, model: 'm', status: 'in_progress', output: [] }
 
-/** A stream that begins, and then fails because the upstream is overloaded. */
+/** A stream that starts, and then has an overload error. */
 const UPSTREAMS: Readonly<Record<string, string>> = {
   chat: `${chatChunks({ delta: { role: 'assistant', content: 'Hel' } })}data: ${JSON.stringify({ error: { message: 'Too busy.', type: 'server_error', code: 503 } })}\n\n`,
   messages: messagesEvents(MESSAGE_START, ...textBlock(0, 'Hel').slice(0, 2), { type: 'error', error: { type: 'overloaded_error', message: 'Too busy.' } }),
@@ -56,7 +56,7 @@ for (const [from, client] of Object.entries(CLIENTS)) {
       const { gateway } = await startTranslating(t, { up: { speaks: to, responses: [{ body }] } })
       const { text, thrown } = await client(gateway)
       t.equal(text, 'Hel')
-      t.ok(thrown instanceof Error, 'the client does not take the response for whole')
+      t.ok(thrown instanceof Error, 'the client gets an error')
       t.match((thrown as Error).message, /Too busy\./)
       t.match(await gateway.waitForLog(line => line['msg'] === 'exchange'), { end: 'error' })
     })

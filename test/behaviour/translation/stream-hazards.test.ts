@@ -6,13 +6,13 @@ import { chatStream } from '../../support/translating-gateway.ts'
 import { SHORT, STREAMS } from '../../support/upstream-streams.ts'
 
 /*
- * What other gateways get wrong in streams, by its name, for every pair of protocols that can have it.
+ * Faults of other gateways in streams, each for all pairs of protocols that can have the fault.
  */
 
 const CALLS = { ...SHORT, calls: [['{"at":', '1}'], ['{"at":', '2}']] }
 const ARGUMENTS = ['{"at":1}', '{"at":2}']
 
-/** The events that a client gets of an upstream's stream. */
+/** @returns the events that a client gets for a stream of the upstream */
 function events(client: string, upstream: string, stream: string, body: JsonObject = {}): JsonObject[] {
   return dataOf(streamBetween(client, upstream, [Buffer.from(stream)], body, true))
 }
@@ -21,7 +21,7 @@ const upstreamsOf = (client: string): (readonly [string, string])[] => (
   Object.entries(STREAMS).filter(([name]) => name !== client).map(([name, streamOf]) => [name, streamOf(CALLS)] as const)
 )
 
-/** The arguments of each call, put together as the client's SDK does. */
+/** @returns the arguments of each call, joined as in the SDK of the client */
 const CALLS_OF: Readonly<Record<string, (events: readonly JsonObject[]) => string[]>> = {
   chat: all => {
     const calls: string[] = []
@@ -50,7 +50,7 @@ const CALLS_OF: Readonly<Record<string, (events: readonly JsonObject[]) => strin
 }
 
 for (const [client, callsOf] of Object.entries(CALLS_OF)) {
-  t.test(`${client}: parallel calls do not share an index or block`, async t => {
+  t.test(`${client}: parallel tool calls do not share an index or a block`, async t => {
     for (const [upstream, stream] of upstreamsOf(client)) t.strictSame(callsOf(events(client, upstream, stream)), ARGUMENTS, upstream)
     if (client === 'chat') return
     const call = (id: string, text: string): JsonObject => ({ delta: { tool_calls: [{ index: 0, id, type: 'function', function: { name: 'look', arguments: text } }] } })
@@ -59,7 +59,7 @@ for (const [client, callsOf] of Object.entries(CALLS_OF)) {
   })
 }
 
-t.test('each item of a response has its own output_index, and is closed once', async t => {
+t.test('each item of a Responses stream has its own output_index, and is closed once', async t => {
   for (const [upstream, stream] of upstreamsOf('responses')) {
     const all = events('responses', upstream, stream)
     const of = (type: string): unknown[] => all.filter(event => event['type'] === type).map(event => event['output_index'])
@@ -68,21 +68,21 @@ t.test('each item of a response has its own output_index, and is closed once', a
     t.strictSame(of('response.output_item.done').toSorted(), added, `${upstream}: each item is closed once`)
     const { response } = all.at(-1) as { readonly response: { readonly output: JsonObject[] } } & JsonObject
     const { output } = response
-    t.equal(output.length, added.length, `${upstream}: and is in the whole response`)
-    t.equal(new Set(output.map(({ id }) => id)).size, output.length, `${upstream}: under an id of its own`)
+    t.equal(output.length, added.length, `${upstream}: each item is in the complete response`)
+    t.equal(new Set(output.map(({ id }) => id)).size, output.length, `${upstream}: each item has its own id`)
   }
 })
 
-t.test('blocks do not overlap, and are closed once', async t => {
+t.test('the blocks of a messages stream do not overlap, and each block is closed once', async t => {
   for (const [upstream, stream] of upstreamsOf('messages')) {
     let open: unknown = null
     let next = 0
     for (const { type, index } of events('messages', upstream, stream)) {
       if (type === 'content_block_start') {
-        t.strictSame([open, index], [null, next++], `${upstream}: a block starts after the one before has stopped`)
+        t.strictSame([open, index], [null, next++], `${upstream}: a block starts after the block before has stopped`)
         open = index
       } else if (type === 'content_block_delta') {
-        t.equal(index, open, `${upstream}: a delta is of the open block`)
+        t.equal(index, open, `${upstream}: a delta belongs to the open block`)
       } else if (type === 'content_block_stop') {
         t.equal(index, open, `${upstream}: the open block stops`)
         open = null
@@ -93,7 +93,7 @@ t.test('blocks do not overlap, and are closed once', async t => {
   }
 })
 
-t.test('the usage chunk comes only if the client asks for it', async t => {
+t.test('a chat stream has a usage chunk only if the client asks for usage', async t => {
   for (const [upstream, stream] of upstreamsOf('chat')) {
     const usageOf = (body: JsonObject): unknown[] => events('chat', upstream, stream, body).filter(event => asObject(event['usage']) !== null)
     t.strictSame(usageOf({}), [], upstream)
@@ -136,6 +136,6 @@ t.test('a forced tool choice disables thinking at Anthropic', async t => {
     const { body: sent, dropped } = requestBetween(from, 'messages', body, 'claude-sonnet-4-5')
     t.match(sent, { tool_choice: { type: 'any' } }, from)
     t.notOk('thinking' in sent, `${from}: Anthropic refuses both together`)
-    t.equal(dropped.length, 1, `${from}: it is said that ${dropped.join()} is dropped`)
+    t.equal(dropped.length, 1, `${from}: ${dropped.join()} is reported as dropped`)
   }
 })

@@ -9,7 +9,7 @@ import {
 const QUESTION = { model: 'm', max_tokens: 100, messages: [{ role: 'user' as const, content: 'Hi' }] }
 const failureOf = (promise: PromiseLike<unknown>): Promise<unknown> => Promise.resolve(promise).then(() => null, (error: unknown) => error)
 
-t.test('the client gets an error in mid-stream in the shape of its protocol', async t => {
+t.test('an error in mid-stream reaches the client in the shape of its protocol', async t => {
   const chat = await startTranslating(t, { up: {
     speaks: 'chat',
     responses: [{ body: `${chatChunks({ delta: { role: 'assistant', content: 'Hel' } })}data: ${JSON.stringify({ error: { message: 'out of memory', type: 'server_error', code: 500 } })}\n\n` }],

@@ -22,7 +22,7 @@ const CLIENTS: readonly (readonly [protocol: string, path: string, body: JsonObj
   ['generate', '/v1beta/models/m:streamGenerateContent', { contents: [{ parts: [{ text: 'Hi' }] }] }],
 ]
 
-/** The last event is whole, but for its blank line. */
+/** The last event is complete except for its blank line. */
 const WITHOUT_BLANK_LINE = chatStream({ delta: { role: 'assistant', content: 'Hi' } }, { delta: {}, finish_reason: 'stop' }, { usage: USAGE }).trimEnd()
 for (const [protocol, path, body] of CLIENTS) {
   if (protocol === 'chat') continue

@@ -6,10 +6,10 @@ import { bodyBetween, dataOf, sse, streamBetween } from '../../support/translati
 import { MESSAGE_START, chatStream, messageEnd, messagesEvents, textBlock } from '../../support/translating-gateway.ts'
 
 /*
- * What a client reads of the tokens that an upstream reports, whatever they are.
+ * The usage that a client reads, for valid and invalid usage of the upstream.
  */
 
-/** Tokens as every protocol counts them: cached and written ones are input, reasoning is output. */
+/** Token counts: cached and written tokens are a part of the input, reasoning tokens of the output. */
 interface Tokens {
   readonly input: number
   readonly cached: number
@@ -20,10 +20,10 @@ interface Tokens {
 interface UsageForm {
   /** The usage of a whole response. */
   write(tokens: Tokens): JsonObject
-  /** A whole response with that usage, and a stream. */
+  /** A response body and a stream with this usage. */
   body(usage: JsonObject): JsonObject
   stream(usage: JsonObject): string
-  /** The usage in a body, or in an event of a stream that has it. */
+  /** @returns the usage in a body or in a stream event; null = none */
   find(value: JsonObject): JsonObject | null
   read(usage: JsonObject): Tokens
 }
@@ -96,13 +96,13 @@ const count = fc.nat(1_000_000)
 const tokens: fc.Arbitrary<Tokens> = fc.record({ cached: count, rest: count, reasoning: count, text: count })
   .map(({ cached, rest, reasoning, text }) => ({ input: cached + rest, cached, output: reasoning + text, reasoning }))
 
-/** Figures that make no sense together, or are none. */
+/** Inconsistent or invalid figures. */
 const figure = fc.oneof(count, fc.integer({ min: -1_000_000, max: -1 }), fc.constantFrom(null, undefined, 'many', 1.5))
 const nonsense = fc.record({ input: figure, cached: figure, output: figure, reasoning: figure }) as unknown as fc.Arbitrary<Tokens>
 
 const RUNS = { seed: 29, numRuns: 40 }
 
-/** Every number in a value. */
+/** @returns all numbers in a value */
 function numbersIn(value: unknown): number[] {
   if (typeof value === 'number') return [value]
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(numbersIn) : []
@@ -120,7 +120,7 @@ for (const [from, client] of Object.entries(FORMS)) {
     const unary = (usage: JsonObject): JsonObject => client.find(bodyBetween(from, to, upstream.body(usage))) ?? {}
     const streamed = (usage: JsonObject): JsonObject => lastUsage(client, streamBetween(from, to, [Buffer.from(upstream.stream(usage))], request, true))
 
-    t.test(`${from} -> ${to}: tokens are neither lost nor counted twice, in a body and in a stream`, async t => {
+    t.test(`${from} -> ${to}: each token is counted once, in a body and in a stream`, async t => {
       fc.assert(fc.property(tokens, given => {
         for (const usage of [unary(upstream.write(given)), streamed(upstream.write(given))]) {
           t.strictSame(client.read(usage), given)
@@ -140,7 +140,7 @@ for (const [from, client] of Object.entries(FORMS)) {
   }
 }
 
-/** Forms of usage that servers have beside that of their protocol's vendor, and what they mean. */
+/** Forms of usage that differ from the vendor of the protocol, and their meaning. */
 const ODD: readonly { readonly name: string, readonly to: string, readonly usage: JsonObject, readonly means: Tokens }[] = [
   {
     name: 'cache hits in a top-level field, as DeepSeek reports them', to: 'chat',
@@ -152,7 +152,7 @@ const ODD: readonly { readonly name: string, readonly to: string, readonly usage
     means: { input: 100, cached: 0, output: 60, reasoning: 50 },
   },
   {
-    name: 'candidates included only in the total', to: 'generate',
+    name: 'tokens of candidates that are included only in the total', to: 'generate',
     usage: { promptTokenCount: 10, thoughtsTokenCount: 5, totalTokenCount: 22 }, means: { input: 10, cached: 0, output: 12, reasoning: 5 },
   },
   {
@@ -173,7 +173,7 @@ const ODD: readonly { readonly name: string, readonly to: string, readonly usage
 
 for (const { name, to, usage, means } of ODD) {
   for (const [from, client] of Object.entries(FORMS).filter(([from]) => from !== to)) {
-    t.test(`${from} -> ${to}: ${name}`, async t => {
+    t.test(`${from} -> ${to}: tokens are counted: ${name}`, async t => {
       const upstream = FORMS[to] as UsageForm
       const request = from === 'chat' ? { stream_options: { include_usage: true } } : {}
       t.strictSame(client.read(client.find(bodyBetween(from, to, upstream.body(usage))) ?? {}), means, 'whole')
@@ -182,7 +182,7 @@ for (const { name, to, usage, means } of ODD) {
   }
 }
 
-t.test('usage of a chat stream inside a choice, or inside x_groq', async t => {
+t.test('usage inside a choice or inside x_groq of a chat stream is read', async t => {
   const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 }
   for (const last of [{ choices: [{ index: 0, delta: {}, finish_reason: 'stop', usage }] }, { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], x_groq: { usage } }]) {
     const stream = sse({ id: 'c', choices: [{ index: 0, delta: { role: 'assistant', content: 'Hi' } }] }, { id: 'c', ...last }, '[DONE]')

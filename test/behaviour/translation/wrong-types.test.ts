@@ -13,7 +13,7 @@ const CLIENTS: Readonly<Record<string, { path: string; prompt: string; content: 
 
 for (const [client, { path, prompt, content, shape }] of Object.entries(CLIENTS)) {
   for (const to of Object.keys(CLIENTS).filter(name => name !== client)) {
-    t.test(`${client} to ${to}: a field that must be a list is refused and named, and nothing is sent`, async t => {
+    t.test(`${client} to ${to}: a field of a wrong type is refused and named in the error, and nothing goes upstream`, async t => {
       const { gateway, seen } = await startTranslating(t, { up: { speaks: to, responses: [{ body: {} }] } })
       const good = [{ role: 'user', [content]: client === 'generate' ? [{ text: 'hi' }] : 'hi' }]
       const cases: [unknown, string][] = [
@@ -24,7 +24,7 @@ for (const [client, { path, prompt, content, shape }] of Object.entries(CLIENTS)
         [{ [prompt]: good, tools: 'x' }, 'tools'], [{ [prompt]: good, tools: [7] }, 'tools[0]'],
         [{ [prompt]: good, ...client === 'generate' ? { generationConfig: { temperature: 'x' } } : { temperature: 'x' } }, 'temperature'],
       ]
-      // The generate protocol takes a single object for a list of one.
+      // The generate protocol accepts an object in place of a list of one object.
       if (client !== 'generate') {
         cases.push([{ [prompt]: {} }, prompt], [{ [prompt]: [{ role: 'user', [content]: {} }] }, content])
         cases.push([{ [prompt]: good, tools: { a: 1 } }, 'tools'])
@@ -44,7 +44,7 @@ for (const [client, { path, prompt, content, shape }] of Object.entries(CLIENTS)
   }
 }
 
-/** Members by what they have to be. A path leads through objects, and `[]` through a list of one. */
+/** Members by their required type. In a path, `[]` is a list of one item. */
 interface Members {
   readonly numbers: string
   readonly truths: string
@@ -100,7 +100,7 @@ const WRONG: Readonly<Record<keyof Members, readonly unknown[]>> = {
   numbers: ['x', '', true, {}, []], truths: ['yes', 1, {}], texts: [5, true, {}, []], lists: [7, true], objects: [5, [], true], words: ['other', 5, true],
 }
 
-/** What an object has to have beside the member. */
+/** Other members that the object needs. */
 const BESIDE: Readonly<Record<string, Readonly<Record<string, JsonObject>>>> = {
   chat: { 'messages[]': { role: 'assistant' }, 'messages[].content[]': { type: 'text' }, 'tools[]': { type: 'function' }, response_format: { type: 'json_schema' } },
   responses: { 'input[]': { role: 'user' }, 'input[].content[]': { type: 'input_text' }, 'tools[]': { type: 'function' }, 'text.format': { type: 'json_schema' } },
@@ -108,7 +108,7 @@ const BESIDE: Readonly<Record<string, Readonly<Record<string, JsonObject>>>> = {
   generate: {},
 }
 
-/** The smallest body that has the value at the path. */
+/** @returns the smallest body with the value at the path */
 function bodyWith(protocol: string, path: string, value: unknown): JsonObject {
   const steps = path.split('.')
   return steps.reduceRight<unknown>((inner, step, at) => {
@@ -119,7 +119,7 @@ function bodyWith(protocol: string, path: string, value: unknown): JsonObject {
 
 for (const [from, members] of Object.entries(MEMBERS)) {
   for (const to of Object.keys(MEMBERS).filter(name => name !== from)) {
-    t.test(`${from} to ${to}: a field of a wrong type is refused, and its path named`, async t => {
+    t.test(`${from} to ${to}: the error for a field of a wrong type names the path of the field`, async t => {
       for (const [kind, paths] of Object.entries(members)) {
         for (const path of paths.split(/\s+/)) {
           for (const value of WRONG[kind as keyof Members]) {

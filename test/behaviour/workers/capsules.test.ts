@@ -5,7 +5,7 @@ import { KEY } from '../../support/gateway.ts'
 import { startThinkingUpstream } from '../../support/thinking-upstream.ts'
 
 for (const ledger of ['', 'ledger: { file: data/gateway.db }']) {
-  t.test(`every worker opens the capsules of every other ${ledger === '' ? 'without a ledger' : 'with a ledger'}`, async t => {
+  t.test(`every worker opens the capsules of every other worker ${ledger === '' ? 'without a ledger' : 'with a ledger'}`, async t => {
     const upstream = await startThinkingUpstream(t)
     const file = `${t.testdir({})}/gateway.yaml`
     writeFileSync(file, `
@@ -17,7 +17,7 @@ ${ledger}
 `)
     const { base } = await listening(t, ['serve', '--config', file])
     const capsule = await upstream.capsuleOf({ url: base })
-    // Each on a connection of its own, so that both workers have some.
+    // Each request on a new connection, so that both workers get requests.
     const back = await Promise.all(Array.from({ length: 12 }, () => upstream.comesBack({ url: base }, capsule)))
     t.strictSame([...new Set(back)], [true])
   })

@@ -8,7 +8,7 @@ import { startRedis, withoutRedis } from '../../support/redis.ts'
 import { sendJson } from '../../support/token-server.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 
-t.test('two workers together keep the requests per minute of an upstream', async t => {
+t.test('two workers share the requests per minute of an upstream', async t => {
   const { gateways, limited, spare } = await start(t, '{ requests_per_minute: 10 }')
   const { statuses, allowed } = await measured(10, () => askAll(gateways, 40))
   t.strictSame(statuses, Array(40).fill(200))
@@ -16,7 +16,7 @@ t.test('two workers together keep the requests per minute of an upstream', async
   t.equal(spare.requests, 40 - limited.requests)
 })
 
-t.test('two workers share the concurrency limit of an upstream, and a released place is used again', async t => {
+t.test('two workers share the concurrency limit of an upstream, and released concurrency is used again', async t => {
   const { gateways, limited, spare } = await start(t, '{ concurrent: 6 }')
   for (let round = 0; round < 3; round++) {
     limited.hold()
@@ -29,7 +29,7 @@ t.test('two workers share the concurrency limit of an upstream, and a released p
   t.equal(limited.most, 6)
 })
 
-t.test('two workers together keep the tokens per minute of an upstream', async t => {
+t.test('two workers share the tokens per minute of an upstream', async t => {
   // Each request reserves 110 tokens and a little, and uses 100.
   const { gateways, limited } = await start(t, '{ tokens_per_minute: 1000 }')
   const { allowed } = await measured(10, () => askAll(gateways, 40))
@@ -43,12 +43,12 @@ t.test('two gateways with two workers each share the limits of an upstream', { s
     `cluster: { instance: ${instance}, valkey: "${valkey}" }`))
   const { statuses, allowed } = await measured(10, () => askAll(gateways, 40))
   t.strictSame(statuses, Array(40).fill(200))
-  // On a machine that is slow for a moment each gateway goes on with its share.
+  // On a slow machine Valkey can time out, and then each gateway uses its own share.
   const isLost = lines().some(({ failure }) => failure !== undefined)
   t.ok((limited.requests >= 10 && limited.requests <= allowed) || isLost, `${limited.requests} requests`)
 })
 
-t.test('a hedge goes to a second target with limits', async t => {
+t.test('a hedge is sent to a second target that has limits', async t => {
   const slow = await startUpstream(t, req => void bodyOf(req))
   const { url } = await startUpstream(t, (req, res) => void bodyOf(req).then(() => {
     res.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -71,12 +71,12 @@ interface Counted {
   readonly url: string
   requests: number
   running: number
-  /** That ran at the same time. */
+  /** Maximum number of requests at the same time. */
   most: number
-  /** Holds its responses from now on. */
+  /** Holds all further responses until `release`. */
   hold(): void
   release(): void
-  /** Resolves once it has had so many requests. */
+  /** Resolves after the upstream has got `requests` requests. */
   reached(requests: number): Promise<void>
 }
 
@@ -116,7 +116,7 @@ async function startCounted(t: Test): Promise<Counted> {
   return counted
 }
 
-/** Gateways of two workers. @param clusters what each has of its own */
+/** Gateways with two workers each. @param clusters cluster settings of each gateway */
 async function start(t: Test, limits: string, clusters: readonly string[] = ['']) {
   const [limited, spare] = await Promise.all([startCounted(t), startCounted(t)])
   const folder = t.testdir(Object.fromEntries(clusters.map((cluster, n) => [`${n}.yaml`, `
@@ -130,14 +130,14 @@ ${cluster}
   return { limited, spare, gateways: running.map(({ base }) => base), lines: () => running.flatMap(({ lines }) => lines) }
 }
 
-/** @returns the result of some requests, and how many of them a limit per minute allows: it grows while they run */
+/** @returns the result of `run`, and the number of requests that the limit per minute allowed during its time */
 async function measured(perMinute: number, run: () => Promise<number[]>): Promise<{ readonly statuses: number[], readonly allowed: number }> {
   const startedAt = performance.now()
   const statuses = await run()
   return { statuses, allowed: perMinute + Math.ceil((performance.now() - startedAt) * perMinute / 60_000) }
 }
 
-/** Asks all gateways in turn, at once and with connections of their own, so that all workers are asked. @returns the statuses */
+/** Sends concurrent requests to the gateways in turn, on new connections to reach all workers. @returns the statuses */
 function askAll(gateways: readonly string[], requests: number): Promise<number[]> {
   return Promise.all(Array.from({ length: requests }, async (_, n) => {
     const body = { model: 'm', max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }] }

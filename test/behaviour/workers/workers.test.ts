@@ -53,7 +53,7 @@ async function statusOf(url: string): Promise<{ worker: number, running: number 
   return (await answer.json()) as { worker: number, running: number }
 }
 
-/** The numbers of the workers that respond. */
+/** @returns the numbers of the responding workers */
 async function serving(url: string): Promise<number[]> {
   const answers = await Promise.all(Array.from({ length: 8 }, () => statusOf(url)))
   return [...new Set(answers.map(({ worker }) => worker))].sort((a, b) => a - b)
@@ -83,7 +83,7 @@ t.test('two workers share one random port and the limits', async t => {
 })
 
 t.test('all workers share one budget', async t => {
-  // 10 USD a request, and an estimate of as much.
+  // Each request costs 10 USD, and reserves as much.
   const gateway = await startWorkers(t, 'budget: { usd: 50, per: day }')
   const body = { model: 'priced', max_tokens: 10, messages: [] }
   const statuses: number[] = []
@@ -92,7 +92,7 @@ t.test('all workers share one budget', async t => {
   t.ok(statuses.filter(status => status === 200).length <= 5, statuses.join())
 })
 
-t.test('a large budget is kept to the last request, despite the leases of workers', async t => {
+t.test('workers with leases use up a large budget without exceeding the budget', async t => {
   // A request costs 10 USD and a little: 200 of them are too many.
   const gateway = await startWorkers(t, 'budget: { usd: 2000, per: day }')
   const body = JSON.stringify({ model: 'priced', max_tokens: 10, messages: [] })
@@ -112,7 +112,7 @@ t.test('a large budget is kept to the last request, despite the leases of worker
   t.equal(statuses.filter(status => status === 200).length, 199)
 })
 
-t.test('a killed worker is replaced, and its concurrency released', {
+t.test('a killed worker is replaced, and its concurrency is released', {
   skip: linux,
 }, async t => {
   const gateway = await startWorkers(t, 'concurrent: 4')
@@ -124,9 +124,9 @@ t.test('a killed worker is replaced, and its concurrency released', {
   t.match(await gateway.logged('worker ended: starting another'), { pid: victim, signal: 'SIGKILL' })
   await gateway.logged('worker listens again')
   t.equal((await serving(gateway.url)).length, 2)
-  t.equal(await ask(t, gateway.url, STREAM), 200, 'the killed one held two of four')
+  t.equal(await ask(t, gateway.url, STREAM), 200, 'the killed worker held two of four')
   while (!rows(gateway.dir).some(({ end }) => end === 'interrupted'));
-  t.pass('the ledger tells what was interrupted')
+  t.pass('the ledger has the interrupted requests')
 })
 
 t.test('a connection to a worker that is killed before it accepts is closed', { skip: linux }, async t => {
@@ -166,7 +166,7 @@ t.test('workers without file descriptors close connections, and serve again when
   t.same(await serving(gateway.url), [1, 2])
 })
 
-t.test('a replacement worker starts with the active configuration, whatever the file says', {
+t.test('a replacement worker starts with the active configuration, even if the file has changed', {
   skip: linux,
 }, async t => {
   const gateway = await startWorkers(t, 'concurrent: 2')
@@ -189,7 +189,7 @@ t.test('a replacement worker starts with the active configuration, whatever the 
   writeFileSync(file, 'routes: [')
   await replaceWorker()
 
-  t.same(await serving(gateway.url), [3, 4], 'both at the address of the start')
+  t.same(await serving(gateway.url), [3, 4], 'both workers use the address of the start')
   t.equal(await ask(t, gateway.url, STREAM), 200)
   t.equal(await ask(t, gateway.url, STREAM), 429, 'with the limit that was reloaded')
   t.notOk(existsSync(`${gateway.dir}/other.db`), 'with the ledger of the start')
@@ -201,7 +201,7 @@ interface StatusBody {
   readonly config: { readonly restart_needed: readonly string[] }
 }
 
-t.test('a replacement worker that cannot start, because its certificate is being replaced, is retried', {
+t.test('the gateway starts a worker again if the worker cannot start while its certificate is being replaced', {
   skip: linux,
 }, async t => {
   const { key, certFile, keyFile } = certificateFiles(t)
@@ -217,7 +217,7 @@ t.test('a replacement worker that cannot start, because its certificate is being
   await gateway.logged('worker listens again')
 })
 
-t.test('all workers load a watched file that changes while one is replaced', {
+t.test('all workers load a watched file that changes while one worker is replaced', {
   skip: linux,
 }, async t => {
   const gateway = await startWorkers(t, 'concurrent: 2', '', ['--watch'])
@@ -231,7 +231,7 @@ t.test('all workers load a watched file that changes while one is replaced', {
   t.same(workers(), [2, 3])
 })
 
-t.test('SIGHUP reloads all workers, and SIGTERM drains all', async t => {
+t.test('SIGHUP reloads all workers, and SIGTERM drains all workers', async t => {
   const gateway = await startWorkers(t, 'concurrent: 100')
   const file = `${gateway.dir}/gateway.yaml`
   const reloads = () => gateway.lines.filter(({ msg }) => msg === 'configuration reloaded')
@@ -262,14 +262,14 @@ t.test('a hanging worker ends when server.drain is over', { skip: linux }, async
   t.equal((await gateway.ended).code, 1)
 })
 
-t.test('a connection to the documentation above the limit is closed, not passed to another worker', async t => {
+t.test('a connection to the documentation above max_connections is closed', async t => {
   const gateway = await startWorkers(
     t, 'concurrent: 2', ', max_connections: 1', [], 'docs: { listen: 127.0.0.1:0 }',
   )
   const { docs } = gateway.lines.find(({ msg }) => msg === 'listening') as { docs?: string }
   const clients = await Promise.all(Array.from({ length: 3 }, () => connect(t, docs ?? '')))
   await Promise.race(clients.map(client => client.ended))
-  t.pass('two workers take one each')
+  t.pass('each of the two workers keeps one connection')
 })
 
 t.test('an address in use is reported once, and ends the gateway', async t => {

@@ -7,7 +7,7 @@ function limits(...texts: string[]) {
   return texts.reduce<ParsedLimits | undefined>((before, text) => parseLimit(text, before), undefined)
 }
 
-t.test('several --limit options are combined, and limits of a model apply to that model only', async t => {
+t.test('several --limit options are combined, each for all models or for one glob', async t => {
   t.same(limits('requests_per_minute=1', 'tokens_per_minute=1000000000000', 'budget=1000000000/month'), {
     requestsPerMinute: 1, tokensPerMinute: 1e12, concurrent: null,
     budget: { usd: '1000000000', per: 'month' }, models: new Map(),
@@ -30,7 +30,7 @@ t.test('a limit that is out of range, malformed or given twice is refused', asyn
   ]) t.throws(() => limits(...texts), InvalidArgumentError, texts.join(' '))
 })
 
-t.test('a list of models has globs between commas, and duplicates are removed', async t => {
+t.test('a list of models is split at commas, and duplicates are removed', async t => {
   t.same(parseModels(' gpt-* , fast', ['fast', 'o3']), ['fast', 'o3', 'gpt-*'])
   t.same(parseModels('x'.repeat(1024)), ['x'.repeat(1024)])
   for (const text of ['', ' ', 'a,,b', 'a,', 'x'.repeat(1025)]) {

@@ -17,7 +17,7 @@ async function ask(base: string, key: string): Promise<number> {
   return response.status
 }
 
-t.test('a key of gateway.yaml is refused once block returns, and accepted once unblock returns', async t => {
+t.test('after `keys block` returns the key is refused, and after `keys unblock` returns the key is accepted', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const run = (...args: string[]) => gateway(['keys', ...args], { cwd, env: ENV })
   const { base } = await listening(t, ['serve'], { cwd, env: ENV })
@@ -36,7 +36,7 @@ t.test('a key of gateway.yaml is refused once block returns, and accepted once u
   })
 })
 
-t.test('a key that cannot be blocked is reported, and no store is made', async t => {
+t.test('a key that cannot be blocked or unblocked is reported, and no key store is created', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML, 'none.yaml': YAML.replace(/^ledger.*\n/m, '') })
   const run = (...args: string[]) => gateway(['keys', ...args], { cwd, env: ENV })
   for (const command of ['block', 'unblock']) {
@@ -50,7 +50,7 @@ t.test('a key that cannot be blocked is reported, and no store is made', async t
   t.notOk(existsSync(join(cwd, 'data')))
 })
 
-t.test('a blocked key is refused with all its secrets, and cannot be rotated', async t => {
+t.test('all secrets of a blocked key are refused, and the key cannot be rotated', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const run = (...args: string[]) => gateway(['keys', ...args], { cwd, env: ENV })
   const { base } = await listening(t, ['serve'], { cwd, env: ENV })

@@ -8,7 +8,7 @@ keys: [{ name: of-the-file, key: a-key-that-is-long-enough }]
 ledger: { file: data/ledger.db }
 `
 
-t.test('a running gateway applies changed limits and models of a created key at once', async t => {
+t.test('a running gateway applies changed limits and models of a stored key immediately', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const run = (...args: string[]) => gateway(['keys', ...args], { cwd })
   const { base } = await listening(t, ['serve'], { cwd })
@@ -30,7 +30,7 @@ t.test('a running gateway applies changed limits and models of a created key at 
   t.equal(await ask('a'), 200)
 })
 
-t.test('a change that is not possible is reported, and changes nothing', async t => {
+t.test('an invalid change of a key is refused with the reason', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const run = (...args: string[]) => gateway(['keys', ...args], { cwd })
   await run('create', '-n', 'made')

@@ -30,7 +30,7 @@ async function ask(base: string, key: string, model = 'demo'): Promise<number> {
   return response.status
 }
 
-t.test('a key that cannot be printed is revoked at once', {
+t.test('a new key that cannot be printed is revoked immediately', {
   skip: process.platform === 'linux' ? false : 'needs /dev/full',
 }, async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
@@ -43,7 +43,7 @@ t.test('a key that cannot be printed is revoked at once', {
   t.match(keys.find(({ name }) => name === 'c'), { revoked_at: String })
 })
 
-t.test('no key is made if standard output is closed or /dev/null', {
+t.test('no key is created if standard output is closed or /dev/null', {
   skip: process.platform === 'win32' ? 'needs a POSIX shell' : false,
 }, async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
@@ -55,7 +55,7 @@ t.test('no key is made if standard output is closed or /dev/null', {
   t.notMatch((await gateway(['keys', 'list', '--json'], { cwd })).stdout, '"name":"c"')
 })
 
-t.test('a new key is printed alone on standard output, and only its hash is stored', async t => {
+t.test('standard output contains only the new key, and the store contains only a hash of the key', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const { code, stdout, stderr } = await gateway(
     ['keys', 'create', '--name', 'a', '--models', 'demo,gpt-*', '--limit', 'budget=50/month'], { cwd })
@@ -81,7 +81,7 @@ t.test('a new key is printed alone on standard output, and only its hash is stor
   }
 })
 
-t.test('running gateways accept a key once create returns, and refuse it once revoke returns', async t => {
+t.test('running gateways accept a key after `keys create` returns, and refuse the key after `keys revoke` returns', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const run = (...args: string[]) => gateway(['keys', ...args], { cwd })
   const [one, two] = await Promise.all([
@@ -90,14 +90,14 @@ t.test('running gateways accept a key once create returns, and refuse it once re
   for (const round of [1, 2, 3]) {
     const key = (await run('create', '--name', 'a', '--models', 'demo')).stdout.trim()
     t.strictSame(await Promise.all([ask(one.base, key), ask(two.base, key)]), [200, 200], `round ${round}`)
-    t.equal(await ask(one.base, key, 'gpt-4'), 403, 'its models hold')
+    t.equal(await ask(one.base, key, 'gpt-4'), 403, 'the models of the key apply')
     t.match(await run('revoke', 'a'), { code: 0, stdout: 'Revoked the key "a".\n' })
     t.strictSame(await Promise.all([ask(one.base, key), ask(two.base, key)]), [401, 401])
   }
-  t.equal(await ask(one.base, ENV.TEAM_KEY), 200, 'the keys of the file stay')
+  t.equal(await ask(one.base, ENV.TEAM_KEY), 200, 'keys of gateway.yaml are still accepted')
 })
 
-t.test('a rotated secret works until its grace ends; with --grace 0s it is refused at once', async t => {
+t.test('an old secret is accepted until its grace ends, and with --grace 0s is refused immediately', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const run = (...args: string[]) => gateway(['keys', ...args], { cwd })
   const { base } = await listening(t, ['serve'], { cwd, env: ENV })
@@ -108,7 +108,7 @@ t.test('a rotated secret works until its grace ends; with --grace 0s it is refus
   t.strictSame(await Promise.all([ask(base, first), ask(base, second)]), [200, 200])
   const third = (await run('rotate', 'a', '--grace', '0s')).stdout.trim()
   t.strictSame(await Promise.all([ask(base, first), ask(base, second), ask(base, third)]), [200, 401, 200],
-    'the first has its grace, the second has none')
+    'the grace of the first secret has not ended, the second secret has no grace')
   const { stdout } = await run('list', '--json')
   t.match(JSON.parse(stdout.split('\n')[1] ?? ''), {
     name: 'a', owner: 'research', note: 'batch jobs', prefix: third.slice(0, 8), last_used_at: String,
@@ -120,11 +120,11 @@ t.test('a rotated secret works until its grace ends; with --grace 0s it is refus
   t.match(await run('rotate', 'team'), { code: 1, stdout: '', stderr: /"team" is a key of gateway\.yaml/ })
   t.match(await run('rotate', 'b'), { code: 1, stdout: '', stderr: 'error: no active key is named "b"' })
   t.match(await run('rotate', 'a', '--grace', 'soon'), { code: 2, stdout: '', stderr: 'A grace is a duration' })
-  t.match(await run('revoke', first), { code: 0 }, 'a replaced secret leads to its key too')
+  t.match(await run('revoke', first), { code: 0 }, 'an old secret identifies its key')
   t.strictSame(await Promise.all([ask(base, first), ask(base, third)]), [401, 401])
 })
 
-t.test('an expired key is refused with its own error code', async t => {
+t.test('an expired key is refused with the code key_expired', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const run = (...args: string[]) => gateway(['keys', ...args], { cwd })
   for (const when of ['2020-01-01', '0s', 'tomorrow', '2027-02-31']) {
@@ -138,7 +138,7 @@ t.test('an expired key is refused with its own error code', async t => {
   t.match(await refused.json(), { error: { code: 'key_expired' } })
 })
 
-t.test('spend counts after a restart, and for a new key with the same name', async t => {
+t.test('the spend of a key name counts after a restart and for a new key with that name', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const create = () => gateway(['keys', 'create', '-n', 'a', '-l', 'budget=2/total'], { cwd })
   const first = await listening(t, ['serve'], { cwd, env: ENV })
@@ -152,10 +152,10 @@ t.test('spend counts after a restart, and for a new key with the same name', asy
   await gateway(['keys', 'revoke', 'a'], { cwd })
   const again = (await create()).stdout.trim()
   t.not(again, key)
-  t.equal(await ask(second.base, again), 429, 'a new key of the name has what the name has left')
+  t.equal(await ask(second.base, again), 429, 'a new key gets the remaining budget of its name')
 })
 
-t.test('a key that cannot be created is refused with the reason', async t => {
+t.test('keys create fails with the reason', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML, 'none.yaml': YAML.replace(/^ledger.*\n/m, '') })
   const create = (...args: string[]) => gateway(['keys', 'create', ...args], { cwd })
   t.match(await create('-n', 'team'), {
@@ -192,7 +192,7 @@ t.test('a key can be revoked by its name, its id or its secret', async t => {
   const key = (await run('create', '-n', 'leaked')).stdout.trim()
   t.match(await run('revoke', key), { code: 0, stdout: 'Revoked the key "leaked".\n' })
   t.match(await run('revoke', '1'), { stdout: 'Revoked the key "a".\n' })
-  t.match(await run('revoke', '2'), { stdout: 'Revoked the key "2".\n' }, 'a name before an id')
+  t.match(await run('revoke', '2'), { stdout: 'Revoked the key "2".\n' }, 'an argument that is a name and an id is read as a name')
   t.match(await run('revoke', 'a'), { code: 0, stdout: /^The key "a" was revoked already, on \d{4}-/ })
   t.match(await run('revoke', 'team'), {
     code: 1, stderr: '"team" is a key of gateway.yaml: remove it there',
@@ -204,7 +204,7 @@ t.test('a key can be revoked by its name, its id or its secret', async t => {
   t.match((await run('list')).stdout, /\n *3 +c +mgw_\w{4} +[0-9a-f]{8} +- +- +store +\S+Z +- +- +- +- +all +none\n/)
 })
 
-t.test('a name that the console could not show or link to is refused', async t => {
+t.test('a key name that the console cannot show or put in a URL is refused', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   for (const [name, fault] of [
     ['.', 'It cannot be one or two dots.'],
@@ -219,7 +219,7 @@ t.test('a name that the console could not show or link to is refused', async t =
   }
 })
 
-t.test('an unset variable is reported only if the ledger setting needs it', async t => {
+t.test('an unset variable is reported only if the ledger setting names the variable', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML.replace('data/ledger.db', '"${LEDGER_FILE}"') })
   for (const args of [['keys', 'list'], ['keys', 'create', '-n', 'a'], ['usage']]) {
     const { code, stdout, stderr } = await gateway(args, { cwd })
@@ -229,7 +229,7 @@ t.test('an unset variable is reported only if the ledger setting needs it', asyn
   }
 })
 
-t.test('with an unreadable store the gateway logs an error and accepts the keys of gateway.yaml', async t => {
+t.test('with an unreadable key store, the gateway logs an error and accepts the keys of gateway.yaml', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   mkdirSync(join(cwd, 'data'))
   writeFileSync(join(cwd, 'data', 'keys.db'), 'x'.repeat(8_192))
@@ -244,7 +244,7 @@ t.test('the help has an example of gateway keys revoke', async t => {
   t.match((await gateway(['keys', '--help'])).stdout, 'gateway keys revoke team-a')
 })
 
-t.test('block fails for a key whose variable is unset, because its default may not be the key of the gateway', async t => {
+t.test('keys block fails if the key comes from an unset variable, because the gateway may have another value', async t => {
   const yaml = YAML.replace('TEAM_KEY}', 'TEAM_KEY:-a-default-that-is-long-enough}')
   const cwd = t.testdir({ 'gateway.yaml': yaml })
   const { base } = await listening(t, ['serve'], { cwd, env: ENV })
@@ -258,9 +258,9 @@ t.test('block fails for a key whose variable is unset, because its default may n
   t.equal(await ask(base, ENV.TEAM_KEY), 401)
 })
 
-t.test('if the store cannot be read, no command says that a key does not exist', async t => {
+t.test('if the key store cannot be read, each command fails with the reason', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
-  // As closed to everybody, root included, as a directory of somebody else's is to others.
+  // A link to itself: even root cannot read the directory.
   symlinkSync('data', join(cwd, 'data'))
   for (const command of [
     ['keys', 'list'], ['keys', 'revoke', 'a'], ['keys', 'unblock', '--name', 'team'], ['usage'],

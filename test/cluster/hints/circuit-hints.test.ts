@@ -9,7 +9,7 @@ import { startRedis, withoutRedis } from '../../support/redis.ts'
 
 const UP = 'up\nm'
 
-t.test('gateways share which circuits are open', { skip: withoutRedis }, async t => {
+t.test('a gateway shares its open circuits with other gateways', { skip: withoutRedis }, async t => {
   const server = await startRedis(t)
   const start = (name: string) => {
     const clock = new FakeClock()
@@ -40,17 +40,17 @@ t.test('gateways share which circuits are open', { skip: withoutRedis }, async t
   t.strictSame(two.circuits.events, [], 'the circuit of another gateway raises no alert here')
 
   two.clock.advance(7_000)
-  t.ok(two.health.allows(UP), 'a hint lasts for seconds')
+  t.ok(two.health.allows(UP), 'a hint expires after seconds')
   const probe = two.health.begin(UP)
-  t.notOk(two.health.allows(UP), 'one request finds out')
+  t.notOk(two.health.allows(UP), 'only one probe request is allowed')
   probe.responseStarted(1)
   t.ok(two.health.allows(UP))
   t.equal(two.health.condition(UP).circuit, 'closed')
   two.health.hint(UP, 5_000, 'gw1')
-  t.ok(two.health.allows(UP), 'what worked here a moment ago is not doubted')
+  t.ok(two.health.allows(UP), 'a hint has no effect right after a success at this gateway')
   two.clock.advance(20_000)
   two.health.hint(UP, 3_600_000, 'gw1')
-  t.ok(two.health.condition(UP).opensIn < 10_000, 'however long it is said to last')
+  t.ok(two.health.condition(UP).opensIn < 10_000, 'the duration of a hint is limited')
   fail2()
-  t.match(two.health.condition(UP), { circuit: 'open', isHint: false }, 'a failure confirms it')
+  t.match(two.health.condition(UP), { circuit: 'open', isHint: false }, 'a failure at this gateway replaces the hint')
 })

@@ -33,7 +33,7 @@ t.test('a reopened store and a second process read the same keys', async t => {
   t.equal(statSync(file).mode & 0o777, 0o600)
 })
 
-t.test('every process knows a key before one of them uses it', async t => {
+t.test('every process knows a new capsule key before any process uses that key', async t => {
   const clock = new FakeClock()
   const file = join(t.testdir({}), 'capsule-keys.db')
   const [one, other] = [open(t, file, clock).store, open(t, file, clock).store]
@@ -48,7 +48,7 @@ t.test('every process knows a key before one of them uses it', async t => {
   t.strictSame(open(t, file, clock).store.keys.find(newest.id), newest)
 })
 
-t.test('an unreadable store is reported once, and the gateway works with its own key', async t => {
+t.test('if the store is unreadable, the error is reported once and the gateway uses its own key', async t => {
   const clock = new FakeClock()
   const folder = t.testdir({ 'broken.db': 'x'.repeat(8192) })
   const first = createCapsuleKey(clock.wall())

@@ -67,7 +67,7 @@ t.test('keys of several gateways', { skip: withoutPostgres, timeout: 120_000 }, 
     }
     await chat(second, rotated)
     while (await lastUsed(first) === null) await new Promise(resolve => setTimeout(resolve, 50))
-    t.match(await lastUsed(first), /Z$/, 'also where another gateway served it')
+    t.match(await lastUsed(first), /Z$/, 'last_used is shared with the other gateway')
     const revoked = await keys(first, 'revoke', secret)
     t.equal(revoked.code, 0, revoked.stderr)
     t.strictSame([...await askAll(gateways, secret), ...await askAll(gateways, rotated)], [401, 401, 401, 401])
@@ -100,7 +100,7 @@ cluster: { instance: gw1, postgres: "${postgres.url()}" }
     const processes = async () => (await postgres.query('SELECT count(*)::int AS n FROM gateway.instances'))[0]?.['n']
     while (await processes() !== 2) await new Promise(resolve => setTimeout(resolve, 50))
     const run = (...args: string[]) => command(['keys', ...args, '--config', file])
-    // Each on a connection of its own, so that both workers have some.
+    // Each request on a new connection, so that both workers get requests.
     const statuses = async (key: string) => {
       const all = await Promise.all(Array.from({ length: 12 }, async () => {
         const response = await fetch(`${running.base}/v1/models`, { headers: { authorization: `Bearer ${key}`, connection: 'close' } })
@@ -134,7 +134,7 @@ cluster: { instance: gw1, postgres: "${postgres.url()}" }
     t.equal((await browser.ask('/audit')).status, 401, 'logged out at both')
   })
 
-  t.test('without PostgreSQL known keys work, also after a restart, and changes are refused', async t => {
+  t.test('while PostgreSQL is unreachable, known keys work, also after a restart, and changes of keys are refused', async t => {
     await postgres.createDatabase()
     const proxy = await startTcpProxy(t, postgres.port)
     const place = withFolder(t)
@@ -156,15 +156,15 @@ cluster: { instance: gw1, postgres: "${postgres.url()}" }
     t.equal(await ask(again, secret), 200, 'from the copy on disk')
     await again.waitForLog(({ msg }) => msg === 'keys in PostgreSQL cannot be read: the keys read before stay active')
     const direct = await start(withFolder(t), 'gw2', postgres.url())
-    // The first one could not say that it ended.
+    // The first gateway, without PostgreSQL, cannot report its end.
     t.match(await keys(direct, 'revoke', 'team-a'), { code: 1, stderr: /a running gateway has not confirmed it/ })
     t.equal(await ask(direct, secret), 401)
-    t.equal(await ask(again, secret), 200, 'it cannot know')
+    t.equal(await ask(again, secret), 200, 'the gateway without PostgreSQL still accepts the key')
     proxy.heal()
     await again.waitForLog(({ msg }) => msg === 'keys in PostgreSQL can be read again')
     t.equal(await ask(again, secret), 401)
     const actions = await postgres.query('SELECT action FROM gateway.audit ORDER BY id')
-    t.match(actions.map(({ action }) => action), ['key.created', 'key.revoked', 'login'], 'the login of the outage arrives later')
+    t.match(actions.map(({ action }) => action), ['key.created', 'key.revoked', 'login'], 'the login during the outage is added later')
   })
 
   t.test('a silent connection delays a revocation by a few seconds at most', async t => {
@@ -183,7 +183,7 @@ cluster: { instance: gw1, postgres: "${postgres.url()}" }
     t.equal(await ask(gateway, secret), 401)
   })
 
-  t.test('keys that gateways had before are shared, and survive the loss of the database', async t => {
+  t.test('local keys that existed before the database are shared, and are not lost with the database', async t => {
     await postgres.createDatabase()
     const places = [withFolder(t), withFolder(t)] as const
     const digest = (n: number) => Buffer.alloc(32, n)
@@ -208,7 +208,7 @@ cluster: { instance: gw1, postgres: "${postgres.url()}" }
     await keys(gateways[0]!, 'revoke', 'nobody')
     t.strictSame(names(places[1]), all)
     const events = await postgres.query('SELECT origin, origin_id FROM gateway.audit')
-    t.equal(events.length, 8, 'with what was noted of them')
+    t.equal(events.length, 8, 'the audit events of the local keys are shared')
     for (const gateway of gateways) await gateway.close()
 
     await postgres.createDatabase()
@@ -217,10 +217,10 @@ cluster: { instance: gw1, postgres: "${postgres.url()}" }
     const again = await Promise.all(places.map((place, n) => start(place, `gw${n + 1}`, postgres.url())))
     t.match((await keys(again[0]!, 'list')).stdout, / only-1 /)
     const live = await postgres.query('SELECT name FROM gateway.keys WHERE revoked_at IS NULL ORDER BY name COLLATE "C"')
-    t.strictSame(live.map(({ name }) => name), ['alone', ...all], 'and one that was made meanwhile')
+    t.strictSame(live.map(({ name }) => name), ['alone', ...all], 'a key that was created without the database is shared too')
     await again[0]!.close()
     file.create({ name: 'once-more', digest: digest(31), models: null, limits: null }, 6, by)
     await start(places[0], 'gw1', postgres.url())
-    t.match((await keys(again[1]!, 'list')).stdout, / once-more /, 'of the same database too')
+    t.match((await keys(again[1]!, 'list')).stdout, / once-more /, 'a key that was created later in the local file is shared too')
   })
 })

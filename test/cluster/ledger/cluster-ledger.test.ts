@@ -59,7 +59,7 @@ t.test('a ledger in PostgreSQL', { skip: withoutPostgres }, async t => {
     t.equal(await ledger.register('a', 'gw1'), await ledger.register('a', 'gw2'))
   })
 
-  t.test('a changed row replaces the earlier one, in the sums too', async t => {
+  t.test('a changed row replaces the earlier row, also in the sums', async t => {
     const ledger = await opened()
     const journal = await ledger.register('a', 'gw1')
     await ledger.insert(journal, [stored(row('one', { end: 'interrupted', costPico: 5n, firstByteMs: null }))])
@@ -68,7 +68,7 @@ t.test('a ledger in PostgreSQL', { skip: withoutPostgres }, async t => {
     const rows = await server.query('SELECT id, "end", key FROM gateway.requests')
     t.equal(rows.length, 1)
     t.match(rows[0], { end: 'complete', key: 'other' })
-    t.ok(Number(rows[0]?.['id']) > Number(before?.['id']), 'under a new position')
+    t.ok(Number(rows[0]?.['id']) > Number(before?.['id']), 'the changed row has a new id')
     const days = await server.query('SELECT key, requests, errors, unpriced, cost_low FROM gateway.days ORDER BY key')
     t.strictSame(days, [
       { key: 'other', requests: '1', errors: '0', unpriced: '1', cost_low: '0' },
@@ -78,7 +78,7 @@ t.test('a ledger in PostgreSQL', { skip: withoutPostgres }, async t => {
     t.strictSame(times, [{ times: '1' }])
   })
 
-  t.test('days are also summed by key, group, protocol and status together', async t => {
+  t.test('sums by day exist for each combination of key, group, protocol and status', async t => {
     const ledger = await opened()
     const journal = await ledger.register('a', 'gw1')
     const dear = 2n ** 63n - 1n
@@ -116,7 +116,7 @@ t.test('a ledger in PostgreSQL', { skip: withoutPostgres }, async t => {
     t.strictSame(await server.query('SELECT model FROM gateway.requests'), [{ model: 'a\ufffdb \\u0000' }])
   })
 
-  t.test('a row that PostgreSQL refuses does not block the others', async t => {
+  t.test('a row that PostgreSQL refuses does not block other rows', async t => {
     const ledger = await opened()
     const journal = await ledger.register('a', 'gw1')
     const rows = Array.from({ length: 7 }, (_, n) => stored(row(`r${n}`)))
@@ -126,12 +126,12 @@ t.test('a ledger in PostgreSQL', { skip: withoutPostgres }, async t => {
     t.strictSame(await server.query('SELECT count(*) AS rows FROM gateway.requests'), [{ rows: '6' }])
   })
 
-  t.test('months older than the limit are dropped; their sums stay', async t => {
+  t.test('rows of months beyond the limit are deleted, and the sums of those months stay', async t => {
     const ledger = await opened()
     const journal = await ledger.register('a', 'gw1')
     const september = Date.UTC(2026, 8, 30, 23, 59)
     await ledger.insert(journal, [stored(row('old', { startedAt: september })), stored(row('new'))])
-    t.equal(await ledger.expire(60 * DAY, MIDNIGHT), 0, 'not before the last of its rows is too old')
+    t.equal(await ledger.expire(60 * DAY, MIDNIGHT), 0, 'a row of the month is not too old yet')
     t.equal(await ledger.expire(51 * DAY, MIDNIGHT), 1)
     t.strictSame(await server.query('SELECT request_id FROM gateway.requests'), [{ request_id: 'new' }])
     t.strictSame(await server.query('SELECT sum(requests) AS requests FROM gateway.days'), [{ requests: '2' }])
@@ -140,7 +140,7 @@ t.test('a ledger in PostgreSQL', { skip: withoutPostgres }, async t => {
     t.strictSame(await server.query('SELECT count(*) AS rows FROM gateway.requests'), [{ rows: '2' }])
   })
 
-  t.test('times to the first byte of old hours move to their days', async t => {
+  t.test('first-byte times of old hours are moved to the sums by day', async t => {
     const ledger = await opened()
     const journal = await ledger.register('a', 'gw1')
     await ledger.insert(journal, [stored(row('one')), stored(row('two'))])

@@ -53,7 +53,7 @@ t.test('the reader of all gateways', { skip: withoutPostgres }, async t => {
   }
   const oneIn = (n: number) => (_: unknown, at: number) => at % n === 0
 
-  t.test('the result equals that of a file with the same rows', async t => {
+  t.test('the reader gives the same results as a ledger file with the same rows', async t => {
     const database = await opened()
     await migrate(database, MIGRATIONS)
     await insert(database, 'gw1', ROWS.filter(oneIn(2)))
@@ -61,7 +61,7 @@ t.test('the reader of all gateways', { skip: withoutPostgres }, async t => {
     compare(t)
   })
 
-  t.test('the result equals that of a file also for rows older than the sums by group, protocol and status', async t => {
+  t.test('the reader gives the same results for rows that were written before sums by group, protocol and status existed', async t => {
     const database = await opened()
     await migrate(database, MIGRATIONS.slice(0, 6))
     t.comment('the previous version does not write these columns')

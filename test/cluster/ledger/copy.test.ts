@@ -20,7 +20,7 @@ t.test('the ledger is copied to PostgreSQL', { skip: withoutPostgres }, async t 
   store.write({ seq: 1, drafts: [], closed: Array.from({ length: ROWS }, (_, n) => encode(row(`r${n}`))) })
   const sums = () => server.query('SELECT (SELECT count(*)::int FROM gateway.requests) AS rows, sum(requests)::int AS requests FROM gateway.days')
 
-  t.test('an interrupted copy that runs again copies each row once', async t => {
+  t.test('a copy that is interrupted and run again copies each row once', async t => {
     const proxy = await startTcpProxy(t, server.port)
     const interrupted = copyLedger({ file, url: server.url(proxy.port), instance: 'gw1', onProgress: () => proxy.cut() })
     await t.rejects(interrupted, { name: 'DatabaseError' })

@@ -15,7 +15,7 @@ import type { TestPostgres } from '../../support/postgres.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { row } from '../../ledger/rows.ts'
 
-/** A journal and what its shipper says. */
+/** A journal and the messages of its shipper. */
 interface Scene {
   readonly file: string
   readonly store: LedgerStore
@@ -26,7 +26,7 @@ interface Scene {
 
 interface Running {
   readonly messages: FromShipper[]
-  /** Resolves with the first message, past or future, that fits. */
+  /** Resolves with the first message, past or future, that `fits` accepts. */
   message(fits: (message: FromShipper) => boolean): Promise<FromShipper>
   end(): Promise<void>
 }
@@ -95,7 +95,7 @@ t.test('rows are shipped to PostgreSQL', { skip: withoutPostgres }, async t => {
     t.strictSame(await ids(server), ['one', 'two', 'three'])
   })
 
-  t.test('rows beyond one batch are shipped', async t => {
+  t.test('rows of several batches are shipped', async t => {
     const { write, ship } = scene(t)
     const names = Array.from({ length: 2500 }, (_, n) => `r${n}`)
     write(...names.map(name => row(name)))
@@ -117,7 +117,7 @@ t.test('rows are shipped to PostgreSQL', { skip: withoutPostgres }, async t => {
     t.strictSame(await server.query('SELECT requests FROM gateway.days'), [{ requests: '2' }])
   })
 
-  t.test('a row that a late process replaced is shipped again', async t => {
+  t.test('a row that is replaced after it was shipped is shipped again', async t => {
     const { write, ship } = scene(t)
     write(row('one', { end: 'interrupted' }))
     const { message } = ship(server.url())
@@ -169,7 +169,7 @@ t.test('rows are shipped to PostgreSQL', { skip: withoutPostgres }, async t => {
     t.strictSame(await ids(server), ['one', 'two'])
   })
 
-  t.test('only one of two shippers of a journal ships rows, and the other takes over when the first ends', async t => {
+  t.test('of two shippers of a journal, the second ships rows only after the first ends', async t => {
     const { write, ship } = scene(t)
     const first = ship(server.url())
     write(row('one'))
@@ -197,13 +197,13 @@ t.test('rows are shipped to PostgreSQL', { skip: withoutPostgres }, async t => {
     const { message } = ship(server.url())
     await message(shipped(2))
     store.expire(old, old)
-    t.equal(count(), 1, 'all but the last: its id must not be given again')
+    t.equal(count(), 1, 'the last row stays, so that its id is not reused')
     write(row('three'))
     await message(shipped(3))
     t.strictSame(await ids(server), ['one', 'two', 'three'])
   })
 
-  t.test('after a kill between two batches the next process continues', async t => {
+  t.test('after a shipper is killed between two batches, the next shipper continues', async t => {
     const { file, write, ship } = scene(t)
     write(...Array.from({ length: 20_000 }, (_, n) => row(`r${n}`)))
     const child = spawn(process.execPath, ['--input-type=module', '-e', `
@@ -217,13 +217,13 @@ t.test('rows are shipped to PostgreSQL', { skip: withoutPostgres }, async t => {
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
     const { messages, message } = ship(server.url())
     await message(state => state.kind === 'state' && state.pending === 0)
-    t.ok(messages.some(state => state.kind === 'state' && state.shipped < 20_000), 'not all of them again')
+    t.ok(messages.some(state => state.kind === 'state' && state.shipped < 20_000), 'only the rest of the rows is shipped')
     t.equal((await ids(server)).length, 20_000)
     t.strictSame(await server.query('SELECT sum(requests) AS requests FROM gateway.days'), [{ requests: '20000' }])
   })
 })
 
-t.test('the shipper waits for a journal that the gateway has not made yet', { skip: withoutPostgres }, async t => {
+t.test('the shipper waits for a journal that the gateway has not created yet', { skip: withoutPostgres }, async t => {
   const server = await startPostgres(t)
   const folder = t.testdir({})
   const file = join(folder, 'gateway.db')
@@ -233,5 +233,5 @@ t.test('the shipper waits for a journal that the gateway has not made yet', { sk
   store.write({ seq: 1, drafts: [], closed: [encode(row('one'))] })
   await message(shipped(1))
   t.strictSame(await ids(server), ['one'])
-  t.ok(readdirSync(folder).includes('gateway.db-shipping'), 'its lock is there while it ships')
+  t.ok(readdirSync(folder).includes('gateway.db-shipping'), 'the lock exists while the shipper runs')
 })

@@ -8,7 +8,7 @@ import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { ask } from '../../behaviour/cluster/ask.ts'
 import { withFolder } from '../../support/folder.ts'
 
-/** A request reserves 10 output tokens at 1 USD each, and uses fewer. */
+/** Each request reserves 10 output tokens, each at 1 USD, and uses fewer tokens. */
 const CONFIG = `
 upstreams: { demo: { simulator: true } }
 routes: [{ to: demo }]
@@ -42,7 +42,7 @@ t.test('gateways with shared limits', { skip: withoutPostgres || withoutRedis, t
     const gateways = await Promise.all(['gw1', 'gw2'].map(name => start(t, name, '{ requests_per_minute: 20 }', cluster)))
     const started = performance.now()
     const { 200: all = 0 } = await count(gateways, 60)
-    // A slow machine gives the limit time to renew.
+    // On a slow machine the limit can be renewed while the requests run.
     const renewed = Math.ceil((performance.now() - started) / 3_000)
     t.ok(all >= 20 && all <= 20 + renewed, `${all} of 20, and ${renewed} more`)
     proxy.cut()
@@ -104,7 +104,7 @@ t.test('gateways with shared limits', { skip: withoutPostgres || withoutRedis, t
     })
   }
 
-  t.test('with `refuse` a limited key gets 503 while Valkey is unreachable', async t => {
+  t.test('with `limits_offline: refuse` a limited key gets 503 while Valkey is unreachable', async t => {
     const gateway = await start(t, 'gw1', '{ requests_per_minute: 20 }', 'valkey: "redis://127.0.0.1:1", limits_offline: refuse')
     t.equal(await ask(gateway), 503)
   })

@@ -31,7 +31,7 @@ interface Instance {
   admit(key: LimitedKey, estimate?: Estimate, model?: string): Promise<Admission>
   readonly limits: SharedLimits
   readonly states: (string | null)[]
-  /** Resolves when the store is away (true), or there (false). */
+  /** Resolves when Valkey is unreachable (true), or reachable (false). */
   away(is: boolean): Promise<void>
   end(): Promise<void>
 }
@@ -85,7 +85,7 @@ async function countAdmitted(admissions: readonly Promise<Admission>[]): Promise
   return (await Promise.all(admissions)).filter(({ ok }) => ok).length
 }
 
-/** A server that has been in use for a while: budgets need not wait. */
+/** Prepares a server as if it had limits before, so that budgets do not wait for the ledger. */
 async function inUse(server: TestRedis): Promise<void> {
   await server.client.flushall()
   await server.client.set('gateway:limits', '0')
@@ -106,14 +106,14 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
       const all = await Promise.all(admissions)
       const admitted = all.filter(({ ok }) => ok)
       t.ok(admitted.length <= 100, `${which}: ${admitted.length} of 900 are admitted`)
-      // Leases may be unused.
+      // A part of the limit may be in unused leases.
       t.ok(admitted.length >= 75, `${which}: ${admitted.length} of 900 are admitted`)
       t.strictSame([...new Set(all.map(each => each.ok ? which : each.refusal.which))], [which], 'the limit that refuses')
       for (const instance of instances) await instance.end()
     }
   })
 
-  t.test('limits of a group apply to all its keys and instances, and are checked together with those of the key', async t => {
+  t.test('limits of a group apply to all keys of the group at all instances, together with the limits of each key', async t => {
     for (const [which, limits] of [
       ['requests', { requestsPerMinute: 100 }], ['concurrent', { concurrent: 100 }], ['budget', { budget: { usd: '100', per: 'month' } }],
     ] as const) {
@@ -178,11 +178,11 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     for (; refused.ok || refused.refusal.retryAfterMs === 1000; refused = await one.admit(key, { tokens: 1, pico: 2n * USD })) {
       if (refused.ok) refused.reservation.release()
     }
-    t.match(refused, { refusal: { which: 'budget', retryAfterMs: null } }, 'for ever: the budget is in total')
+    t.match(refused, { refusal: { which: 'budget', retryAfterMs: null } }, 'a total budget never renews')
     t.equal(one.limits.budgetSpend().get('team'), 9n * USD)
   })
 
-  t.test('a clock that goes back renews no budget', async t => {
+  t.test('a budget is not renewed when the clock goes back', async t => {
     await inUse(server)
     let days = 0
     const clock = { ...systemClock, wall: () => Date.now() + days * 86_400_000 }
@@ -193,12 +193,12 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
       t.match(await instance.admit(key, { tokens: 1, pico: 2n * USD }), { refusal: { which: 'budget' } }, `${days} days`)
     }
     days = -1
-    t.match(await instance.admit(key, { tokens: 1, pico: 2n * USD }), { refusal: { which: 'budget' } }, 'known by now')
+    t.match(await instance.admit(key, { tokens: 1, pico: 2n * USD }), { refusal: { which: 'budget' } }, 'the earlier spend is still known')
     days = 1
-    t.match(await instance.admit(key, { tokens: 1, pico: 10n * USD }), { ok: true }, 'the next day is a new one')
+    t.match(await instance.admit(key, { tokens: 1, pico: 10n * USD }), { ok: true }, 'the next day has a new budget')
   })
 
-  t.test('a request can use the allowance that its instance already has', async t => {
+  t.test('a request can use the part of a budget that its instance already reserved', async t => {
     await inUse(server)
     const [one, two] = [await start(t, server.url()), await start(t, server.url())]
     const key = keyWith({ budget: { usd: '10', per: 'month' } })
@@ -222,7 +222,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     t.ok(calls < 250, `${calls} calls`)
   })
 
-  t.test('budgets of globs, unpriced and too large requests are refused as by a single instance', async t => {
+  t.test('a request is refused as by a single instance: budget of a glob spent, no price, too large', async t => {
     await inUse(server)
     const instance = await start(t, server.url())
     const models = new Map([['gpt-*', { ...NO_LIMITS, budget: { usd: '1', per: 'day' } as const }]])
@@ -247,7 +247,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
   })
 
   for (const fault of ['cut', 'silence', 'slow'] as const) {
-    t.test(`without the store (${fault}) each instance has a share, and no budget is overspent`, async t => {
+    t.test(`while the store is unreachable (${fault}), each instance has a share and no budget is overspent`, async t => {
       await inUse(server)
       const proxy = await startTcpProxy(t, server.port)
       const instances = [await start(t, server.url(proxy.port), {}, 500), await start(t, server.url(proxy.port), {}, 500)]
@@ -272,7 +272,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     })
   }
 
-  t.test('without the store rates and concurrency are divided; with `refuse` nothing is admitted', async t => {
+  t.test('while the store is unreachable, instances divide rates and concurrency, or admit no request with `refuse`', async t => {
     await inUse(server)
     const proxy = await startTcpProxy(t, server.port)
     const [one, two, strict] = [
@@ -314,7 +314,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     t.equal(await server.client.hget('gateway:limits:team', `c${SEPARATOR}${SEPARATOR}gw`), '5')
   })
 
-  for (const fault of ['emptied', 'restarted'] as const) t.test(`a store that was ${fault} gets the spend from the ledger, once`, async t => {
+  for (const fault of ['emptied', 'restarted'] as const) t.test(`a store that was ${fault} gets the spend from the ledger only once`, async t => {
     await inUse(server)
     const empty = async (): Promise<void> => {
       if (fault === 'emptied') return void await server.client.flushall()
@@ -349,7 +349,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
   })
 })
 
-t.test('without the store, a worker that ends releases its concurrency in the instance\'s share', async t => {
+t.test('while the store is unreachable, the concurrency of a worker that ends is released', async t => {
   const instance = await start(t, `redis://127.0.0.1:${await freePort()}`, {}, 100)
   await instance.away(true)
   const key = keyWith({ concurrent: 1 })
@@ -375,10 +375,10 @@ t.test('with a cluster of Valkey servers, each call for a group stays in one slo
   const keys = ['a', 'b'].map(name => ({ ...keyWith({ concurrent: 100 }), name, groups: [groupWith('research', { concurrent: 100 }), company] }))
   const all = await Promise.all(Array.from({ length: 20 }, (_, n) => instance.admit(keys[n % 2]!)))
   t.equal(all.filter(({ ok }) => ok).length, 5)
-  t.strictSame(instance.states, [], 'the store was never away')
+  t.strictSame(instance.states, [], 'the store was always reachable')
 })
 
-t.test('a store that fails during a report is asked again by a single timer', async t => {
+t.test('after the store fails during a report, a single timer starts the next report', async t => {
   const clock = new FakeClock()
   const calls: ((error: Error) => void)[] = []
   const limits = new SharedLimits({

@@ -4,7 +4,7 @@ import t from 'tap'
 import { BlockingDatabase } from '../../../src/cluster/postgres/blocking-database.ts'
 import { startPostgres, withoutPostgres } from '../../support/postgres.ts'
 
-t.test('queries that block', { skip: withoutPostgres }, async t => {
+t.test('queries of BlockingDatabase', { skip: withoutPostgres }, async t => {
   const server = await startPostgres(t)
   const database = new BlockingDatabase({ url: server.url(), name: 'test' })
   t.teardown(() => database.close())

@@ -11,7 +11,7 @@ const ENCODED = encodeURIComponent(PASSWORD)
 t.test('a connection to PostgreSQL', { skip: withoutPostgres }, async t => {
   const server = await startPostgres(t)
 
-  t.test('a silent connection times out, and the next query opens another', async t => {
+  t.test('a silent connection times out, and the next query opens another connection', async t => {
     const proxy = await startTcpProxy(t, server.port)
     let lost = 0
     const database = new Database({ url: server.url(proxy.port), name: 'test', onLost: () => void lost++ })
@@ -52,7 +52,7 @@ t.test('a connection to PostgreSQL', { skip: withoutPostgres }, async t => {
     t.strictSame(await database.query(`SELECT FROM pg_tables WHERE tablename = 'never'`), [])
   })
 
-  t.test('the error of a wrong password does not contain it', async t => {
+  t.test('the error of a wrong password does not contain the password', async t => {
     const url = `postgres://gateway:${ENCODED}x@127.0.0.1:${server.port}/postgres`
     const database = new Database({ url, name: 'test' })
     const error = await database.query('SELECT 1').then(() => null, (reason: Error) => reason)

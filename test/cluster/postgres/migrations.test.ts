@@ -8,7 +8,7 @@ import type { TestPostgres } from '../../support/postgres.ts'
 /** A column, by its table and name. */
 interface Column {
   readonly type: unknown
-  /** A row that does not name it is rejected. */
+  /** PostgreSQL rejects a row without this column. */
   readonly isNeeded: boolean
 }
 

@@ -20,7 +20,7 @@ const LUA = `return { KEYS[1], ARGV[1] }`
 t.test('a connection to Valkey', { skip: withoutRedis }, async t => {
   const server = await startRedis(t)
 
-  t.test('runs its script, and reports since when the store has its data', async t => {
+  t.test('the script is run, and the time since which the store has its data is returned', async t => {
     const valkey = new Valkey({ url: server.url() }, LUA, TIMEOUT_MS)
     t.teardown(() => valkey.close())
     t.strictSame(await valkey.run(['key'], 'value'), ['key', 'value'])
@@ -60,7 +60,7 @@ t.test('a connection to Valkey', { skip: withoutRedis }, async t => {
     t.strictSame(await reply, ['key', 'value'])
   })
 
-  t.test('the error of a wrong password does not contain it', async t => {
+  t.test('the error of a wrong password does not contain the password', async t => {
     const url = server.url().replace(encodeURIComponent(REDIS_PASSWORD), 'not-the-password')
     const valkey = new Valkey({ url }, LUA, TIMEOUT_MS)
     t.teardown(() => valkey.close())
@@ -70,7 +70,7 @@ t.test('a connection to Valkey', { skip: withoutRedis }, async t => {
   })
 })
 
-t.test('a user with the documented rights can do everything that is needed', { skip: withoutRedis }, async t => {
+t.test('a user with the documented rights can run every command of the gateway', { skip: withoutRedis }, async t => {
   const server = await startRedis(t)
   const page = readFileSync(new URL('../../../docs/more-than-one-machine.md', import.meta.url), 'utf8')
   const [, rule = ''] = /^ACL (SETUSER gateway .*)$/m.exec(page) ?? []
@@ -88,7 +88,7 @@ t.test('a user with the documented rights can do everything that is needed', { s
     instance: 'gw1', call: 1, buckets: [['r ', 10, 0, 1]], gauges: [], accounts: [], admits: [[1, 0, 0, [[1, 0, 0, 0]]]],
   }
   t.match(await limits.run(['gateway:limits:team'], JSON.stringify(argument)), [[[0, 0, 0, 0]]])
-  // What a dead instance left is deleted.
+  // The script deletes the state that an ended instance left.
   await server.client.hset('gateway:limits:team', `s${SEPARATOR}dead`, 1)
   t.match(await limits.run(['gateway:limits:team'], JSON.stringify({ ...argument, call: 2 })), [[[0, 0, 0, 0]]])
   const hints = open(HINTS_SCRIPT)
@@ -98,7 +98,7 @@ t.test('a user with the documented rights can do everything that is needed', { s
   await t.rejects(limits.since('other'), /NOPERM/)
 })
 
-t.test('a connection by TLS', { skip: withoutRedis }, async t => {
+t.test('a connection over TLS', { skip: withoutRedis }, async t => {
   const { certFile, keyFile } = certificateFiles(t)
   const port = await freePort()
   await startRedis(t, [
@@ -111,18 +111,18 @@ t.test('a connection by TLS', { skip: withoutRedis }, async t => {
     return valkey
   }
 
-  t.test('connects with a client certificate to a server that demands one', async t => {
+  t.test('a server that requires a client certificate accepts the connection', async t => {
     const pair = { cert: certFile, key: keyFile }
     t.strictSame(await open({ ca: certFile, pair }).run(['key'], 'value'), ['key', 'value'])
     await t.rejects(open({ ca: certFile, pair: null }).run(['key'], 'value'), { name: 'ValkeyError' })
   })
 
-  t.test('an untrusted certificate fails each command, and never connects', async t => {
+  t.test('each command fails if the certificate of the server is not trusted', async t => {
     const valkey = open({ ca: null, pair: null })
     for (let n = 0; n < 5; n++) await t.rejects(valkey.run(['key'], 'value'), { name: 'ValkeyError', message: /: self-signed certificate$/ })
   })
 
-  t.test('an unreadable TLS file fails each command', async t => {
+  t.test('each command fails if a TLS file is unreadable', async t => {
     const valkey = open({ ca: '/nowhere.pem', pair: null })
     await t.rejects(valkey.run(['key'], 'value'), { name: 'ValkeyError', message: /nowhere.pem/ })
   })
@@ -139,7 +139,7 @@ t.test('a sentinel that never responds is skipped', { skip: withoutRedis }, asyn
   t.strictSame(reply, ['key', 'value'])
 })
 
-/** Takes connections, and says nothing. @returns its port */
+/** A server that accepts connections and sends nothing. @returns its port */
 async function startSilent(t: Test): Promise<number> {
   const silent = createServer(() => undefined)
   await new Promise<void>(resolve => silent.listen(0, '127.0.0.1', resolve))
@@ -147,7 +147,7 @@ async function startSilent(t: Test): Promise<number> {
   return (silent.address() as AddressInfo).port
 }
 
-t.test('a server that is missing or never responds fails at the deadline', async t => {
+t.test('a command fails at the deadline if the server is missing or never responds', async t => {
   for (const port of [await startSilent(t), await freePort()]) {
     const valkey = new Valkey({ url: `redis://127.0.0.1:${port}` }, LUA, TIMEOUT_MS)
     await t.rejects(valkey.run(['key'], 'value'), { name: 'ValkeyError', message: /1000 ms/ })

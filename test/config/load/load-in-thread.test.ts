@@ -27,19 +27,19 @@ t.beforeEach(() => {
   process.env['KEY_OF_ONE'] = 'sk-of-one'
 })
 
-t.test('the thread returns the same configuration as a load in this thread', async t => {
+t.test('loadConfigInThread and loadConfig return equal configurations', async t => {
   const file = join(t.testdir({ 'gateway.yaml': FULL }), 'gateway.yaml')
   const apart = await loadConfigInThread(file)
   t.strictSame(apart, loadConfig(file, process.env))
   const { upstreams, routes, keys } = apart.config
-  t.equal(routes[0]?.targets[1]?.upstream, upstreams.get('two'), 'a route has the very upstream')
+  t.equal(routes[0]?.targets[1]?.upstream, upstreams.get('two'), 'a route refers to the same object as the map of upstreams')
   t.equal(routes[1]?.on.contextLength?.upstream, upstreams.get('two'))
   t.ok(upstreams.get('one')?.url instanceof URL)
   t.ok(Buffer.isBuffer(keys[0]?.digest))
   t.ok([apart.config, keys, routes[1]?.on, upstreams.get('one')].every(part => Object.isFrozen(part)))
 })
 
-t.test('the event loop runs while the thread loads', async t => {
+t.test('loadConfigInThread does not block the event loop', async t => {
   const file = join(t.testdir({ 'gateway.yaml': FULL }), 'gateway.yaml')
   let isRead = false
   const reading = loadConfigInThread(file).then(() => {
@@ -50,7 +50,7 @@ t.test('the event loop runs while the thread loads', async t => {
   await reading
 })
 
-t.test('the thread reports the same errors and warnings as a load in this thread', async t => {
+t.test('loadConfigInThread and loadConfig report the same errors and warnings', async t => {
   const file = join(t.testdir({ 'gateway.yaml': `${FULL}server: { listn: 1, tls: { cert: a, key: b } }` }),
     'gateway.yaml')
   const expected = t.throws(() => loadConfig(file, process.env), ConfigError) as ConfigError

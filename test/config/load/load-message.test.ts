@@ -10,7 +10,7 @@ routes: [{ to: [a, b], on: { context_length: a, content_filter: b } }]
 keys: [{ name: k, key: sk-0123456789abcdef }]
 `
 
-t.test('a configuration is unchanged after it is sent to a thread', async t => {
+t.test('a configuration is the same after serializeConfig and deserializeConfig', async t => {
   const loaded = load(t, TEXT)
   const message = structuredClone(serializeConfig(loaded))
   if (!('loaded' in message)) throw new Error('not loaded')
@@ -21,13 +21,13 @@ t.test('a configuration is unchanged after it is sent to a thread', async t => {
   t.equal(upstreamsOf.get('b')?.url, null)
   t.ok(Buffer.isBuffer(key?.digest))
   t.equal(Object.getPrototypeOf(upstreamsOf.get('a')?.headers), null)
-  t.equal(route?.targets[0]?.upstream, upstreamsOf.get('a'), 'a route refers to the upstream of the table')
+  t.equal(route?.targets[0]?.upstream, upstreamsOf.get('a'), 'a route refers to the same object as the map of upstreams')
   t.equal(route?.on.contextLength?.upstream, upstreamsOf.get('a'))
   t.equal(route?.on.contentFilter?.upstream, upstreamsOf.get('b'))
   t.ok(Object.isFrozen(config) && Object.isFrozen(route?.targets))
 })
 
-t.test('the serialized configuration has URLs as text, and the original keeps its URL objects', async t => {
+t.test('the serialized configuration has URLs as text; the original configuration is not changed', async t => {
   const loaded = load(t, TEXT)
   const message = serializeConfig(loaded)
   if (!('loaded' in message)) throw new Error('not loaded')

@@ -42,7 +42,7 @@ t.test('missing keys have their defaults', async t => {
   t.match(config.routes[0]?.targets, [{ model: null, weight: 1 }])
 })
 
-t.test('hosts that refuse stream_options are not asked for usage, unless the file says so', async t => {
+t.test('by default no usage is requested from hosts that refuse stream_options', async t => {
   const urls = ['https://api.mistral.ai', 'https://codestral.mistral.ai/x', 'https://notmistral.ai']
   const text = urls.map((url, i) => `  up${i}: { url: "${url}" }\n`).join('')
   const { config } = load(t, `
@@ -54,7 +54,7 @@ routes: [{ to: [up0, up1, up2, told] }]
   t.strictSame(usage, ['as_is', 'as_is', 'ask', 'ask'])
 })
 
-t.test('every configuration key is read', async t => {
+t.test('each configuration key is read', async t => {
   const { config, warnings } = load(t, `
 server:
   listen: :9090
@@ -157,7 +157,7 @@ log: { level: warn }
   t.strictSame(second?.timeouts, { connect: 1000, firstByte: 20_000, idle: 3000, total: 4000 })
   t.strictSame(second?.targets.map(({ upstream, model, weight }) => [upstream.name, model, weight]),
     [['openai', 'gpt-4.1-mini', 3], ['other', null, 1]])
-  t.equal(second?.targets[0]?.upstream, openai, 'one object for one upstream')
+  t.equal(second?.targets[0]?.upstream, openai, 'a route refers to the same object as the map of upstreams')
   t.match(third, { models: null, targets: [{ model: null }] })
 
   t.equal(config.models.get('plain')?.price, null)
@@ -193,7 +193,7 @@ log: { level: warn }
   t.match(config.log, { level: 'warn' })
 })
 
-t.test('paths are relative to the configuration, whose own path is absolute', async t => {
+t.test('paths are relative to the configuration file, and the path of that file is made absolute', async t => {
   const directory = t.testdir({ sub: {} })
   writeFileSync(join(directory, 'sub', 'gateway.yaml'), `${LEAST}ledger: { file: ../x.db }\n`)
   const home = process.cwd()
@@ -204,7 +204,7 @@ t.test('paths are relative to the configuration, whose own path is absolute', as
   t.equal(config.ledger?.file, join(process.cwd(), 'x.db'))
 })
 
-t.test('the configuration is deeply frozen', async t => {
+t.test('the configuration and all its parts are frozen', async t => {
   const { config } = load(t, `${LEAST}
 limits: { budget: { usd: 5, per: day } }
 models: { m: { price: { input: 1 } } }
@@ -218,7 +218,7 @@ models: { m: { price: { input: 1 } } }
   t.ok(frozen(config))
 })
 
-t.test('ten thousand keys are loaded, and duplicates among them found', async t => {
+t.test('a duplicate among ten thousand keys is reported', async t => {
   const item = (at: number): string => `  - name: team-${at}\n    key: key-of-team-number-${at}\n`
   const lines = Array.from({ length: 10_000 }, (_, at) => item(at))
   const { config, warnings } = load(t, `${LEAST}keys:\n${lines.join('')}`)
@@ -240,7 +240,7 @@ t.test('an unreadable file is reported with the reason', async t => {
   t.match(told(), [{ message: /this is a directory/ }])
 })
 
-t.test('the ledger cannot have the path of another file of the gateway', async t => {
+t.test('the ledger cannot have the name of another file that the gateway writes', async t => {
   for (const name of ['keys.db', 'capsule-keys.db', 'console.db', 'bodies.db', 'alerts.json']) {
     const told = problems(t, `${LEAST}auth: open\nledger: { file: data/${name} }\n`)
     const message = /keeps something else under this name/
@@ -249,7 +249,7 @@ t.test('the ledger cannot have the path of another file of the gateway', async t
   t.strictSame(problems(t, `${LEAST}auth: open\nledger: { file: data/gateway.db }\n`), [])
 })
 
-t.test('a directory or pipe in place of the ledger or a file beside it is reported', {
+t.test('a directory or pipe in place of the ledger or of another file in its directory is reported', {
   skip: process.platform === 'win32' && 'no pipes',
 }, async t => {
   const directory = t.testdir({ 'gateway.db': {}, 'beside': { 'console.db': {} } })
@@ -266,7 +266,7 @@ t.test('a directory or pipe in place of the ledger or a file beside it is report
   t.match(told('beside/gateway.db'), [{ message: /console\.db is a directory/ }])
 })
 
-t.test('user names in URLs are refused as credentials, with and without a password', async t => {
+t.test('a user name or a password in the URL of an upstream is refused', async t => {
   for (const user of ['SECRET', 'SECRET:', ':SECRET', 'a:SECRET']) {
     const upstream = `{ url: "https://${user}@example.com" }`
     const told = problems(t, `upstreams: { a: ${upstream} }\nroutes: []\nauth: open\n`)
@@ -283,7 +283,7 @@ t.test('a byte order mark and CRLF line ends are accepted', async t => {
   t.strictSame(problems(t, text.replaceAll('\n', '\r\n')), plain)
 })
 
-t.test('reading stops at 64 MB, the maximum size of a configuration', async t => {
+t.test('a file of more than 64 MB is refused and not read to its end', async t => {
   const file = join(t.testdir({ 'gateway.db': '' }), 'gateway.db')
   truncateSync(file, 2 ** 30)
   for (const name of [file, '/dev/zero']) {

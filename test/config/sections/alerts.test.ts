@@ -10,7 +10,7 @@ t.test('the webhook and the budget thresholds are read', async t => {
   t.match(config.alerts, { webhook: { headers: { a: 'b' }, secret: '0123456789abcdefx' }, budget: [5, 100] })
 })
 
-t.test('errors name the key, and contain no secret', async t => {
+t.test('error messages name the key and contain no secret', async t => {
   for (const [text, message] of [
     ['alerts: { webhook: { url: "ftp://s3cret" } }', /this is not a URL such as https:/],
     ['alerts: { webhook: {} }', /url/],

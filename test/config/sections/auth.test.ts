@@ -12,7 +12,7 @@ const FORMS: readonly (readonly [what: string, auth: string, expected: object, p
   ['a bearer token', '{ bearer: sk-1 }', { kind: 'static', headers: ['authorization'], value: 'Bearer sk-1' }],
   ['a header', '{ header: X-Key, value: sk-1 }', { kind: 'static', headers: ['x-key'], value: 'sk-1' }],
   ['a command', '{ bearer: { command: [get, token] } }', { kind: 'command', headers: ['authorization'], prefix: 'Bearer ', command: ['get', 'token'], every: 900_000 }],
-  ['a command with a time', '{ header: x-key, value: { command: [get], every: 1s } }', { kind: 'command', prefix: '', every: 1_000 }],
+  ['a command with an interval', '{ header: x-key, value: { command: [get], every: 1s } }', { kind: 'command', prefix: '', every: 1_000 }],
   [
     'OAuth 2.0', '{ oauth2: { token_url: "https://login.example/t", client_id: a, client_secret: b } }',
     { kind: 'oauth2', headers: ['authorization'], tokenUrl: 'https://login.example/t', clientId: 'a', clientSecret: 'b', scope: null },
@@ -28,11 +28,11 @@ for (const [what, auth, expected, place] of FORMS) {
   t.test(`an upstream authenticates by ${what}`, async t => t.match(authOf(t, auth, place), expected))
 }
 
-t.test('an upstream without auth has none', async t => {
+t.test('an upstream without auth has auth null', async t => {
   t.equal(load(t, LEAST).config.upstreams.get('demo')?.auth, null)
 })
 
-t.test('a file is relative to the configuration', async t => {
+t.test('the path of a secret file is relative to the configuration file', async t => {
   const folder = t.testdir()
   writeFileSync(join(folder, 'secret'), 'sk-1\n')
   writeFileSync(join(folder, 'empty'), ' \n')
@@ -41,22 +41,22 @@ t.test('a file is relative to the configuration', async t => {
 })
 
 const PROBLEMS: readonly (readonly [what: string, auth: string, expected: object])[] = [
-  ['two forms', '{ bearer: sk-1, aws: {} }', { severity: 'error', message: /^auth needs exactly one of/ }],
-  ['no form', '{}', { severity: 'error' }],
+  ['two kinds of credential', '{ bearer: sk-1, aws: {} }', { severity: 'error', message: /^auth needs exactly one of/ }],
+  ['no kind of credential', '{}', { severity: 'error' }],
   ['a header without a value', '{ header: x-key }', { severity: 'error', message: /^auth needs exactly one of/ }],
   ['client: false', '{ client: false }', { severity: 'error', message: 'this is true, or absent' }],
   ["a client's credential in a pool", '{ pool: [{ client: true }] }', { severity: 'error', message: /^unknown key "client"/ }],
   ['a pool in a pool', '{ pool: [{ pool: [{ bearer: sk-1 }] }] }', { severity: 'error' }],
   ['a file and a command', '{ bearer: { file: f, command: [c] } }', { severity: 'error', message: 'a secret comes from either a file or a command' }],
-  ['a time for a file', '{ bearer: { file: /etc/hostname, every: 1m } }', { severity: 'error', message: /^this is for a command/ }],
-  ['a command that runs all the time', '{ bearer: { command: [get], every: 999ms } }', { severity: 'error', message: 'upstreams.demo.auth.bearer.every must be at least 1s' }],
+  ['an interval for a file', '{ bearer: { file: /etc/hostname, every: 1m } }', { severity: 'error', message: /^this is for a command/ }],
+  ['a command with an interval below one second', '{ bearer: { command: [get], every: 999ms } }', { severity: 'error', message: 'upstreams.demo.auth.bearer.every must be at least 1s' }],
   ['a missing file', '{ bearer: { file: missing } }', { severity: 'warning', message: /^the file cannot be read \(ENOENT\); until it can, requests to this upstream fail/ }],
-  ['the word Bearer twice', '{ bearer: "Bearer sk-1" }', { severity: 'warning', message: /already has it; remove it here/ }],
+  ['the word Bearer in a bearer token', '{ bearer: "Bearer sk-1" }', { severity: 'warning', message: /already has it; remove it here/ }],
   ['a token server without TLS', '{ oauth2: { token_url: "http://login.example/t", client_id: a, client_secret: b } }', { severity: 'error', message: /not an https URL/ }],
   ['a token server with a password', '{ oauth2: { token_url: "https://u:p@login.example/t", client_id: a, client_secret: b } }', { severity: 'error', message: 'a URL must not contain credentials' }],
   ['a client secret without a tenant', '{ azure: { client_id: a, client_secret: b } }', { severity: 'error', message: 'a client secret needs tenant and client_id' }],
   ['a client secret without a client', '{ azure: { tenant: a, client_secret: b } }', { severity: 'error', message: 'a client secret needs tenant and client_id' }],
-  ['AWS elsewhere', '{ aws: {} }', { severity: 'error', message: 'this is for an upstream at bedrock' }],
+  ['AWS at an upstream that is not Bedrock', '{ aws: {} }', { severity: 'error', message: 'this is for an upstream at bedrock' }],
 ]
 
 for (const [what, auth, expected] of PROBLEMS) {

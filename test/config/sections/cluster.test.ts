@@ -9,7 +9,7 @@ t.test('a configuration without `cluster` has no cluster', async t => {
   t.equal(load(t, LEAST).config.cluster, null)
 })
 
-t.test('an instance is named after its host and port by default', async t => {
+t.test('the default name of an instance is its host and port', async t => {
   const { config } = load(t, `${LEAST}\n${LEDGER}server: { listen: :9090 }\ncluster: { postgres: "postgres://u:p@db/x" }\n`)
   t.strictSame(config.cluster, { valkey: null, limitsOffline: 'share', valkeyTimeout: 100, postgres: 'postgres://u:p@db/x', instance: `${hostname()}:9090` })
 })
@@ -33,12 +33,12 @@ t.test('TLS files are relative to the configuration', async t => {
   t.match(config.cluster?.valkey, { url: 'rediss://a', tls: { ca: certFile, pair: { cert: certFile, key: keyFile } } })
 })
 
-t.test('several gateways without Valkey get a warning: their limits are not shared', async t => {
+t.test('a cluster without Valkey causes a warning, because each gateway counts limits separately', async t => {
   const { warnings } = load(t, `${LEAST}\n${LEDGER}cluster: { postgres: "postgres://u:p@db/x", instance: gw1 }\n`)
   t.ok(warnings.some(({ message }) => message === 'without cluster.valkey each gateway counts limits and budgets for itself'))
 })
 
-t.test('errors name the key, and contain no password', async t => {
+t.test('error messages name the key and contain no password', async t => {
   for (const [text, message] of [
     [`${LEDGER}cluster: { postgres: "mysql://u:s3cret@db/x" }`, /this is not a URL such as postgres:/],
     [`${LEDGER}cluster: { postgres: "postgres://u:s3cret@db" }`, /this is not a URL such as postgres:/],

@@ -6,7 +6,7 @@ import { LEAST, load, problems } from '../../behaviour/config/loading.ts'
 const console = (rest: string, listen = '127.0.0.1:8081') => `${LEAST}\nauth: open\nconsole: { listen: "${listen}", ${rest} }\n`
 const OIDC = 'issuer: "https://login.test/staff", client_id: gateway'
 
-t.test('single sign-on is read with its defaults', async t => {
+t.test('omitted keys of single sign-on have their defaults', async t => {
   t.match(load(t, console('users: []')).config.console, { publicUrl: null, oidc: null })
   const { config, warnings } = load(t, console(`oidc: { ${OIDC}, client_secret: "\${SECRET}", admins: [a] }`), { SECRET: 's3cret' })
   t.strictSame(warnings.filter(({ message }) => /oidc|single/.test(message)), [])
@@ -20,7 +20,7 @@ t.test('single sign-on is read with its defaults', async t => {
   })
 })
 
-t.test('a client secret is read from its file at login, and a missing file is a warning', async t => {
+t.test('a client secret can be in a file; a missing file is a warning', async t => {
   const file = join(t.testdir({}), 'secret')
   const text = console(`oidc: { ${OIDC}, admins: [a], client_secret: { file: "${file}" } }`)
   t.match(load(t, text).warnings, [{ message: /cannot be read \(ENOENT\); until it can, nobody can log in by single sign-on/ }])
@@ -28,7 +28,7 @@ t.test('a client secret is read from its file at login, and a missing file is a 
   t.match(load(t, text).config.console, { oidc: { clientSecret: { file } } })
 })
 
-t.test('errors name the key, and contain no secret', async t => {
+t.test('error messages name the key and contain no secret', async t => {
   for (const [rest, message] of [
     ['oidc: { client_id: a }', /issuer/],
     ['oidc: { issuer: "http://login.test", client_id: a, client_secret: s3cret }', /this is not an https URL/],

@@ -4,7 +4,7 @@ import t from 'tap'
 import { defaultCredentialsFile, defaultProject } from '../../../src/config/sections/google-defaults.ts'
 import { setEnvironment } from '../../support/environment.ts'
 
-t.test('default credentials: the file of the environment variable first, then the file of the user', async t => {
+t.test('the file in GOOGLE_APPLICATION_CREDENTIALS has priority over the default credentials file of the user', async t => {
   const folder = t.testdir({})
   setEnvironment(t, { GOOGLE_APPLICATION_CREDENTIALS: undefined, CLOUDSDK_CONFIG: folder, GOOGLE_CLOUD_PROJECT: '' })
   t.equal(defaultCredentialsFile(), null)

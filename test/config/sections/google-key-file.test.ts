@@ -20,7 +20,7 @@ function warningsOf(t: Test, upstream: string): string[] {
   return warnings.map(({ message }) => message).filter(message => /file|project|private_key/.test(message))
 }
 
-t.test('an empty secret file is a warning', async t => {
+t.test('an empty secret file causes a warning', async t => {
   for (const text of ['', ' \n', '\uFEFF', '\uFEFF\r\n']) {
     const [warning, ...more] = warningsOf(t, `{ url: "http://127.0.0.1:1", auth: { bearer: { file: "${fileWith(t, text)}" } } }`)
     t.equal(warning, 'the file is empty; until it has a secret, requests to this upstream fail')
@@ -29,7 +29,7 @@ t.test('an empty secret file is a warning', async t => {
   t.strictSame(warningsOf(t, `{ url: "http://127.0.0.1:1", auth: { bearer: { file: "${fileWith(t, 'sk-1')}" } } }`), [])
 })
 
-t.test('a Google credentials file without a valid key is a warning', async t => {
+t.test('a Google credentials file without a valid key causes a warning', async t => {
   for (const [text, expected] of [
     [JSON.stringify(KEY), null],
     [`\uFEFF${JSON.stringify(KEY)}`, null],
@@ -50,7 +50,7 @@ t.test('a Google credentials file without a valid key is a warning', async t => 
     const warnings = warningsOf(t, `{ vertex: {}, auth: { google: { credentials: "${fileWith(t, text)}" } } }`).filter(message => !message.startsWith('a project is needed') || expected === 'project')
     if (expected === null) t.strictSame(warnings, [])
     else t.match(warnings[0], expected === 'project' ? 'a project is needed: the credentials file has no project_id, and GOOGLE_CLOUD_PROJECT is not set' : expected, text.slice(0, 40))
-    t.notMatch(warnings.join(), /abc|AIza/, 'nothing of the file is shown')
+    t.notMatch(warnings.join(), /abc|AIza/, 'the warning contains no text of the file')
   }
   t.strictSame(warningsOf(t, `{ vertex: { project: a-project }, auth: { google: { credentials: "${fileWith(t, JSON.stringify({ ...KEY, project_id: undefined }))}" } } }`), [])
   t.match(warningsOf(t, `{ vertex: {}, auth: { pool: [{ google: { credentials: "${fileWith(t, JSON.stringify({ ...KEY, project_id: undefined }))}" } }] } }`), [/a project is needed/])

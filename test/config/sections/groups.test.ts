@@ -3,7 +3,7 @@ import { LEAST, load, problems } from '../../behaviour/config/loading.ts'
 
 const KEYS = 'keys: [{ name: a, key: sk-0123456789abcdef, group: research }]\n'
 
-t.test('a group lists its parents, the nearest first', async t => {
+t.test('the chain of a group has the group and its ancestors, in that order', async t => {
   const { config } = load(t, `${LEAST}groups:
   research: { parent: company, models: ["gpt-*"], limits: { requests_per_minute: 600 } }
   company: { limits: { budget: { usd: 5000, per: month } } }
@@ -16,7 +16,7 @@ ${KEYS}`)
   ])
 })
 
-t.test('unknown groups and cycles are errors with line and column', async t => {
+t.test('errors about unknown groups and cycles have line and column', async t => {
   t.match(problems(t, `${LEAST}groups: { resaerch: {} }\n${KEYS}`), [
     { severity: 'error', line: 4, column: Number, message: 'there is no group "research"; did you mean "resaerch"?' },
   ])
@@ -24,6 +24,6 @@ t.test('unknown groups and cycles are errors with line and column', async t => {
   t.match(problems(t, `${LEAST}groups:\n  a: { parent: a }\n`), [{ severity: 'error', line: 4, column: 16, message: /a -> a/ }])
   t.match(problems(t, `${LEAST}groups:\n  z: { parent: a }\n  a: { parent: b }\n  b: { parent: c }\n  c: { parent: a }\n`), [
     { severity: 'error', line: 5, column: 16, message: 'a group cannot be its own parent: a -> b -> c -> a' },
-  ], 'a cycle is reported once, and not to the groups below it')
+  ], 'a cycle is reported once, and groups outside of the cycle get no error')
   t.match(problems(t, `${LEAST}groups:\n  a: { limits: { models: { m: { concurrent: 1 } } } }\n`), [{ severity: 'error', message: /models/ }])
 })

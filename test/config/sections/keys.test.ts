@@ -7,7 +7,7 @@ const SECRET = 'sk-0123456789abcdef'
 const DIGEST = createHash('sha256').update(SECRET).digest('hex')
 const withKeys = (...keys: string[]) => `${LEAST}keys:\n${keys.map(key => `  - ${key}\n`).join('')}`
 
-t.test('a key is stored as its digest and its first characters', async t => {
+t.test('the configuration has the digest and the first characters of a key', async t => {
   const [own, hashed] = load(t, withKeys(`{ name: a, key: ${SECRET} }`, `{ name: b, sha256: ${'0a'.repeat(32)} }`)).config.keys
   t.equal(own?.digest.toString('hex'), DIGEST)
   t.equal(own?.prefix, 'sk-01234')
@@ -26,13 +26,13 @@ t.test('a key can have models, a group, an owner, a note and an expiry', async t
 const PROBLEMS: readonly (readonly [what: string, keys: readonly string[], expected: object])[] = [
   ['no secret', ['{ name: a }'], { severity: 'error', line: 4, message: 'keys[0] needs key or sha256' }],
   ['two secrets', [`{ name: a, key: ${SECRET}, sha256: ${DIGEST} }`], { severity: 'error', message: 'keys[0] has both key and sha256; remove one' }],
-  ['the name of another', [`{ name: a, key: ${SECRET} }`, `{ name: a, key: ${SECRET}2 }`], { severity: 'error', line: 5, message: 'the key on line 4 has the same name; give each its own' }],
-  ['the secret of another', [`{ name: a, key: ${SECRET} }`, `{ name: b, sha256: ${DIGEST} }`], { severity: 'error', line: 5, message: 'the key on line 4 has the same value; give each its own' }],
-  ['a name of the console', [`{ name: "console:ops", key: ${SECRET} }`], { severity: 'error', message: /are reserved for console users/ }],
+  ['the name of another key', [`{ name: a, key: ${SECRET} }`, `{ name: a, key: ${SECRET}2 }`], { severity: 'error', line: 5, message: 'the key on line 4 has the same name; give each its own' }],
+  ['the secret of another key', [`{ name: a, key: ${SECRET} }`, `{ name: b, sha256: ${DIGEST} }`], { severity: 'error', line: 5, message: 'the key on line 4 has the same value; give each its own' }],
+  ['a name that is reserved for console users', [`{ name: "console:ops", key: ${SECRET} }`], { severity: 'error', message: /are reserved for console users/ }],
   ['a space in its secret', ['{ name: a, key: "sk-0123456789 abcdef" }'], { severity: 'error', message: /visible ASCII characters only/ }],
   ['a short secret', ['{ name: a, key: sk-0123456789ab }'], { severity: 'warning', message: /^keys of fewer than 16 characters can be guessed/ }],
-  ['an end in the past', [`{ name: a, key: ${SECRET}, expires: 2001-01-01 }`], { severity: 'warning', message: 'the key has expired; it is refused' }],
-  ['no such day', [`{ name: a, key: ${SECRET}, expires: 2027-02-30 }`], { severity: 'error', message: /there is no day 2027-02-30/ }],
+  ['an expiry in the past', [`{ name: a, key: ${SECRET}, expires: 2001-01-01 }`], { severity: 'warning', message: 'the key has expired; it is refused' }],
+  ['an expiry on a day that does not exist', [`{ name: a, key: ${SECRET}, expires: 2027-02-30 }`], { severity: 'error', message: /there is no day 2027-02-30/ }],
 ]
 
 for (const [what, keys, expected] of PROBLEMS) {
@@ -43,12 +43,12 @@ for (const [what, keys, expected] of PROBLEMS) {
   })
 }
 
-t.test('for a short key no first characters are kept', async t => {
+t.test('the configuration has no first characters of a short key', async t => {
   t.equal(load(t, withKeys('{ name: a, key: sk-0123456789abc }')).config.keys[0]?.prefix, 'sk-01234')
   t.equal(load(t, withKeys('{ name: a, key: sk-0123456789ab }')).config.keys[0]?.prefix, undefined)
 })
 
-t.test('only a key that is the default of a variable is shown as the example key', async t => {
+t.test('the example key is the first key that is the default of a variable', async t => {
   const text = withKeys(`{ name: a, key: ${SECRET} }`, '{ name: b, key: "${DEMO_KEY:-sk-example-key-0001}" }')
   const { exampleKey, config } = load(t, text)
   t.equal(exampleKey, 'sk-example-key-0001')

@@ -8,7 +8,7 @@ function load(t: Test, log: string, ledger = LEDGER) {
   return loadText(t, `log: ${log}\n${LEAST}${ledger}`).config.log
 }
 
-t.test('bodies are logged only for the named keys, for a time and up to a size', async t => {
+t.test('log.bodies names keys, and for each the time and the size limit of logged bodies', async t => {
   t.same(load(t, '{ level: warn }'), { level: 'warn', bodies: [] })
   t.same(load(t, '{ bodies: [{ key: team-a, keep: 7d }, { key: "test-*", keep: 1h, limit: 1mb }] }').bodies, [
     { key: 'team-a', keep: 7 * 86_400_000, limit: 65_536 },
@@ -16,8 +16,8 @@ t.test('bodies are logged only for the named keys, for a time and up to a size',
   ])
 })
 
-t.test('an invalid value is reported with line and column', async t => {
-  t.throws(() => load(t, '{ bodies: [{ key: a }] }'), /gateway\.yaml:1:\d+.*keep/s, 'for ever is not a time')
+t.test('the error about an invalid value of log.bodies has line and column', async t => {
+  t.throws(() => load(t, '{ bodies: [{ key: a }] }'), /gateway\.yaml:1:\d+.*keep/s, '`keep` is required')
   t.throws(() => load(t, '{ bodies: [{ key: a, keep: soon }] }'), /gateway\.yaml:1:33/)
   t.throws(
     () => load(t, '{ bodies: [{ key: a, keep: 1d, limit: 17mb }] }'), /gateway\.yaml:1:44.*at most 16mb/s,

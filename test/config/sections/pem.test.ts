@@ -6,7 +6,7 @@ import { loadConfig } from '../../../src/config/load/load.ts'
 import { inDays, selfSigned } from '../../support/certificate.ts'
 import { LEAST, problemsOf } from '../../behaviour/config/loading.ts'
 
-/** Valid on the first of January 2020 alone. */
+/** Valid only on 2020-01-01. */
 const EXPIRED = `-----BEGIN CERTIFICATE-----
 MIIBRTCB7KADAgECAgEBMAoGCCqGSM49BAMCMBQxEjAQBgNVBAMMCWxvY2FsaG9z
 dDAeFw0yMDAxMDEwMDAwMDBaFw0yMDAxMDIwMDAwMDBaMBQxEjAQBgNVBAMMCWxv
@@ -18,7 +18,7 @@ LvMgFjp+AiEA8mplgPOkNN0RUFayLT+qLpm0xZYfUtEMIYZgZ4xlEWU=
 -----END CERTIFICATE-----
 `
 
-t.test('certificates are read, and a key must match its certificate', async t => {
+t.test('certificates and keys are read, and a key that does not match its certificate is refused', async t => {
   const [one, two, weak] = [selfSigned(), selfSigned(), selfSigned('P-192')]
   const directory = t.testdir({
     'cert.pem': one.cert,
@@ -51,7 +51,7 @@ t.test('certificates are read, and a key must match its certificate', async t =>
   t.match(told('dir.pem', 'key.pem'), [/this is a directory; name a file/])
 })
 
-t.test('a pipe is refused, because reading it can block and works only once', {
+t.test('a pipe in place of a certificate or key is refused', {
   skip: process.platform === 'win32' && 'no pipes',
 }, async t => {
   const directory = t.testdir({
@@ -66,7 +66,7 @@ t.test('a pipe is refused, because reading it can block and works only once', {
   t.match(told('other.yaml'), [/this is a pipe, a socket or a device/, /no private key/])
 })
 
-t.test('an expired certificate is a warning', async t => {
+t.test('an expired certificate causes a warning', async t => {
   const directory = t.testdir({ 'expired.pem': EXPIRED })
   const file = join(directory, 'gateway.yaml')
   writeFileSync(file, `upstreams: { a: { url: "https://localhost", ca: expired.pem } }
@@ -78,7 +78,7 @@ auth: open
   t.equal(loadConfig(file, {}).config.upstreams.get('a')?.ca, join(directory, 'expired.pem'))
 })
 
-t.test('a certificate that is not valid yet is a warning', async t => {
+t.test('a certificate that is not valid yet causes a warning', async t => {
   const directory = t.testdir({ 'early.pem': selfSigned('P-256', '490102000000Z').cert })
   const file = join(directory, 'gateway.yaml')
   writeFileSync(file, `upstreams: { a: { url: "https://localhost", ca: early.pem } }
@@ -89,7 +89,7 @@ auth: open
   t.match(told, [{ severity: 'warning', line: 1, message: /not valid before Jan  2 .* 2049/ }])
 })
 
-t.test('a certificate is a warning in its last two weeks or last quarter', async t => {
+t.test('a certificate causes a warning if less than two weeks and less than a quarter of its lifetime are left', async t => {
   const directory = t.testdir({})
   const file = join(directory, 'gateway.yaml')
   writeFileSync(file, `${LEAST}auth: open\nserver: { tls: { cert: cert.pem, key: key.pem } }\n`)

@@ -8,7 +8,7 @@ const modelOf = (t: Parameters<typeof load>[0], price: string) => load(t, withPr
 for (const [written, expected] of [
   ['0.40', '0.40'], ['3', '3'], ['.5', '0.5'], ['5.', '5'], ['2.5e-05', '0.000025'], ['1e3', '1000'], ['1.5e1', '15'], ['12.5e-1', '1.25'], ['0', '0'], ['007', '007'],
 ] as const) {
-  t.test(`a price of ${written} is kept exactly as ${expected}`, async t => {
+  t.test(`a price of ${written} is stored as ${expected}`, async t => {
     t.equal(modelOf(t, `{ input: ${written} }`)?.price?.input, expected)
   })
 }
@@ -30,7 +30,7 @@ for (const [what, price, expected] of PRICES) {
   t.test(`a price has ${what}`, async t => t.strictSame(modelOf(t, price)?.price, expected))
 }
 
-t.test('a service tier inherits the rates of the model that it does not set', async t => {
+t.test('a service tier has the rates of the model in place of omitted rates', async t => {
   const model = modelOf(t, '{ input: 2, output: 8, service_tiers: { flex: { input: 1 }, priority: { output: 16 } } }')
   t.strictSame(model?.price, { input: '2', output: '8' })
   t.strictSame(model?.serviceTiers, new Map([['flex', { input: '1', output: '8' }], ['priority', { input: '2', output: '16' }]]))
@@ -43,7 +43,7 @@ t.test('a model without a price can name a base model', async t => {
 const PROBLEMS: readonly (readonly [what: string, price: string, severity: string, message: RegExp])[] = [
   ['two tiers above the same number', '{ input: 1, tiers: [{ above: 9, input: 2 }, { above: 9, output: 3 }] }', 'error', /another tier starts above the same number/],
   ['a tier without a price', '{ input: 1, tiers: [{ above: 9 }] }', 'error', /needs a price in addition to above/],
-  ['a service tier that the tiers overrule', '{ input: 1, tiers: [{ above: 9, input: 2 }], service_tiers: { flex: { input: 0.5 } } }', 'warning', /the tiers of the model overrule these prices/],
+  ['a service tier whose rates a context tier overrides', '{ input: 1, tiers: [{ above: 9, input: 2 }], service_tiers: { flex: { input: 0.5 } } }', 'warning', /the tiers of the model overrule these prices/],
   ['a hexadecimal number', '{ input: 0x10 }', 'error', /as a decimal/],
 ]
 
@@ -51,11 +51,11 @@ for (const [what, price, severity, message] of PROBLEMS) {
   t.test(`a price with ${what} is reported`, async t => t.match(problems(t, withPrice(price)), [{ severity, line: 4, message }]))
 }
 
-t.test('a service tier is valid if no context tier overrides its rates', async t => {
+t.test('a service tier whose rates no context tier overrides gives no warning', async t => {
   t.strictSame(problems(t, withPrice('{ input: 1, tiers: [{ above: 9, input: 2 }], service_tiers: { flex: { output: 0.5 } } }')), [])
   t.strictSame(problems(t, withPrice('{ input: 1, tiers: [{ above: 9, input: 2 }], service_tiers: { flex: { input: 0.5, tiers: [{ above: 9, input: 1 }] } } }')), [])
 })
 
-t.test('a glob as the name of a model is a warning', async t => {
+t.test('a glob in place of a model name causes a warning', async t => {
   t.match(problems(t, `${LEAST}auth: open\nmodels: { "gpt-*": { price: { input: 1 } } }\n`), [{ severity: 'warning', message: /not a pattern/ }])
 })

@@ -8,7 +8,7 @@ function routes(t: Test, text: string) {
   return loadConfig(file, {}).config.routes
 }
 
-t.test('retries default to the number of further targets', t => {
+t.test('the default of retries is the number of targets after the first', t => {
   const found = routes(
     t, '  - { model: x, to: a }\n  - { model: y, to: [a, b, a] }\n  - { to: [a, b], retries: 0 }',
   )
@@ -44,7 +44,7 @@ t.test('affinity, fallback targets, prefill and health checks are read', t => {
   t.end()
 })
 
-t.test('a route has a one-line summary for the ledger', t => {
+t.test('each route has a summary of one line for the ledger', t => {
   const found = routes(t, `
   - { path: /v1/*, model: "gpt-*", to: a }
   - { model: [m1, m2, m3, m4, m5, m6, m7], to: [a, { upstream: b, model: own }], strategy: weighted }

@@ -5,7 +5,7 @@ import { LEAST, load, problems } from '../../behaviour/config/loading.ts'
 const withUpstream = (upstream: string) => `upstreams: { demo: ${upstream} }\nroutes: [{ to: demo }]\nauth: open\n`
 const upstreamOf = (t: Test, upstream: string) => load(t, withUpstream(upstream)).config.upstreams.get('demo')
 
-t.test('an upstream has defaults', async t => {
+t.test('omitted keys of an upstream have their defaults', async t => {
   const upstream = upstreamOf(t, '{ url: "https://api.example.com" }')
   t.match(upstream, {
     name: 'demo', v1: null, simulator: false, provider: null, auth: null, websocket: false, versionHeader: 'anthropic-version', usage: 'ask', speaks: null, ca: null,
@@ -16,7 +16,7 @@ t.test('an upstream has defaults', async t => {
   t.equal(load(t, LEAST).config.upstreams.get('demo')?.url, null)
 })
 
-t.test('the limits of an upstream are kept apart from those of a key with the same name', async t => {
+t.test('an upstream and a key with the same name have separate limits', async t => {
   t.match(upstreamOf(t, '{ simulator: true, limits: { concurrent: 5 } }')?.limits, { name: 'upstream\tdemo', isGroup: true, limits: { concurrent: 5 } })
 })
 
@@ -32,7 +32,7 @@ t.test('names of headers are lowercased', async t => {
   t.equal(upstream?.versionHeader, 'x-version')
 })
 
-t.test('an upstream at a cloud has the provider and protocols of that cloud', async t => {
+t.test('an upstream at Bedrock has the provider and the protocol of Bedrock', async t => {
   t.match(upstreamOf(t, '{ bedrock: { region: eu-west-1 } }'), { provider: { kind: 'bedrock' }, speaks: ['messages'] })
 })
 
@@ -42,7 +42,7 @@ t.test('a health check has a path and an interval, by default 10 s', async t => 
 })
 
 for (const [v1, expected] of [['/api/v4', '/api/v4'], ['/api/v4//', '/api/v4'], ['/', '']] as const) {
-  t.test(`v1: ${v1} replaces /v1 by "${expected}"`, async t => t.equal(upstreamOf(t, `{ url: "https://a.example", v1: ${v1} }`)?.v1, expected))
+  t.test(`with v1: ${v1} the path prefix /v1 becomes "${expected}"`, async t => t.equal(upstreamOf(t, `{ url: "https://a.example", v1: ${v1} }`)?.v1, expected))
 }
 
 const PROBLEMS: readonly (readonly [what: string, upstream: string, expected: object])[] = [

@@ -10,7 +10,7 @@ const DURATIONS: readonly (readonly [text: string, expected: number | string])[]
 ]
 
 for (const [text, expected] of DURATIONS) {
-  t.test(`an idle time of ${text} is ${typeof expected === 'number' ? `${expected} ms` : 'refused'}`, async t => {
+  t.test(`an idle timeout of ${text} is ${typeof expected === 'number' ? `${expected} ms` : 'refused'}`, async t => {
     const config = `${LEAST}server: { idle: ${text} }\n`
     if (typeof expected === 'number') t.equal(load(t, config).config.server.idle, expected)
     else t.match(problems(t, config), [{ severity: 'error', line: 3, column: 17, message: expected }])
@@ -21,7 +21,7 @@ t.test('drain and drain_delay can be 0', async t => {
   t.match(load(t, `${LEAST}server: { drain: 0s, drain_delay: 0ms }\n`).config.server, { drain: 0, drainDelay: 0 })
 })
 
-t.test('each timeout has its own default', async t => {
+t.test('each omitted timeout has its default', async t => {
   t.strictSame(load(t, LEAST).config.routes[0]?.timeouts, DEFAULT_TIMEOUTS)
   const { config } = load(t, `${LEAST}timeouts: { connect: 1s }\n`.replace('to: demo', 'to: demo, timeouts: { first_byte: 2s, idle: 3s }'))
   t.strictSame(config.routes[0]?.timeouts, { ...DEFAULT_TIMEOUTS, connect: 1_000, firstByte: 2_000, idle: 3_000 })

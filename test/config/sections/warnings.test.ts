@@ -6,17 +6,17 @@ const OWN = 'upstreams: { own: { url: "https://a.example", auth: { client: true 
 const KEY = 'key: sk-0123456789abcdef'
 
 const CASES: readonly (readonly [what: string, text: string, expected: readonly object[]])[] = [
-  ['nothing', `${LEAST}auth: open\n`, []],
+  ['auth: open', `${LEAST}auth: open\n`, []],
   ['no keys', `${LEAST}auth: keys\n`, [{ line: null, message: /^there are no keys, so every request is refused/ }]],
   ['no routes', 'upstreams: { demo: { simulator: true } }\nroutes: []\nauth: open\n', [{ line: null, message: /^there are no routes/ }, { line: 1, message: 'no route names this upstream' }]],
   ['an upstream without a route', `${TWO}routes: [{ to: demo }]\nauth: open\n`, [{ line: 1, column: 41, message: 'no route names this upstream' }]],
-  ['an upstream for refused prompts only', `${TWO}routes: [{ to: demo, on: { context_length: other } }]\nauth: open\n`, []],
+  ['an upstream that only a failover condition names', `${TWO}routes: [{ to: demo, on: { context_length: other } }]\nauth: open\n`, []],
   ['a route after a route that takes every request', `${TWO}auth: open\nroutes:\n  - to: demo\n  - { model: [m], to: other }\n`, [{ line: 5, message: 'no request reaches this route: the one on line 4 takes all that it matches' }]],
   ['a route after a pattern that matches its models', `${TWO}auth: open\nroutes:\n  - { model: ["gpt-*"], to: demo }\n  - { model: [gpt-4o, "gpt-5*"], to: other }\n`, [{ line: 5, message: /line 4/ }]],
   ['a route with models beyond the earlier pattern', `${TWO}auth: open\nroutes:\n  - { model: ["gpt-*"], to: demo }\n  - { model: [gpt-4o, o3], to: other }\n`, []],
   ['a route for requests without a model', `${TWO}auth: open\nroutes:\n  - { model: ["*"], to: demo }\n  - to: other\n`, []],
-  ['a route of another path', `${TWO}auth: open\nroutes:\n  - { path: /v1/a, to: demo }\n  - { path: /v1/b, to: other }\n`, []],
-  ['a route of a path in the pattern of another', `${TWO}auth: open\nroutes:\n  - { path: /v1/*, to: demo }\n  - { path: /v1/b, to: other }\n`, [{ line: 5, message: /line 4/ }]],
+  ['two routes with different paths', `${TWO}auth: open\nroutes:\n  - { path: /v1/a, to: demo }\n  - { path: /v1/b, to: other }\n`, []],
+  ['a route whose path matches the pattern of an earlier route', `${TWO}auth: open\nroutes:\n  - { path: /v1/*, to: demo }\n  - { path: /v1/b, to: other }\n`, [{ line: 5, message: /line 4/ }]],
   ['resume without a target that continues', `${LEAST.replace('to: demo', 'to: demo, resume: continue')}auth: open\n`, [{ line: 2, message: /no target of this route has prefill: true/ }]],
   ['resume with a target that continues', `${LEAST.replace('to: demo', 'to: { upstream: demo, prefill: true }, resume: continue')}auth: open\n`, []],
   ['hedge with one target', `${LEAST.replace('to: demo', 'to: demo, hedge: { after: 1s }')}auth: open\n`, [{ line: 2, message: /^hedge needs a second target/ }]],

@@ -11,7 +11,7 @@ import { selfSigned } from '../../support/certificate.ts'
 const EXAMPLE = new URL('../../../gateway.yaml', import.meta.url)
 const schema = JSON.parse(readFileSync(SCHEMA_FILE, 'utf8')) as Record<string, unknown>
 
-/** Every schema inside the schema, with its place. */
+/** All schemas inside of the schema, each with its JSON pointer. */
 function* parts(value: unknown, at = ''): Generator<[string, Record<string, unknown>]> {
   if (typeof value !== 'object' || value === null) return
   if (!Array.isArray(value)) yield [at, value as Record<string, unknown>]
@@ -22,7 +22,7 @@ t.test('the schema is valid in strict mode', async t => {
   t.doesNotThrow(() => new Ajv({ strict: true, allowUnionTypes: true }).compile(schema))
 })
 
-t.test('every object is closed or defines its entries', async t => {
+t.test('the schema of each object forbids further keys or has a schema for them', async t => {
   for (const [at, part] of parts(schema)) {
     if (part['type'] !== 'object') continue
     t.ok(part['additionalProperties'] === false || typeof part['additionalProperties'] === 'object', at)
@@ -50,25 +50,25 @@ t.test('the title of a schema does not repeat its examples', async t => {
 t.test('the example loads without a warning', async t => {
   const { warnings, exampleKey: publicKey, config } = loadConfig(EXAMPLE.pathname, {})
   t.strictSame(warnings, [])
-  t.type(publicKey, 'string', 'it has a key to try it with')
-  t.ok(config.console, 'and a console')
+  t.type(publicKey, 'string', 'the example has a key for the first request')
+  t.ok(config.console, 'the example has a console')
 })
 
 t.test('the example names the schema for editors', async t => {
   t.match(readFileSync(EXAMPLE, 'utf8'), /^# yaml-language-server: \$schema=\.\/gateway\.schema\.json\n/)
 })
 
-/** What an editor sees: the text itself, with its references. */
+/** Validates the text as an editor does: references to the environment are not expanded. */
 function fitsInEditor(t: Test, text: string): void {
   const fits = new Ajv({ allowUnionTypes: true }).compile(schema)
   t.ok(fits(parse(text, { merge: true })), JSON.stringify(fits.errors))
 }
 
-t.test('the example is still valid with all its commented-out lines enabled', async t => {
+t.test('the example with all its commented-out lines enabled is valid', async t => {
   const lines = readFileSync(EXAMPLE, 'utf8').split('\n')
   const isEntry = (line: string): boolean => /^ *# +(- )?([\w."-]+:( |$)|\{ upstream:)/.test(line)
   const full = lines.map(line => (isEntry(line) && !line.includes('$schema') ? line.replace('# ', '') : line))
-  t.ok(full.filter((line, at) => line !== lines[at]).length > 40, 'they were found')
+  t.ok(full.filter((line, at) => line !== lines[at]).length > 40, 'more than 40 lines are enabled')
   const { cert, key } = selfSigned()
   const file = join(t.testdir({ 'cert.pem': cert, 'key.pem': key, 'my-root.pem': cert }), 'gateway.yaml')
   writeFileSync(file, full.join('\n'))
@@ -116,7 +116,7 @@ log: { level: "\${LEVEL:-info}" }
   t.match(config, { server: { maxInFlight: 1, drain: 1000 }, routes: [{ retries: 1, resume: 'off' }] })
 })
 
-t.test('text that is neither a value nor a reference is an error in editors', async t => {
+t.test('text in place of a number is an error in editors unless the text is a reference', async t => {
   const fits = new Ajv({ allowUnionTypes: true }).compile(schema)
   for (const retries of ['1', '$1', '$${N}', 'many', 1.5]) {
     t.notOk(fits({ upstreams: {}, routes: [{ to: 'demo', retries }] }), String(retries))

@@ -21,7 +21,7 @@ const CASES: readonly (readonly [comment: string, isBesideCredential: boolean, e
 ]
 
 for (const [comment, isBesideCredential, expected] of CASES) {
-  t.test(`a comment ${isBesideCredential ? 'beside a credential ' : ''}is masked: ${comment}`, async t => {
+  t.test(`secrets in a comment ${isBesideCredential ? 'beside a credential ' : ''}are masked: ${comment}`, async t => {
     t.equal(words.mask(comment, isBesideCredential), expected)
   })
 }

@@ -33,13 +33,13 @@ for (const [text, offset, message] of [
   t.test(`a syntax error is reported at its offset: ${JSON.stringify(text)}`, async t => t.match(faultsOf(text), [[offset, message]]))
 }
 
-t.test('of a repeated key the first value is used', async t => {
+t.test('the first value of a repeated key is used', async t => {
   const { root } = parse('a: 1\na: 2')
   t.equal(JSON.stringify(root.value), '{"a":1}')
   t.match(root.ignored, [['a', { value: 2 }], ['', { text: 'a' }]])
 })
 
-t.test('names of the prototype are ordinary keys', async t => {
+t.test('names such as __proto__ and constructor are ordinary keys', async t => {
   const { root } = parse('__proto__: { a: 1 }\nconstructor: 2')
   t.strictSame(Object.keys(root.value as object), ['__proto__', 'constructor'])
   t.equal(({} as Record<string, unknown>)['a'], undefined)
@@ -47,32 +47,32 @@ t.test('names of the prototype are ordinary keys', async t => {
   t.equal(locate(root, ['toString']), undefined)
 })
 
-t.test('a number keeps its spelling', async t => {
+t.test('a number keeps its text', async t => {
   t.match(locate(parse('a: 0.40').root, ['a']), { value: 0.4, text: '0.40', referenced: false })
   t.match(locate(parse('a: 1e3').root, ['a']), { value: 1000, text: '1e3' })
 })
 
-t.test('an alias has its own place, and the place of its anchor as origin', async t => {
+t.test('a value of an alias has the place of the alias, and the place of the anchor as `origin`', async t => {
   const { root } = parse('a: &x one\nb: *x')
   t.match(locate(root, ['b']), { value: 'one', at: { start: 13, end: 15 }, key: { start: 10 }, origin: { start: 6 } })
   t.equal(locate(root, ['a'])?.origin, null)
 })
 
-t.test('an expanded variable is text, even if its value looks like YAML', async t => {
+t.test('the value of a variable is text, even if the value looks like YAML', async t => {
   const { root } = parse('a: "${A}"\nb: x-${B:-two}\nc: ${A}', { A: 'k: [1]' })
   t.match(locate(root, ['a']), { value: 'k: [1]', referenced: true, defaulted: false, faulty: false })
   t.match(locate(root, ['b']), { value: 'x-two', defaulted: true })
   t.equal(locate(root, ['c'])?.value, 'k: [1]')
 })
 
-t.test('an unset variable is reported at its reference', async t => {
+t.test('an unset variable is reported at the place of the reference', async t => {
   const { root, faults, isInvalid } = parse('a: "x ${NONE} ${NONE}"')
   t.match(faults, [{ offset: 6, isUnset: true }, { offset: 14, isUnset: true }])
   t.equal(isInvalid, false, 'the file itself is valid')
   t.equal(locate(root, ['a'])?.faulty, true)
 })
 
-t.test('aliases that expand to too many values are refused', async t => {
+t.test('a file whose aliases expand to too many values is refused', async t => {
   const lines = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]']
   for (let n = 1; n < 9; n++) lines.push(`a${n}: &a${n} [${Array.from({ length: 10 }, () => `*a${n - 1}`).join(', ')}]`)
   const { faults } = parse(lines.join('\n'))

@@ -11,7 +11,7 @@ function findingsOf(text: string, secrets: () => readonly Range[] = () => []): F
 
 const TEXT = 'routes:\n  - to: demo\n    retries: 3\nkeys: [a, b]\n'
 
-t.test('a finding is placed at the value of its path, or at the key', async t => {
+t.test('a finding has the place of the value or of the key at its path', async t => {
   const findings = findingsOf(TEXT)
   findings.error(['routes', 0, 'retries'], 'at the value')
   findings.error(['routes', 0, 'retries'], 'at the key', 'key')
@@ -25,7 +25,7 @@ t.test('a finding is placed at the value of its path, or at the key', async t =>
   t.equal(findings.line(['keys', 0]), 4)
 })
 
-t.test('findings about the whole file come first, without a line', async t => {
+t.test('findings about the whole file come before other findings and have no line', async t => {
   const findings = findingsOf(TEXT)
   findings.errorAt(0, 'at the beginning')
   findings.warnFile('of the file')
@@ -33,7 +33,7 @@ t.test('findings about the whole file come first, without a line', async t => {
   t.strictSame(fileProblem('f', 'error', 'm'), { severity: 'error', file: 'f', line: null, column: null, message: 'm', excerpt: null })
 })
 
-t.test('a finding that an alias repeats is reported once', async t => {
+t.test('a finding about a value and about an alias of that value is reported once', async t => {
   const findings = findingsOf('a: &x { b: 1 }\nc: *x\n')
   findings.error(['a', 'b'], 'first', 'value', 'kind')
   findings.error(['c', 'b'], 'second', 'value', 'kind')
@@ -41,7 +41,7 @@ t.test('a finding that an alias repeats is reported once', async t => {
   t.strictSame(findings.problems().map(({ message }) => message), ['first', 'another'])
 })
 
-t.test('findings fail only if one of them is an error', async t => {
+t.test('warnings alone do not make the load fail', async t => {
   const findings = findingsOf(TEXT)
   t.strictSame(findings.problems(), [])
   findings.warn(['keys'], 'a warning')
@@ -50,13 +50,13 @@ t.test('findings fail only if one of them is an error', async t => {
   t.ok(findings.failed)
 })
 
-t.test('a value with a syntax error gets no further error', async t => {
+t.test('a finding about a value with a syntax error is not reported', async t => {
   const findings = findingsOf('a: "${MISSING}"\n')
   findings.error(['a'], 'of another kind')
   t.strictSame(findings.problems(), [])
 })
 
-t.test('a RangeError of a parser becomes an error at its place, and other errors are thrown', async t => {
+t.test('`parsed` reports a RangeError of its function as a finding, and rethrows other errors', async t => {
   const findings = findingsOf(TEXT)
   t.equal(findings.parsed(['routes', 0, 'retries'], () => 7), 7)
   t.equal(findings.parsed(['routes', 0, 'retries'], () => { throw new RangeError('too many') }), null)
@@ -64,7 +64,7 @@ t.test('a RangeError of a parser becomes an error at its place, and other errors
   t.throws(() => findings.parsed([], () => { throw new TypeError('a fault') }), { message: 'a fault' })
 })
 
-t.test('a mistyped key counts as present', async t => {
+t.test('`has` finds a key that is marked as mistyped', async t => {
   const findings = findingsOf(TEXT)
   t.ok(findings.has(['routes', '0', 'to']))
   t.notOk(findings.has(['routes', 1]))
@@ -75,7 +75,7 @@ t.test('a mistyped key counts as present', async t => {
   t.strictSame(findings.names(['none']), [])
 })
 
-t.test('secrets are masked in excerpts, and computed only if there is an excerpt', async t => {
+t.test('excerpts mask secrets, and without an excerpt the secrets are not computed', async t => {
   let asked = 0
   const findings = findingsOf('key: sk-secret\n', () => (asked++, [{ start: 5, end: 14 }]))
   findings.problems()
@@ -83,11 +83,11 @@ t.test('secrets are masked in excerpts, and computed only if there is an excerpt
   findings.error(['key'], 'too \u001b[31m short')
   const [problem] = findings.problems()
   t.equal(problem?.excerpt, '    1 | key: ***\n      |      ^')
-  t.equal(problem?.message, 'too \ufffd[31m short', 'nothing moves the cursor of a terminal')
+  t.equal(problem?.message, 'too \ufffd[31m short', 'control characters are replaced')
 })
 
 for (const [path, expected] of [
   [[], ''], [['routes', 2, 'to'], 'routes[2].to'], [['routes', '2'], 'routes[2]'], [['models', 'gpt-4o', 'price'], 'models.gpt-4o.price'], [['keys', 'a name sk-1'], 'keys.<name>'],
 ] as const) {
-  t.test(`a path is formatted as ${expected}`, async t => t.equal(formatPath(path), expected))
+  t.test(`formatPath returns ${expected}`, async t => t.equal(formatPath(path), expected))
 }

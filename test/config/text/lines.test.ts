@@ -16,13 +16,13 @@ keys:
   - { name: a, key: x }
 `)
 
-t.test('each key has its line; a missing key has the line of its parent', async t => {
+t.test('`lineOf` returns the line of a key, or the line of the parent if the key is missing', async t => {
   t.equal(lineOf(lines, ['server', 'tls', 'cert']), 5)
   t.equal(lineOf(lines, ['server', 'tls', 'none']), 4)
   t.equal(lineOf(lines, ['server', 'listen']), 3)
   t.equal(lineOf(lines, ['upstreams', 'a.b', 'auth']), 8)
   t.equal(lineOf(lines, ['upstreams', 'other', 'url']), 11)
-  t.equal(lineOf(lines, ['upstreams', 'other', 'auth']), 8, 'where a merged value was written')
+  t.equal(lineOf(lines, ['upstreams', 'other', 'auth']), 8, 'a key from a merge key has the line of the merged value')
   t.equal(lineOf(lines, ['keys', '0']), 12)
   t.equal(lineOf(lines, ['models', 'gpt-5']), null)
 })

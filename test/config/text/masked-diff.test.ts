@@ -12,20 +12,20 @@ t.test('the diff shows changed lines with context and line numbers', async t => 
   t.same(shown(before, before), ['gap 1'])
 })
 
-t.test('a changed secret shows as a change, masked on both sides', async t => {
+t.test('a changed secret is shown as a changed line, masked before and after', async t => {
   t.same(shown('keys:\n  - { name: a, key: hunter-hunter-1 }\n', 'keys:\n  - { name: a, key: hunter-hunter-2 }\n'), [
     'same 1 keys:', 'removed 2   - { name: a, key: *** }', 'added 2   - { name: a, key: *** }',
   ])
 })
 
-t.test('text that is not YAML is masked too', async t => {
+t.test('secrets in text that is not YAML are masked', async t => {
   t.same(shown('keys:\n  - key: hunter-hunter-1\n', 'keys:\n  - key: [hunter-hunter-1\n'), [
     'same 1 keys:', 'removed 2   - key: ***', 'added 2   - key: [***',
   ])
 })
 
-t.test('a complete rewrite has no diff, and a long diff is cut', async t => {
+t.test('a file that changes completely has no diff; a long diff is cut after 400 lines', async t => {
   const text = (word: string) => Array.from({ length: 3_000 }, (_, n) => `# ${word} ${n}\n`).join('')
   t.equal(maskedDiff(text('a'), text('b')), null)
-  t.equal(maskedDiff('', text('b').slice(0, 9_000))?.length, 400, 'a long one is cut')
+  t.equal(maskedDiff('', text('b').slice(0, 9_000))?.length, 400, 'a long diff is cut')
 })

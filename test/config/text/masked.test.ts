@@ -3,7 +3,7 @@ import t from 'tap'
 import { parse } from 'yaml'
 import { maskedText } from '../../../src/config/text/masked.ts'
 
-t.test('literal secrets are masked, references to the environment are not', async t => {
+t.test('literal secrets are masked; references to the environment are shown', async t => {
   t.equal(maskedText(`# HUSH1in2a3comment
 upstreams:
   one: { url: https://one.example, auth: { bearer: "\${KEY}" },
@@ -39,7 +39,7 @@ console: { listen: 8081, users: [{ name: ops, password: "***", role: admin }] }
 `)
 })
 
-/** Each has a secret in an odd place. */
+/** Configurations with SECRET in an unusual place. */
 const PLACES: Readonly<Record<string, string>> = {
   'a list of headers': 'upstreams: { one: { headers: { x-a: [SECRET, "SECRET b"] } } }',
   'the userinfo of a URL': 'upstreams: { one: { url: https://user:SECRET@one.example } }',
@@ -54,14 +54,14 @@ const PLACES: Readonly<Record<string, string>> = {
   'an anchor where no secret belongs': 'routes: [{ model: &a SECRET, to: one }]\nkeys: [{ name: x, key: *a }]',
   'a map behind an alias': 'upstreams:\n  one: &one { auth: &auth { bearer: SECRET } }\n  two: { <<: *one, auth: *auth }',
   'the name of an anchor': 'upstreams: { one: { auth: { bearer: &SECRET of mine } } }',
-  'a comment that names it': 'auth: keys # password: SECRET',
+  'a comment that names the secret': 'auth: keys # password: SECRET',
   'a comment beside a credential': 'keys:\n  - name: x\n    key: ${KEY} # SECRET',
   'a comment above a credential': 'keys:\n  - name: x\n    # SECRET\n    key: ${KEY}',
-  'a comment below one that names it': '# the token of the team:\n# SECRET\nauth: keys',
+  'a comment below a comment that names the secret': '# the token of the team:\n# SECRET\nauth: keys',
   'a commented-out value': '# upstreams: { one: { auth: { bearer: SECRET } } }\nauth: keys',
   'a URL in a comment': '# see https://me:SECRET@one.example/?x=SECRET\nauth: keys',
   'a comment at the end': 'auth: keys\n# bearer SECRET',
-  'a key instead of a name': 'keys:\n  - SECRET 1: yes',
+  'a key in place of a name': 'keys:\n  - SECRET 1: yes',
   'a webhook': 'alerts: { webhook: { url: https://hooks.example/SECRET, headers: { authorization: Bearer SECRET } } }',
   'a database': 'cluster: { postgres: "postgres://me:SECRET@host/db", valkey: ["rediss://:SECRET@a", "rediss://:SECRET@b"] }',
   'a text that is not YAML': 'keys: [{ key: SECRET\n  bearer: SECRET # SECRET',
@@ -70,17 +70,17 @@ const PLACES: Readonly<Record<string, string>> = {
 }
 
 for (const [place, yaml] of Object.entries(PLACES)) {
-  // Words, letters with digits, and a text that looks like no secret at all.
+  // A word, letters with digits, and a text that does not look like a secret.
   for (const secret of ['hunter', 'sk-live-0a1B2c3D4e5F6g7H', 'correct_horse']) {
-    t.test(`masks ${secret} in ${place}`, async t => {
+    t.test(`a secret such as ${secret} is masked in ${place}`, async t => {
       const text = maskedText(yaml.replaceAll('SECRET', secret))
       t.notMatch(text, secret)
-      t.equal(text.split('\n').length, yaml.split('\n').length, 'each line keeps its number')
+      t.equal(text.split('\n').length, yaml.split('\n').length, 'the number of lines stays the same')
     })
   }
 }
 
-t.test('a misplaced setting is masked only if its name or value can be that of a secret', async t => {
+t.test('an unknown setting is masked only if its name or its value looks like a secret', async t => {
   const yaml = (hidden: string) => `
 upstreams:
   one:
@@ -100,7 +100,7 @@ upstreams:
   t.equal(maskedText(yaml('HUSH')), yaml('***'))
 })
 
-t.test('in text that is not YAML, values of settings without secrets are shown', async t => {
+t.test('in text that is not YAML, values of known settings without secrets are shown', async t => {
   const yaml = (hidden: string, name = 'one', owner = hidden) => `
 upstreams:
   ${name}: { ca: "private/ca.pem", region: eu-west-1, auth: { bearer: "${hidden} } }
@@ -128,7 +128,7 @@ t.test('words of comments that look like secrets are masked', async t => {
   t.equal(maskedText('# was a1b2c3d4e5f6a7b8, or AKIAIOSFODNN7EXAMPLE\nlog: {}\n'), '# was ***, or ***\nlog: {}\n')
 })
 
-t.test('aliases and merge keys are kept, and secrets of their anchors are masked', async t => {
+t.test('aliases and merge keys are shown, and secrets in the anchors are masked', async t => {
   const text = (secret: string) => `
 auth: keys
 upstreams:
@@ -139,12 +139,12 @@ upstreams:
   t.equal(maskedText(text('HUSH')), text('***'))
 })
 
-t.test('a reference to a digest is kept', async t => {
+t.test('a reference to the environment in place of a digest is shown', async t => {
   const text = maskedText('keys: [{ name: a, sha256: "${DIGEST_OF_TEAM_A}" }]\n')
   t.match(parse(text), { keys: [{ sha256: '${DIGEST_OF_TEAM_A}' }] })
 })
 
-t.test('the example is shown unmasked, except for some words in comments beside credentials', async t => {
+t.test('fewer than 20 lines of the example are masked', async t => {
   const example = readFileSync(new URL('../../../gateway.yaml', import.meta.url), 'utf8')
   const masked = maskedText(example).split('\n').filter((line, n) => line !== example.split('\n')[n])
   t.ok(masked.length < 20, masked.join('\n'))

@@ -21,7 +21,7 @@ for (const [what, bytes, expected] of TEXTS) {
   })
 }
 
-t.test('a byte that is not UTF-8 is reported at its place', async t => {
+t.test('an error about a byte that is not UTF-8 has the place of that byte', async t => {
   const file = join(t.testdir(), 'f')
   writeFileSync(file, Buffer.from([0x61, 0x3a, 0x20, 0xc3, 0x28]))
   t.throws(() => readText(file), { name: 'UnreadableError', message: 'this is not in UTF-8; save the file as UTF-8', code: null, place: { text: 'a: \ufffd(', offset: 3 } })
@@ -57,12 +57,12 @@ t.test('an unreadable file is reported with the reason', async t => {
   t.strictSame(reasonOf('f'), ['the file may not be read by this user', 'EACCES'])
 })
 
-t.test('/dev/null can be read at the start, but not again', async t => {
+t.test('/dev/null can be read at the start and not at a reload', async t => {
   t.equal(readText('/dev/null'), '')
   t.throws(() => rereadText('/dev/null'), { message: /which can be read only once; name a file$/ })
   t.throws(() => rereadText(t.testdir()), { message: 'this is a directory, not a file' })
 })
 
-t.test('a file without an end is refused', { skip: process.platform !== 'linux' }, async t => {
+t.test('an endless file is refused', { skip: process.platform !== 'linux' }, async t => {
   t.throws(() => readText('/dev/zero'), { message: 'the file is larger than 64 MB, which no configuration is' })
 })

@@ -4,7 +4,7 @@ import { splitReferences, expandReferences } from '../../../src/config/text/refe
 
 const ENV = { NAME: 'value', EMPTY: '', NESTED: '${NAME}', BRACE: 'a}b' }
 
-t.test('references are expanded, also several in one value', async t => {
+t.test('all references in a value are expanded', async t => {
   for (const [value, text] of [
     ['${NAME}', 'value'], ['a ${NAME} b', 'a value b'], ['${NAME}${NAME}', 'valuevalue'],
     ['${NONE:-x}', 'x'], ['${NONE:-}', ''], ['${EMPTY:-x}', 'x'], ['${EMPTY}', ''], ['${NAME:-x}', 'value'],
@@ -19,11 +19,11 @@ t.test('references are expanded, also several in one value', async t => {
   }
 })
 
-t.test('an expanded value is not expanded again', async t => {
+t.test('a reference in the value of a variable is not expanded', async t => {
   t.equal(expandReferences('${NESTED}', ENV).text, '${NAME}')
 })
 
-t.test('expandReferences reports whether a reference was expanded, and whether its default was used', async t => {
+t.test('expandReferences reports whether the value has a reference, and whether a default is used', async t => {
   t.match(expandReferences('x', ENV), { referenced: false, defaulted: false })
   t.match(expandReferences('$${x}', ENV), { referenced: false, defaulted: false })
   t.match(expandReferences('${NAME:-x}', ENV), { referenced: true, defaulted: false })
@@ -40,18 +40,18 @@ t.test('an unset variable or a malformed reference is an error', async t => {
     const { faults } = expandReferences(value, ENV)
     t.equal(faults.length, 1, value)
     t.match(faults[0]?.message, message, value)
-    t.ok(value.startsWith(faults[0]?.raw ?? '?'), 'its text is that of the value')
+    t.ok(value.startsWith(faults[0]?.raw ?? '?'), 'the error quotes the start of the value')
   }
   t.equal(expandReferences('${NONE} ${NAME} ${NONE2}', ENV).faults.length, 2)
 })
 
-t.test('property: the parts of a split value join to the same value', async () => {
+t.test('property: the parts of splitReferences join to the original value', async () => {
   const part = fc.constantFrom('$', '{', '}', 'A', ':-', ' ', '${A}', '${A:-b}', '$${')
   const value = fc.array(part, { maxLength: 12 }).map(parts => parts.join(''))
   fc.assert(fc.property(value, value => splitReferences(value).map(({ raw }) => raw).join('') === value))
 })
 
-t.test('an escaped value expands to the original', async () => {
+t.test('a value with escaped references expands to the value without escapes', async () => {
   fc.assert(fc.property(fc.string(), value => {
     const literal = value.replaceAll('$', '')
     const [escaped, wanted] = ['$${', '${'].map(sign => literal.replaceAll('{', () => sign))

@@ -32,7 +32,7 @@ for (const [text, message, column] of CASES) {
   })
 }
 
-t.test('a file needs what the schema requires', async t => {
+t.test('a file without the required keys is refused', async t => {
   t.match(problems(t, 'auth: open\n'), [{ message: 'the file needs "upstreams"' }, { message: 'the file needs "routes"' }])
   t.match(problems(t, '[]\n'), [{ message: /^the file must be a map/ }])
 })

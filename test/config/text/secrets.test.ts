@@ -6,7 +6,7 @@ import { SourceText } from '../../../src/config/text/source-text.ts'
 
 const SCHEMA = readSchema()
 
-/** The texts that count as secret. */
+/** @returns the secrets in the text */
 function secretsIn(text: string, find: 'all' | 'values' | 'words' = 'all'): string[] {
   const source = new SourceText(text)
   const { root } = parseYaml(source, {})
@@ -15,7 +15,7 @@ function secretsIn(text: string, find: 'all' | 'values' | 'words' = 'all'): stri
 }
 
 const CASES: readonly (readonly [what: string, text: string, expected: readonly string[]])[] = [
-  ['nothing', 'server: { listen: ":8080", workers: 2 }\n', []],
+  ['a file without credentials', 'server: { listen: ":8080", workers: 2 }\n', []],
   ['a key', 'keys: [{ name: team-a, key: sk-secret }]\n', ['sk-secret']],
   ['a mistyped key', 'keys: [{ name: team-a, kye: sk-secret }]\n', ['sk-secret']],
   ['a key in quotes', "keys: [{ name: team-a, key: 'sk secret' }]\n", ["'sk secret'"]],
@@ -23,27 +23,27 @@ const CASES: readonly (readonly [what: string, text: string, expected: readonly 
   ['a header', 'upstreams: { a: { headers: { X-Api-Key: sk-secret } } }\n', ['sk-secret']],
   ['a password in a URL', 'upstreams: { a: { url: "https://me:hunter2@a.example/x" } }\n', ['me:hunter2']],
   ['a query in a URL', 'upstreams: { a: { url: "https://a.example/x?key=hunter2" } }\n', ['key=hunter2']],
-  ['a store', 'cluster: { postgres: "postgres://u:p@ss/w?rd@db/x" }\n', ['"postgres://u:p@ss/w?rd@db/x"']],
-  ['a password of a store in another place', 'ledger: { file: "postgres://u:p@ss/w?rd@db/x" }\n', ['u:p@ss/w?rd@db/x']],
+  ['the URL of a store', 'cluster: { postgres: "postgres://u:p@ss/w?rd@db/x" }\n', ['"postgres://u:p@ss/w?rd@db/x"']],
+  ['a password of a store in a setting that takes no URL', 'ledger: { file: "postgres://u:p@ss/w?rd@db/x" }\n', ['u:p@ss/w?rd@db/x']],
   ['a secret where a key belongs', 'keys: [{ name: a, sk-0123456789abcdef: }]\n', ['sk-0123456789abcdef']],
   ['an escaped password in a URL', 'upstreams: { a: { url: "https:\\/\\/me:hunter2@a.example" } }\n', ['"https:\\/\\/me:hunter2@a.example"']],
   ['an escaped query in a URL', 'upstreams: { a: { url: "https:\\/\\/a.example?key=hunter2" } }\n', ['"https:\\/\\/a.example?key=hunter2"']],
   ['a comment', 'auth: open # was sk-secret\n', [' was sk-secret']],
-  ['a sign in a text', 'ledger: { file: "a # b &c" }\n', []],
-  ['a setting with the name of a credential that is none of the schema', 'secret_token: hunter2\n', ['hunter2']],
+  ['a text with # and &', 'ledger: { file: "a # b &c" }\n', []],
+  ['an unknown setting with the name of a credential', 'secret_token: hunter2\n', ['hunter2']],
   ['a value that an alias repeats', 'x: &k sk-secret\nkeys: [{ name: a, key: *k }]\n', ['sk-secret', '*k']],
-  ['a value with the symbol of an anchor', 'keys: [{ name: a, key: &hunter2 }]\n', ['hunter2']],
+  ['a value that YAML reads as an anchor', 'keys: [{ name: a, key: &hunter2 }]\n', ['hunter2']],
 ]
 
 for (const [what, text, expected] of CASES) {
   t.test(`${what} ${expected.length === 0 ? 'has no secret' : 'is a secret'}`, async t => t.strictSame(secretsIn(text), expected))
 }
 
-t.test('secrets of values do not include those of comments', async t => {
+t.test('secretPlaces returns no text of comments among the secret values', async t => {
   t.strictSame(secretsIn('keys: [{ name: a, key: sk-secret }] # sk-old\n', 'values'), ['sk-secret'])
 })
 
-t.test('in text that is not YAML every unknown word counts as a secret', async t => {
+t.test('in text that is not YAML each word that the schema does not know is a secret', async t => {
   t.strictSame(secretsIn('keys: [{ name: a, key: sk-secret\n', 'words'), ['sk-secret'])
   t.strictSame(secretsIn('server: { listen: 8080 ]\n', 'words'), [])
   t.strictSame(secretsIn('key: ${SECRET} hunter2 {\n', 'words'), ['hunter2'])
@@ -61,7 +61,7 @@ for (const [name, expected] of [
   t.test(`"${name}" is ${expected ? 'accepted' : 'not accepted'} as a plain name`, async t => t.equal(isPlainName(name), expected))
 }
 
-t.test('credentials of URLs in a text are masked', async t => {
+t.test('credentials in URLs are masked in any text', async t => {
   t.equal(maskUrls('at https://u:p@a.example/b?c=d and http://a.example', '***'), 'at https://***@a.example/b?*** and http://a.example')
   t.equal(maskUrls('ops@example.com', '***'), 'ops@example.com')
 })

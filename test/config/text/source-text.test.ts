@@ -8,11 +8,11 @@ t.test('lines and columns start at 1', async t => {
   t.strictSame(source.position(2), { line: 1, column: 3 })
   t.strictSame(source.position(3), { line: 2, column: 1 })
   t.strictSame(source.position(5), { line: 3, column: 2 })
-  t.strictSame(source.position(10), { line: 4, column: 3 }, 'the end has a place too')
+  t.strictSame(source.position(10), { line: 4, column: 3 }, 'the end of the text has a position')
   t.strictSame([1, 2, 3, 4].map(line => source.line(line)), ['ab', '', 'cd', 'ef'])
 })
 
-t.test('a position maps back to its offset', async () => {
+t.test('property: the position of an offset leads back to the same offset', async () => {
   fc.assert(fc.property(fc.string({ unit: fc.constantFrom('a', '\n', '\r') }), fc.nat(), (text, at) => {
     const offset = at % (text.length + 1)
     const source = new SourceText(text)
@@ -23,8 +23,8 @@ t.test('a position maps back to its offset', async () => {
 
 t.test('the caret is below its character', async t => {
   t.equal(new SourceText('a: b').excerpt(3, []), '    1 | a: b\n      |    ^')
-  t.equal(new SourceText('a: b').excerpt(4, []), '    1 | a: b\n      |     ^', 'just behind the end')
-  t.equal(new SourceText('\ta: b').excerpt(1, []), '    1 | \ta: b\n      | \t^', 'tabs stay tabs')
+  t.equal(new SourceText('a: b').excerpt(4, []), '    1 | a: b\n      |     ^', 'the caret can be after the last character')
+  t.equal(new SourceText('\ta: b').excerpt(1, []), '    1 | \ta: b\n      | \t^', 'tabs before the caret are kept')
   t.equal(new SourceText('').excerpt(0, []), '    1 | \n      | ^')
 })
 
@@ -39,7 +39,7 @@ t.test('a long line is cut around the caret', async t => {
   t.notMatch(first, /\| …/)
 })
 
-t.test('secrets are masked, names of variables are not', async t => {
+t.test('secrets are masked; names of variables are shown', async t => {
   const shown = (text: string, secret: string, caretAt: string): string => {
     const start = text.indexOf(secret)
     const source = new SourceText(text)
@@ -54,9 +54,9 @@ t.test('secrets are masked, names of variables are not', async t => {
   t.equal(shown('key: |\n  abc\n  def\n', 'abc\n  def', 'abc'), '    2 |   ***\n      |   ^')
 })
 
-t.test('property: no masked character is visible, at any cut of the line', async () => {
+t.test('property: no character of a secret is visible, wherever the line is cut', async () => {
   const part = fc.string({ unit: fc.constantFrom('x', ' ', '"', '\n'), maxLength: 80 })
-  // No letter: between ${ and } it would be the name of a variable, which is shown.
+  // No letters, because letters between ${ and } are the name of a variable, which is shown.
   const sign = fc.constantFrom('§', '\n', '"', '$', '{', '}')
   const secret = fc.string({ unit: sign, minLength: 1, maxLength: 80 })
   fc.assert(fc.property(part, secret, part, fc.nat(), (before, secret, after, at) => {
@@ -71,7 +71,7 @@ t.test('control characters are replaced', async t => {
   t.equal(source.excerpt(0, []), '    1 | a\ufffd[31m\ufffd\ufffdb\n      | ^')
 })
 
-t.test('ranges that overlap an interval are found by binary search', async t => {
+t.test('the ranges that overlap an interval are found in logarithmic time', async t => {
   const ranges = Array.from({ length: 10_000 }, (_, n) => ({ start: n * 10, end: n * 10 + 5 }))
   let looks = 0
   const watched = new Proxy(ranges, {

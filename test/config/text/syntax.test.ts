@@ -37,11 +37,11 @@ for (const [what, text, expected] of CASES) {
   })
 }
 
-t.test('a line gets at most one error', async t => {
+t.test('at most one error is reported for each line', async t => {
   const lines = faultsOf('a: "\\q \\z"\nb: "\\q"\n').map(fault => fault.split(' ')[0])
   t.strictSame(lines, ['1:5', '2:5'])
 })
 
-t.test('no error message shows a value of the file', async t => {
+t.test('error messages contain no values of the file', async t => {
   for (const [, text] of CASES) t.notMatch(faultsOf(text.replaceAll(/\b[bcdx]\b/g, 'sk-secret')).join('\n'), 'sk-secret')
 })

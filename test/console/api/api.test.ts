@@ -23,17 +23,17 @@ const BODIES: Partial<Record<OperationName, object>> = {
   'POST /explain': { path: '/v1/chat/completions', model: 'demo' },
 }
 const PARAMS: Readonly<Record<string, string>> = { ':name': 'walked', ':id': 'no-such-request' }
-/** Where the walk leads to something that is not there, or not so. */
+/** Statuses of operations whose object does not exist, or not in the needed state. */
 const ALSO: Partial<Record<OperationName, number>> = {
-  // Nobody's bodies are kept.
+  // No bodies are logged.
   'GET /logs/:id/bodies': 404,
-  // The key is one that was made, and so was never blocked.
+  // `walked` is a stored key and is not blocked.
   'POST /keys/:name/unblock': 404,
   // There is no identity provider.
   'POST /session/single-sign-on': 404,
-  // `walked` is a key.
+  // `walked` is a key, not an upstream.
   'GET /upstreams/:name': 404,
-  // It was revoked a step before.
+  // `walked` was revoked by an earlier operation.
   'DELETE /keys/:name': 404,
   'PATCH /keys/:name': 404,
   'POST /keys/:name/rotate': 404,
@@ -92,7 +92,7 @@ for (const [name, { roles, status = 200, response }] of OPERATIONS) {
     const allowed = await people[roles?.includes('admin') === false ? 'key' : 'admin']()
     const { csrf } = allowed
     if (!isReading(name)) {
-      // A login has no session yet.
+      // A login has no session, and so no CSRF token.
       if (name !== 'POST /session' && name !== 'POST /session/single-sign-on') {
         for (const wrong of [null, '', 'x'.repeat(43)]) {
           allowed.csrf = wrong
@@ -131,7 +131,7 @@ t.test('an unknown operation gives 404 to every role', async t => {
   }
 })
 
-t.test('an invalid query is refused, and the response names the member', async t => {
+t.test('an invalid query is refused, and the response names the invalid parameter', async t => {
   const admin = await people.admin()
   for (const [path, field] of [
     ['/panel?from=yesterday', 'from'],

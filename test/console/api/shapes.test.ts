@@ -7,7 +7,7 @@ import { FirstByte, Figures } from '../../../src/console/api/shapes.ts'
 import { DAY, filled, iso, NOW, withReports } from '../reports/filled.ts'
 import { NOTHING_USED, row } from '../../ledger/rows.ts'
 
-t.test('every report has the shape that the API declares, for operators and for holders of keys', async t => {
+t.test('each report matches its schema in the API, for console users and for holders of keys', async t => {
   const file = filled(t.testdir(), [
     row('a', {
       startedAt: NOW - 1000, upstreamProtocol: 'messages', user: 'u1', tags: { project: 'alpha' }, billed: 'client',

@@ -22,7 +22,7 @@ t.test('a cached result expires after its time', async t => {
   t.equal(await read(), 2)
 })
 
-t.test('calls at the same time share one load', async t => {
+t.test('concurrent calls share one load', async t => {
   const { read } = setUp()
   t.strictSame(await Promise.all([read(), read(), read()]), [1, 1, 1])
 })
@@ -35,7 +35,7 @@ t.test('a failure is not cached', async t => {
   t.equal(await read(), 2)
 })
 
-t.test('a late failure does not remove a newer result', async t => {
+t.test('a load that fails after a newer load has started does not remove the newer result', async t => {
   let now = 0
   const loads: PromiseWithResolvers<string>[] = []
   const read = cached(() => {

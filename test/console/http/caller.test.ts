@@ -20,7 +20,7 @@ const CALLERS: readonly (readonly [what: string, headers: Headers, isTrusted: bo
 ]
 
 for (const [what, headers, isTrusted, expected] of CALLERS) {
-  t.test(`the host and scheme that the browser used: ${what}`, async t => t.match(callerWith(headers, isTrusted ? '10.0.0.2' : null), { address: '192.0.2.1', ...expected }))
+  t.test(`host and scheme of the browser are found with ${what}`, async t => t.match(callerWith(headers, isTrusted ? '10.0.0.2' : null), { address: '192.0.2.1', ...expected }))
 }
 
 const CALLER = { address: '192.0.2.1', trustedPeer: null, secure: false, host: 'a.example:81' }
@@ -31,7 +31,7 @@ const SITES: readonly (readonly [method: string, headers: Headers, isAccepted: b
 ]
 
 for (const [method, headers, isAccepted] of SITES) {
-  t.test(`${method} with ${JSON.stringify(headers)} is ${isAccepted ? 'accepted' : 'refused as from another site'}`, async t => {
+  t.test(`${method} with ${JSON.stringify(headers)} is ${isAccepted ? 'accepted' : 'refused as a request from another site'}`, async t => {
     if (isAccepted) t.doesNotThrow(() => checkSite(requestOf(method, headers), CALLER))
     else t.throws(() => checkSite(requestOf(method, headers), CALLER), { code: 'forbidden' })
   })

@@ -14,7 +14,7 @@ for (const [status, code] of [[413, 'bad_request'], [415, 'bad_request'], [499, 
   t.test(`the status ${status} has the code ${code}`, async t => t.equal(codeOf(status), code))
 }
 
-t.test('a problem can name the wrong member of the request', async t => {
+t.test('a problem can name the invalid member of the request', async t => {
   t.strictSame(new ConsoleProblem('bad_request', 'm', { field: 'name' }).body, { code: 'bad_request', message: 'm', field: 'name' })
   const plain = new ConsoleProblem('too_many', 'm', { retryAfter: 5 })
   t.strictSame(plain.body, { code: 'too_many', message: 'm' })

@@ -9,22 +9,22 @@ const BEHIND_PROXY = YAML.replace(
 const from = (address: string) => ({ 'x-forwarded-for': address })
 const WRONG = { name: 'ops', password: 'wrong' }
 
-t.test('failed logins from one address wait longer each time, until a login succeeds', async t => {
+t.test('the wait after a failed login doubles with each failure of the address, until a login succeeds', async t => {
   const { browser, clock } = await startConsole(t)
   for (let i = 0; i < 5; i++) t.equal((await browser().login(WRONG)).status, 401, `attempt ${i}`)
   const refused = await browser().login({ name: 'ops', password: PASSWORD })
-  t.match(refused, { status: 429, json: { code: 'too_many' } }, 'even the right password has to wait')
+  t.match(refused, { status: 429, json: { code: 'too_many' } }, 'a login with the right password has to wait too')
   t.equal(refused.headers.get('retry-after'), '1')
   t.match(refused.json, { message: /in 1 second\.$/ })
   clock.advance(1_000)
-  t.equal((await browser().login({ key: 'sk-wrong' })).status, 401, 'keys count too')
+  t.equal((await browser().login({ key: 'sk-wrong' })).status, 401, 'a login with a wrong key counts as a failure')
   t.equal((await browser().login({ key: KEY })).headers.get('retry-after'), '2')
   clock.advance(2_000)
   t.equal((await browser().login({ name: 'nobody', password: 'x' })).status, 401)
   t.equal((await browser().login(WRONG)).headers.get('retry-after'), '4')
   clock.advance(4_000)
   t.equal((await browser().login({ name: 'ops', password: PASSWORD })).status, 201)
-  t.equal((await browser().login(WRONG)).status, 401, 'it begins anew')
+  t.equal((await browser().login(WRONG)).status, 401, 'the next failure does not cause a wait')
 })
 
 t.test('the wait after failed logins is at most 15 minutes', async t => {
@@ -39,14 +39,14 @@ t.test('the wait after failed logins is at most 15 minutes', async t => {
   t.equal(longest, 15 * 60)
 })
 
-t.test('logins at the same time are limited like successive ones', async t => {
+t.test('concurrent failed logins are limited like successive failed logins', async t => {
   const { browser } = await startConsole(t)
   const answers = await Promise.all(Array.from({ length: 12 }, () => browser().login(WRONG)))
   t.equal(answers.filter(({ status }) => status === 401).length, 5)
   t.equal(answers.filter(({ status }) => status === 429).length, 7)
 })
 
-t.test('a name with failed logins from many addresses has to wait, except from a known address', async t => {
+t.test('after failed logins for a name from many addresses, unknown addresses have to wait and a known address does not', async t => {
   const { browser, clock } = await startConsole(t, BEHIND_PROXY)
   const login = (body: object, address: string): Promise<Answer> =>
     browser().ask('/session', { method: 'POST', body, headers: from(address) })
@@ -54,20 +54,20 @@ t.test('a name with failed logins from many addresses has to wait, except from a
   for (let i = 1; i <= 5; i++) t.equal((await login(WRONG, `198.51.100.${i}`)).status, 401)
   t.equal((await login(WRONG, '198.51.100.99')).status, 429)
   t.equal(
-    (await login({ ...WRONG, name: 'eye' }, '198.51.100.99')).status, 401, 'other names are not concerned',
+    (await login({ ...WRONG, name: 'eye' }, '198.51.100.99')).status, 401, 'logins for other names do not wait',
   )
   t.equal(
     (await login({ name: 'ops', password: PASSWORD }, '192.0.2.1')).status, 201,
-    'where it has logged in before',
+    'the address of an earlier login of that name does not wait',
   )
   for (let i = 0; i < 20; i++) {
     const wait = Number((await login(WRONG, `203.0.113.${i}`)).headers.get('retry-after') ?? 0)
-    t.ok(wait <= 30, 'anyone else with the name waits half a minute at most')
+    t.ok(wait <= 30, 'a login for that name from an unknown address waits at most half a minute')
     clock.advance(wait * 1_000)
   }
 })
 
-t.test('all IPv6 addresses of a network count as one address', async t => {
+t.test('failed logins from one IPv6 network are counted together', async t => {
   const { browser } = await startConsole(t, BEHIND_PROXY)
   const login = (address: string) =>
     browser().ask('/session', { method: 'POST', body: { key: 'sk-wrong' }, headers: from(address) })
@@ -100,7 +100,7 @@ t.test('logins and logouts are in the audit list, without passwords and keys', a
   t.notMatch(text, 'hunter2')
 })
 
-t.test('behind a trusted TLS proxy the cookie is restricted to TLS and to the host', async t => {
+t.test('behind a trusted TLS proxy the session cookie is accepted only with TLS and only from the host that set it', async t => {
   const { browser } = await startConsole(t, BEHIND_PROXY)
   const headers = {
     'x-forwarded-proto': 'https', 'x-forwarded-host': 'console.example', ...from('192.0.2.1'),
@@ -117,7 +117,7 @@ t.test('behind a trusted TLS proxy the cookie is restricted to TLS and to the ho
   )
   t.match(answer.headers.get('strict-transport-security'), 'max-age=')
   t.equal((await asking.ask('/panel', { headers })).status, 200)
-  t.equal((await asking.ask('/panel')).status, 401, 'without TLS it is not looked at')
+  t.equal((await asking.ask('/panel')).status, 401, 'a request without TLS is not logged in by the cookie')
   for (const origin of ['http://console.example', 'https://evil.example']) {
     t.equal(
       (await browser().ask('/session', { method: 'POST', body, headers: { ...headers, origin } })).status,

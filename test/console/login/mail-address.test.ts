@@ -1,7 +1,7 @@
 import t from 'tap'
 import { mailOf } from '../../../src/console/login/mail-address.ts'
 
-t.test('a mail address has one @, a local part, and visible characters', async t => {
+t.test('mailOf accepts an address with one @, a local part and only visible characters', async t => {
   for (const [email, mail] of [
     ['Ada@Example.com', 'ada@example.com'],
     ["o'hara+x.y_z@mail-1.example.co", "o'hara+x.y_z@mail-1.example.co"],
@@ -40,7 +40,7 @@ t.test('a mail address has one @, a local part, and visible characters', async t
   }
 })
 
-t.test('a mail address counts if email_verified is true or absent', async t => {
+t.test('mailOf returns an address only if email_verified is true or absent', async t => {
   for (const word of [true, 'true', undefined]) t.equal(mailOf([{ email: 'a@b.c', email_verified: word }]), 'a@b.c', String(word))
   for (const word of [false, 'false', 'yes', 'TRUE', 0, 1, null, {}, [true]]) t.equal(mailOf([{ email: 'a@b.c', email_verified: word }]), null, JSON.stringify(word))
 })

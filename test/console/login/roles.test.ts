@@ -7,7 +7,7 @@ const OIDC: OidcConfig = {
   admins: ['admins', 'Ada@Example.com'], viewers: ['staff', 'admins', '*@Example.org'],
 }
 
-t.test('a user gets a role by group or by mail address', async t => {
+t.test('roleFor returns the role for the groups or the mail address of a user', async t => {
   for (const [mail, groups, role] of [
     [null, ['admins'], 'admin'],
     [null, ['staff'], 'viewer'],

@@ -14,7 +14,7 @@ const MINUTE = 60_000
 interface Setting {
   readonly idp: TestIdentityProvider
   readonly gateway: TestConsole
-  /** Logs in with a browser of its own. */
+  /** Logs in with a new browser. */
   logIn(account: string | null): Promise<Attempt>
 }
 
@@ -70,7 +70,7 @@ async function logIn(gateway: TestConsole, idp: TestIdentityProvider, account: s
 
 const userOf = async (browser: Browser) => ((await browser.ask('/session')).json as { user: object | null }).user
 
-t.test('single sign-on logs users in by mail address or group', async t => {
+t.test('single sign-on gives a role by mail address or group', async t => {
   for (const inToken of [true, false]) {
     const { logIn } = await setUp(t, { inToken })
     for (const [account, name, role] of [
@@ -84,7 +84,7 @@ t.test('single sign-on logs users in by mail address or group', async t => {
   }
 })
 
-t.test('the cookie and parameters of a login limit its use', async t => {
+t.test('a login sets a short-lived cookie and uses PKCE, state and nonce', async t => {
   const { gateway, idp } = await setUp(t)
   const browser = gateway.browser()
   const { headers, json } = await begin(browser)
@@ -103,7 +103,7 @@ t.test('the cookie and parameters of a login limit its use', async t => {
   t.equal(answer.headers.get('referrer-policy'), 'no-referrer')
 })
 
-t.test('after the login the browser is redirected to pages of the console only', async t => {
+t.test('after a login the browser is redirected only to pages of the console', async t => {
   const { gateway, idp } = await setUp(t)
   for (const [returnTo, page] of [
     ['/console/', '/console/'], ['/console/keys', '/console/keys'], ['//example.com/console/', '/console/'], ['https://example.com/', '/console/'],
@@ -114,10 +114,10 @@ t.test('after the login the browser is redirected to pages of the console only',
   }
 })
 
-t.test('a user without a role is refused, and named in the audit list', async t => {
+t.test('the login of a user without a role is refused and recorded in the audit list', async t => {
   const { gateway, logIn } = await setUp(t)
   const { browser, answer } = await logIn('5')
-  t.equal(answer.headers.get('location'), '/console/?login=no_role', 'an unverified mail address is none, and a group with its name neither')
+  t.equal(answer.headers.get('location'), '/console/?login=no_role', 'an unverified mail address and a group of that name give no role')
   t.equal(await userOf(browser), null)
   const { browser: other, answer: denied } = await logIn(null)
   t.equal(denied.headers.get('location'), '/console/?login=denied')
@@ -134,7 +134,7 @@ t.test('a user without a role is refused, and named in the audit list', async t 
   ])
 })
 
-t.test('a mail address counts unless the ID token or the userinfo endpoint says that it is unverified', async t => {
+t.test('a mail address gives a role unless the ID token or the userinfo endpoint calls the address unverified', async t => {
   const { gateway, idp, logIn } = await setUp(t, { inToken: true })
   const groups = ['other']
   const ada = { email: 'ada@example.com', groups }
@@ -143,16 +143,16 @@ t.test('a mail address counts unless the ID token or the userinfo endpoint says 
   for (const [title, token, userinfo, name] of [
     ['verified by the ID token', { ...ada, ...verified }, { ...ada, ...verified }, 'ada@example.com'],
     ['verified by userinfo', ada, { ...ada, ...verified }, 'ada@example.com'],
-    ['neither says anything', ada, ada, 'ada@example.com'],
+    ['verified by neither', ada, ada, 'ada@example.com'],
     ['unverified by userinfo', ada, { ...ada, email_verified: false }, null],
-    ['unverified by userinfo, in words', ada, { ...ada, email_verified: 'false' }, null],
-    ['unverified by userinfo, which names no address', ada, { email_verified: false }, null],
+    ['unverified by userinfo, as text', ada, { ...ada, email_verified: 'false' }, null],
+    ['unverified by userinfo without an address', ada, { email_verified: false }, null],
     ['unverified by the ID token', { ...ada, email_verified: false }, { ...ada, ...verified }, null],
-    ['unverified by the ID token, which names no address', { groups, email_verified: false }, { ...ada, ...verified }, null],
-    ['another address is verified', ada, { ...bob, ...verified }, 'bob@example.org'],
-    ['another address is unverified', { email: ada.email, ...verified }, { ...bob, email_verified: false }, null],
-    ['the ID token calls verified what only userinfo names', { groups, ...verified }, ada, null],
-    ['userinfo calls verified what only the ID token names', ada, verified, null],
+    ['unverified by the ID token without an address', { groups, email_verified: false }, { ...ada, ...verified }, null],
+    ['another address, verified by userinfo', ada, { ...bob, ...verified }, 'bob@example.org'],
+    ['another address, unverified by userinfo', { email: ada.email, ...verified }, { ...bob, email_verified: false }, null],
+    ['an address only in userinfo, verified only by the ID token', { groups, ...verified }, ada, null],
+    ['an address only in the ID token, verified only by userinfo', ada, verified, null],
     ['two addresses, neither verified', bob, ada, 'bob@example.org'],
   ] as const) {
     idp.accounts.set('6', { ...token, userinfo })
@@ -163,7 +163,7 @@ t.test('a mail address counts unless the ID token or the userinfo endpoint says 
   }
 })
 
-t.test('a login ends once, within its time, in the browser that began it', async t => {
+t.test('a login can be completed once, within ten minutes, and only in the browser that started the login', async t => {
   const { gateway, idp } = await setUp(t)
   const EXPIRED = '/console/?login=expired'
   const start = async () => {
@@ -178,13 +178,13 @@ t.test('a login ends once, within its time, in the browser that began it', async
     return { cookie, path, end }
   }
   const { cookie, path, end } = await start()
-  t.equal(await end(path, null), EXPIRED, 'no cookie')
+  t.equal(await end(path, null), EXPIRED, 'the login cookie is missing')
   t.equal(await end(path, 'gateway_login=AAAA'), EXPIRED)
   t.equal(await end(path, `${cookie?.slice(0, -8)}AAAAAAAA`), EXPIRED)
   t.equal(await end(path.replace(/state=[^&]+/, 'state=other'), cookie), EXPIRED)
-  t.equal(await end((await start()).path, cookie), EXPIRED, 'the code of another login')
+  t.equal(await end((await start()).path, cookie), EXPIRED, 'the code belongs to another login')
   t.equal(await end(path, cookie), '/console/logs?key=a')
-  t.equal(await end(path, cookie), EXPIRED, 'the provider refuses a code that was used')
+  t.equal(await end(path, cookie), EXPIRED, 'the provider refuses a second use of a code')
   const late = await start()
   gateway.clock.advance(10 * MINUTE)
   t.equal(await late.end(late.path, late.cookie), EXPIRED)
@@ -204,7 +204,7 @@ t.test('logins with wrong codes are slowed down', async t => {
   t.strictSame(answers, [...Array<string>(5).fill('/console/?login=expired'), '/console/?login=too_many'])
 })
 
-t.test('a changed configuration applies to running sessions', async t => {
+t.test('a reload that changes or removes single sign-on applies to open sessions', async t => {
   const { gateway, idp, logIn } = await setUp(t)
   const { browser } = await logIn('1')
   const { browser: viewer } = await logIn('2')
@@ -218,18 +218,18 @@ t.test('a changed configuration applies to running sessions', async t => {
   t.match(await begin(viewer), { status: 404, json: { code: 'not_found', message: 'Single sign-on is not configured.' } })
 })
 
-t.test('the role decides which operations are allowed, and changes need the CSRF token', async t => {
+t.test('only administrators can create keys, and only with the CSRF token', async t => {
   const { logIn } = await setUp(t)
   const { browser: admin } = await logIn('1')
   const { browser: viewer } = await logIn('2')
   const create = { method: 'POST', body: { name: 'made' } }
-  t.equal((await admin.ask('/keys', create)).status, 403, 'without the token')
+  t.equal((await admin.ask('/keys', create)).status, 403, 'without the CSRF token')
   for (const each of [admin, viewer]) each.csrf = ((await each.ask('/session')).json as { csrf: string }).csrf
   t.equal((await viewer.ask('/keys', create)).status, 403)
   t.equal((await admin.ask('/keys', create)).status, 201)
 })
 
-t.test('a logout also logs out of the provider, if it supports that', async t => {
+t.test('a logout redirects to the logout page of the provider, if the provider has such a page', async t => {
   const logOut = async (browser: Browser) => {
     browser.csrf = ((await browser.ask('/session')).json as { csrf: string }).csrf
     return browser.ask('/session/logout', { method: 'POST' })
@@ -244,20 +244,20 @@ t.test('a logout also logs out of the provider, if it supports that', async t =>
   t.match(Object.fromEntries(url.searchParams), {
     client_id: CLIENT_ID, id_token_hint: /^[\w-]+\.[\w-]+\.[\w-]+$/, post_logout_redirect_uri: `${gateway.console}/console/`,
   })
-  t.equal((await fetch(url)).status, 200, 'the provider accepts it')
+  t.equal((await fetch(url)).status, 200, 'the provider accepts the logout request')
   t.equal(await userOf(browser), null)
   const ops = await gateway.login(OPS)
   t.match(await logOut(ops), { status: 200, json: { url: null } })
   t.equal(await userOf(ops), null)
   idp.fault = res => res.destroy()
   gateway.clock.advance(6 * MINUTE)
-  t.match(await logOut(later), { status: 200, json: { url: null } }, 'the provider is away')
+  t.match(await logOut(later), { status: 200, json: { url: null } }, 'without a reachable provider only the session of the console ends')
   t.equal(await userOf(later), null)
   const without = await setUp(t, { withLogout: false })
   t.match(await logOut((await without.logIn('1')).browser), { status: 200, json: { url: null } })
 })
 
-t.test('while the provider is unreachable the gateway serves, and the login reports the reason', async t => {
+t.test('while the provider is unreachable, requests are served and a login reports why it failed', async t => {
   const { gateway, idp, logIn } = await setUp(t)
   const host = new URL(idp.issuer).host
   const refused = async (fault: TestIdentityProvider['fault']) => {
@@ -274,13 +274,13 @@ t.test('while the provider is unreachable the gateway serves, and the login repo
   t.match(await refused(res => res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ issuer: 'https://other.example' }))),
     /^Single sign-on at \S+ is not possible: the provider calls itself https:\/\/other\.example/)
   t.match(await refused(res => res.writeHead(200, { 'content-type': 'application/json' }).end(' '.repeat(70_000))), /the response of the token server is too long/)
-  t.match(await userOf(await gateway.login(OPS)), { role: 'admin' }, 'users log in as before')
+  t.match(await userOf(await gateway.login(OPS)), { role: 'admin' }, 'users of the configuration can still log in')
   idp.fault = null
   gateway.clock.advance(1_000)
   t.match(await userOf((await logIn('1')).browser), { role: 'admin' })
 })
 
-t.test('a provider that becomes unreachable during a login is reported', async t => {
+t.test('a login reports a provider that becomes unreachable during the login', async t => {
   const { gateway, idp } = await setUp(t)
   const browser = gateway.browser()
   const back = await idp.logIn(((await begin(browser)).json as { url: string }).url, '1')
@@ -297,16 +297,16 @@ t.test('a login works after the provider rotates its signing keys', async t => {
   t.match(await userOf((await logIn('1')).browser), { role: 'admin' })
 })
 
-t.test('a small clock difference to the provider is accepted, a large one is reported', async t => {
+t.test('a login tolerates a clock difference of 20 s to the provider, and reports one of two minutes', async t => {
   const { gateway, idp, logIn } = await setUp(t, { ahead: 20 })
-  t.match(await userOf((await logIn('1')).browser), { role: 'admin' }, 'by a little')
+  t.match(await userOf((await logIn('1')).browser), { role: 'admin' }, 'a difference of 20 s is accepted')
   for (const ahead of [120, -7_200]) {
     idp.register(gateway.console, { ahead })
     t.equal((await logIn('1')).answer.headers.get('location'), '/console/?login=clock')
   }
 })
 
-t.test('the client secret in a file is read at each login, and is never shown', async t => {
+t.test('each login reads the client secret from its file, and the console and the log do not show the secret', async t => {
   const { gateway, idp, logIn } = await setUp(t)
   const inFile = yamlOf(idp.issuer).replace(`client_secret: ${CLIENT_SECRET}`, 'client_secret: { file: secret }')
   const file = join(gateway.file, '..', 'secret')
@@ -321,11 +321,11 @@ t.test('the client secret in a file is read at each login, and is never shown', 
   for (const text of shown) {
     t.notMatch(text, CLIENT_SECRET)
     t.notMatch(text, 'a-wrong-secret-0123456789')
-    t.notMatch(text, 'eyJ', 'no token')
+    t.notMatch(text, 'eyJ', 'no ID token is shown')
   }
 })
 
-t.test('single sign-on behind a proxy uses the public address', async t => {
+t.test('behind a proxy single sign-on uses console.public_url', async t => {
   const idp = await startIdentityProvider(t)
   idp.accounts.set('1', { email: 'ada@example.com', email_verified: true })
   const yaml = behindProxy(idp.issuer)
@@ -352,7 +352,7 @@ t.test('single sign-on behind a proxy uses the public address', async t => {
   })
 })
 
-t.test('a login can begin at one gateway and end at another, also after a restart', { skip: withoutPostgres, timeout: 120_000 }, async t => {
+t.test('a login can start at one gateway of a cluster and end at another, and the session survives a restart', { skip: withoutPostgres, timeout: 120_000 }, async t => {
   const postgres = await startPostgres(t)
   const idp = await startIdentityProvider(t)
   idp.accounts.set('1', { email: 'ada@example.com', email_verified: true })

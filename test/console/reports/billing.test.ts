@@ -8,7 +8,7 @@ import { DAY, filled, iso, NOW, withReports } from './filled.ts'
 const MIDNIGHT = NOW - (NOW % DAY)
 const USD = 10n ** 12n
 
-t.test('the chart of spend shows the twelve most expensive groups and the sum of all others', async t => {
+t.test('the chart of spend has the twelve most expensive groups and the sum of all other groups', async t => {
   // Together more than 2^63 picodollars.
   const rows = Array.from({ length: 14 }, (_, n) => [
     row(`yesterday ${n}`, { startedAt: MIDNIGHT - 1, key: `key-${n}`, costPico: BigInt(1_000_000 - n) * USD }),
@@ -73,7 +73,7 @@ t.test('requests are summed by up to three of key, model, upstream, owner, proto
   })
 })
 
-t.test('a page of groups is sorted as asked, and has the total of all groups', async t => {
+t.test('a page of groups has the requested order and the total of all groups', async t => {
   const rows = ['one', 'two', 'three', 'four'].flatMap((key, n) =>
     Array.from({ length: n + 1 }, (_, i) => row(`${key} ${i}`, { startedAt: MIDNIGHT, key, costPico: BigInt(10 - n) * USD })))
   await withReports(filled(t.testdir(), rows), async reports => {
@@ -90,7 +90,7 @@ t.test('a page of groups is sorted as asked, and has the total of all groups', a
   })
 })
 
-t.test('an unknown cost is null, not 0, unless a part of it is known', async t => {
+t.test('the cost of a group is null if no cost of its requests is known', async t => {
   const at = (ago: number, key: string, costPico: bigint | null) =>
     row(`${key} ${ago} ${costPico}`, { startedAt: MIDNIGHT - ago * DAY, key, costPico, source: 'estimated' })
   const file = filled(t.testdir(), [
@@ -112,7 +112,7 @@ t.test('an unknown cost is null, not 0, unless a part of it is known', async t =
   })
 })
 
-t.test('sums by protocol, status and group stay when rows are deleted', async t => {
+t.test('sums by protocol, status and group include deleted rows', async t => {
   const file = filled(t.testdir(), [
     row('old', { startedAt: MIDNIGHT - DAY, status: null, group: 'science' }), row('new', { startedAt: MIDNIGHT }),
   ])
@@ -125,7 +125,7 @@ t.test('sums by protocol, status and group stay when rows are deleted', async t 
   })
 })
 
-t.test('sums by protocol report how many requests of old days they lack', async t => {
+t.test('a report by protocol has the number of requests from days without sums by protocol', async t => {
   const file = filled(t.testdir(), [row('old', { startedAt: MIDNIGHT - DAY }), row('new', { startedAt: MIDNIGHT })])
   toVersion7(file)
   new LedgerStore(file, 'later').close()

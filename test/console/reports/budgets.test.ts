@@ -8,7 +8,7 @@ import { DAY, filled, iso, NOW, withReports } from './filled.ts'
 
 const USD = 10n ** 12n
 
-t.test('a budget has its spend, in total and by day', async t => {
+t.test('the report of a budget has the current spend and the spend by day', async t => {
   const file = filled(t.testdir(), [
     row('a', { startedAt: NOW - 60 * DAY, key: 'x', model: 'gpt-5', costPico: 5n * USD }),
     row('b', { startedAt: NOW - 3 * DAY, key: 'x', model: 'gpt-5', costPico: USD }),
@@ -45,9 +45,9 @@ t.test('a budget has its spend, in total and by day', async t => {
     t.equal(total?.course.length, 30)
     t.strictSame([total?.course[0]?.spent_usd, total?.course.at(-1)?.spent_usd], ['5', '8.5'])
     const fullest = await reports.budgets(asked, { limit: 2 })
-    t.strictSame(fullest, { budgets: [budgets[2], budgets[0]], total: 5 }, 'as many as are asked for')
+    t.strictSame(fullest, { budgets: [budgets[2], budgets[0]], total: 5 }, 'only the budgets with the highest share are returned, as many as `limit`')
     t.strictSame(await reports.nearBudgets(asked, 0.9), [{ ...asked[2], used: 2 }])
-    t.equal((await reports.nearBudgets(asked, 0.5)).length, 4, 'that share, or more')
+    t.equal((await reports.nearBudgets(asked, 0.5)).length, 4, 'budgets with at least that share are returned')
     const nothing = { key: 'y', group: null, model: null, per: 'day', limit_usd: '0' } as const
     t.match((await reports.budgets([nothing], {})).budgets, [{ spent_usd: '100', used: 1 }])
     t.strictSame(
@@ -56,7 +56,7 @@ t.test('a budget has its spend, in total and by day', async t => {
   })
 })
 
-t.test('on the 31st, a monthly budget does not count spend of the previous month', async t => {
+t.test('on the 31st, the spend of a monthly budget starts at the first day of the same month', async t => {
   const last = Date.UTC(2026, 11, 31, 12)
   const file = filled(t.testdir(), [
     row('october', { startedAt: last - 80 * DAY, key: 'x', costPico: USD }),
@@ -96,7 +96,7 @@ t.test('the number of queries does not grow with the number of budgets', async t
   t.strictSame(told(keys).spent, new Set(['3']))
 })
 
-t.test('the budget of a group counts spend of its keys and child groups, also of deleted rows', async t => {
+t.test('the budget of a group includes the spend of its child groups and of deleted rows', async t => {
   const file = filled(t.testdir(), [
     row('a', { startedAt: NOW - 40 * DAY, key: 'x', group: 'company', costPico: USD }),
     row('b', { startedAt: NOW - 2 * DAY, key: 'x', group: 'research', costPico: 2n * USD }),
@@ -125,7 +125,7 @@ t.test('the budget of a group counts spend of its keys and child groups, also of
   })
 })
 
-t.test('models without a price are listed by their requests in the last 24 hours', async t => {
+t.test('models without a price are listed by the number of their requests in the last 24 hours', async t => {
   const file = filled(t.testdir(), [
     ...['a', 'b', 'b', 'b', 'c', 'c'].map(
       (model, n) => row(String(n), { startedAt: NOW - n, model, costPico: null }),
@@ -139,7 +139,7 @@ t.test('models without a price are listed by their requests in the last 24 hours
   })
 })
 
-t.test('each key has its sums of 30 days and its last use, and filters list recent names', async t => {
+t.test('a key has the sums of the last 30 days and the time of its last use; filters list only recent names', async t => {
   const file = filled(t.testdir(), [
     row('a', { startedAt: NOW - 100 * DAY, key: 'old', model: 'gone' }),
     row('b', { startedAt: NOW - 5 * DAY, key: 'x' }),

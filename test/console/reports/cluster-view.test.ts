@@ -15,7 +15,7 @@ import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { row, stored } from '../../ledger/rows.ts'
 import { DAY, filled, HOUR, iso, NOW, withReports } from './filled.ts'
 
-/** Requests of some days, of two keys and none, some of them failed, unpriced or estimated. */
+/** Requests of several days, of two keys or without a key; some failed, unpriced or estimated. */
 const ROWS: readonly LedgerRow[] = Array.from({ length: 120 }, (_, n) => row(`r${n}`, {
   startedAt: NOW - n * 3 * HOUR - n * 1001,
   key: [null, 'team-a', 'team-b'][n % 3] ?? null,
@@ -81,7 +81,7 @@ async function fill(t: Test, server: TestPostgres, journals: Readonly<Record<str
 t.test('reports of the ledger in PostgreSQL', { skip: withoutPostgres }, async t => {
   const server = await startPostgres(t)
 
-  t.test('reports from PostgreSQL equal those from a file with the same rows', async t => {
+  t.test('reports from PostgreSQL equal reports from a file with the same rows', async t => {
     await fill(t, server, { gw1: ROWS.slice(0, 50), gw2: ROWS.slice(50) })
     const folder = t.testdir({ full: {}, empty: {} })
     const file = filled(join(folder, 'full'), ROWS)
@@ -94,7 +94,7 @@ t.test('reports of the ledger in PostgreSQL', { skip: withoutPostgres }, async t
     }, { cluster: { url: server.url(), instance: 'gw1' } }))
   })
 
-  t.test('the log has new requests of every gateway', async t => {
+  t.test('the log has new requests of each gateway', async t => {
     await fill(t, server, { gw1: ROWS.slice(0, 3) })
     await withReports(filled(t.testdir({}), []), async reports => {
       const { last } = await reports.logs({}, null)
@@ -108,7 +108,7 @@ t.test('reports of the ledger in PostgreSQL', { skip: withoutPostgres }, async t
   })
 
   for (const fault of ['cut', 'silence'] as const) {
-    t.test(`without PostgreSQL (${fault}) reports cover this gateway and say so, until it is back`, async t => {
+    t.test(`while PostgreSQL is unreachable (${fault}), reports cover only this gateway and contain the failure`, async t => {
       await fill(t, server, { gw1: [row('here')], gw2: [row('there')] })
       const proxy = await startTcpProxy(t, server.port)
       const query = { from: iso(NOW - 2 * DAY) }
@@ -119,7 +119,7 @@ t.test('reports of the ledger in PostgreSQL', { skip: withoutPostgres }, async t
         proxy[fault]()
         t.equal(await requests(), 1)
         t.match(reports.clusterFailure, /./)
-        t.strictSame((await reports.logs({ ...query, after: last ?? '' }, null)).rows, [], 'a position in another ledger')
+        t.strictSame((await reports.logs({ ...query, after: last ?? '' }, null)).rows, [], 'a cursor of the ledger in PostgreSQL finds no rows in the file')
         proxy.heal()
         let found = 1
         while (found === 1) found = await requests()

@@ -22,7 +22,7 @@ t.test('logs.csv has all rows, with the columns of gateway usage --csv', async t
   })
 })
 
-t.test('billing.csv has the groups of the page, with exact costs', async t => {
+t.test('billing.csv has the same groups as the page, with exact costs', async t => {
   const rows = [
     row('a', { startedAt: NOW, key: 'x', costPico: 1n }),
     row('b', { startedAt: NOW, key: null, costPico: 2n ** 62n, source: 'estimated' }),
@@ -38,14 +38,14 @@ t.test('billing.csv has the groups of the page, with exact costs', async t => {
     const iso = (ms: number) => new Date(ms).toISOString()
     const [month, today] = [iso(NOW).slice(0, 7), iso(NOW).slice(0, 10)]
     const csv = (from: string, to = iso(NOW)) => text(reports.billingCsv({ by: 'key', from, to }, null))
-    t.equal(await csv(`${month}-01T00:00:00Z`), table(month), 'the month so far')
+    t.equal(await csv(`${month}-01T00:00:00Z`), table(month), 'the period of the current month ends today')
     t.equal(await csv(`${today}T00:00:00Z`), table(today))
     const before = iso(Date.parse(`${month}-01`) - 1).slice(0, 10)
     t.equal(await csv(`${before}T00:00:00Z`), table(`${before}--${today}`))
   })
 })
 
-t.test('a name that starts a formula is escaped in CSV', async t => {
+t.test('a name that a spreadsheet would read as a formula is escaped in CSV', async t => {
   const rows = [row('a', { startedAt: NOW, model: '=HYPERLINK("http://x","y")' })]
   await withReports(filled(t.testdir(), rows), async reports => {
     t.match(await text(reports.billingCsv({ by: 'model' }, null)), `\r\n"'=HYPERLINK(""http://x"",""y"")",1,`)

@@ -7,7 +7,7 @@ import { LedgerStore } from '../../../src/ledger/write/ledger-store.ts'
 import { row } from '../../ledger/rows.ts'
 import { filled, NOW, withReports } from './filled.ts'
 
-t.test('property: a cursor opens to the sealed text, and does not reveal it', async t => {
+t.test('property: a cursor can be opened with the same secret, and its length does not depend on the sealed text', async t => {
   const secret = randomBytes(32)
   const [one, other] = [new Cursors(secret), new Cursors(secret)]
   const number = fc.nat(Number.MAX_SAFE_INTEGER)
@@ -15,15 +15,15 @@ t.test('property: a cursor opens to the sealed text, and does not reveal it', as
     const sealed = one.seal(`${at}-${id}`)
     return other.open(sealed, 'before') === `${at}-${id}` && sealed.length === 82
   }), { numRuns: 50 }))
-  t.not(one.seal('7'), one.seal('7'), 'nobody sees whether it is the same')
+  t.not(one.seal('7'), one.seal('7'), 'two cursors of the same text differ')
 })
 
-t.test('a cursor that was changed or sealed elsewhere is refused', async t => {
+t.test('a changed cursor and a cursor with another secret are refused', async t => {
   const cursors = new Cursors(randomBytes(32))
   const sealed = cursors.seal('1795259767137-9858')
   for (let at = 0; at < sealed.length; at++) {
     const changed = `${sealed.slice(0, at)}${sealed[at] === 'A' ? 'Z' : 'A'}${sealed.slice(at + 1)}`
-    // The last character has bits that stand for nothing.
+    // The last character of base64 has unused bits.
     if (Buffer.from(changed, 'base64url').equals(Buffer.from(sealed, 'base64url'))) continue
     t.throws(() => cursors.open(changed, 'after'), { code: 'bad_request', field: 'after' })
   }
@@ -35,7 +35,7 @@ t.test('a cursor that was changed or sealed elsewhere is refused', async t => {
   }
 })
 
-t.test('cursors do not tell the holder of a key how many requests others make', async t => {
+t.test('cursors do not reveal the number of requests of other keys', async t => {
   const mine = [0, 1, 2].map(n => row(`mine-${n}`, { startedAt: NOW - 5_000 - n, key: 'mine' }))
   const file = filled(t.testdir(), mine)
   const secret = randomBytes(32)

@@ -12,7 +12,7 @@ export const DAY = 24 * HOUR
 
 export const iso = (ms: number): string => new Date(ms).toISOString()
 
-/** A ledger's file with these rows; those behind the first `summed` are not in its sums yet. */
+/** Writes a ledger file with these rows; only the first `summed` rows are in the sums. */
 export function filled(directory: string, rows: readonly LedgerRow[], summed = rows.length): string {
   const file = join(directory, 'gateway.db')
   const store = new LedgerStore(file, 'test')

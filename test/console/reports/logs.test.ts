@@ -33,7 +33,7 @@ function fits(one: LedgerRow, { from, to, key, model, upstream, without, status,
 
 const ends: EndReason[] = ['complete', 'client_gone', 'error', 'timeout', 'interrupted']
 const name = fc.constantFrom('a', 'b', '')
-/** A few days, in steps that put many into the same hour and some into the same millisecond. */
+/** Times within a few days: many in the same hour, some in the same millisecond. */
 const moment = fc.nat(40).map(n => NOW - Math.floor(n / 3) * 5 * HOUR - (n % 3) * 1000)
 const rows = fc.array(fc.record({
   startedAt: moment,
@@ -54,13 +54,13 @@ const conditions: fc.Arbitrary<Conditions> = fc.record({
   status: fc.constantFrom('200', '2xx', '404', '4xx', '503', '5xx', 'none', '1xx'),
   end: fc.constantFrom('failed' as const, ...ends as never[]),
 }, { requiredKeys: ['from'] }).map(({ without, ...some }) => {
-  // A name and none at once is refused.
+  // A filter for a name excludes a filter for requests without that name.
   const none = without?.split(',').filter(each => some[each as 'key'] === undefined).join(',')
   return none ? { ...some, without: none } : some
 }).chain(some => fc.option(moment, { nil: null }).map(to =>
   (to === null || iso(to) <= some.from ? some : { ...some, to: iso(to) }) as Conditions))
 
-t.test('property: every filter finds the matching requests, newest first, page by page', async t => {
+t.test('property: the pages of each filter have the matching requests, newest first', async t => {
   const directory = t.testdir()
   const property = fc.property(rows, fc.nat(80), conditions, fc.integer({ min: 1, max: 7 }), (
     all, summed, query, limit,
@@ -77,14 +77,14 @@ t.test('property: every filter finds the matching requests, newest first, page b
     } while (before !== null)
     open.close()
     rmSync(file)
-    // Of the same millisecond, the one that was entered last comes first.
+    // Of requests of the same millisecond, the request that was written last comes first.
     const due = all.filter(one => fits(one, query)).toReversed().sort((a, b) => b.startedAt - a.startedAt)
     deepStrictEqual(found, due.map(one => one.requestId))
   })
   t.doesNotThrow(() => fc.assert(property, { numRuns: 150 }))
 })
 
-t.test('a page has at most its limit, even when many requests began in one millisecond', async t => {
+t.test('a page has at most `limit` requests, even if many requests started in one millisecond', async t => {
   const of = (at: number, n: number) => row(`${at} ${n}`, { startedAt: at, status: 500, end: 'error' })
   const all = [NOW - 30 * HOUR, NOW - 2 * HOUR, NOW - HOUR, NOW]
     .flatMap(at => [0, 1, 2, 3, 4].map(n => of(at, n)))
@@ -111,7 +111,7 @@ t.test('a page has at most its limit, even when many requests began in one milli
   }
 })
 
-t.test('a follower of the log gets each request once it has ended, even one that began earlier', async t => {
+t.test('a client that follows the log gets each request after the request ends, in whatever order the requests started', async t => {
   const file = filled(t.testdir(), [row('old', { startedAt: NOW - 1000 })])
   const store = new LedgerStore(file, 'more')
   await withReports(file, async reports => {
@@ -128,7 +128,7 @@ t.test('a follower of the log gets each request once it has ended, even one that
     store.write({ seq: 1, drafts: [], closed: [encode(row('late', { startedAt: NOW })), encode(long)] })
     t.strictSame(await look(), ['late', 'long'])
     t.strictSame(await look(), [])
-    // It had been taken for interrupted, and now has its last word.
+    // The request was marked as interrupted, and is now written as ended.
     store.write({ seq: 2, drafts: [], closed: [encode(long)] })
     t.strictSame(await look(), ['long'])
     const many = Array.from({ length: 5 }, (_, n) => encode(row(`m${n}`, { startedAt: NOW + n })))
@@ -139,12 +139,12 @@ t.test('a follower of the log gets each request once it has ended, even one that
   })
   const open = openView(file)
   const again = open.read(NOW, view => logs(view, { after: '999999' }, null))
-  t.equal(again.rows.length, 8, 'ids start over in a new ledger')
+  t.equal(again.rows.length, 8, 'a cursor beyond the last row of a new ledger starts from the first row')
   open.close()
   store.close()
 })
 
-t.test('without a period the log has the last 24 hours, and requests from a clock that is ahead', async t => {
+t.test('without a period the log has the last 24 hours and requests with a start in the future', async t => {
   const file = filled(t.testdir(), [
     row('gone', { startedAt: NOW - DAY - 1 }),
     row('in', { startedAt: NOW - DAY }),

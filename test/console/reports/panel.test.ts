@@ -8,7 +8,7 @@ import { DAY, filled, HOUR, iso, NOW, withReports } from './filled.ts'
 
 const MIDNIGHT = NOW - (NOW % DAY)
 
-t.test('each slice of the panel has the requests that began in its hour or UTC day', async t => {
+t.test('each slice of the panel has the requests that started in the hour or UTC day of the slice', async t => {
   const began = [MIDNIGHT - 1, MIDNIGHT, MIDNIGHT + HOUR - 1, MIDNIGHT + HOUR, MIDNIGHT + DAY / 2, NOW - 1]
   const file = filled(t.testdir(), began.map((startedAt, n) => row(`r${n}`, {
     startedAt, costPico: 10n ** BigInt(n) * 10n ** 12n, end: n % 2 === 0 ? 'error' : 'complete',
@@ -25,7 +25,7 @@ t.test('each slice of the panel has the requests that began in its hour or UTC d
       ['2026-11-21T00', 2, 1, 3000, '110'],
       ['2026-11-21T01', 1, 0, 1500, '1000'],
       ['2026-11-21T12', 1, 1, 1500, '10000'],
-    ], 'what begins at the end is no part of it')
+    ], 'a request that starts at the end of the period is not included')
     t.equal((await filledSlices(NOW - 3 * DAY, NOW))[0], 'hour')
     t.strictSame(await filledSlices(NOW - 3 * DAY - 1, NOW), ['day',
       ['2026-11-20T00', 1, 1, 1500, '1'],
@@ -34,7 +34,7 @@ t.test('each slice of the panel has the requests that began in its hour or UTC d
   })
 })
 
-t.test('slices are a minute or an hour long, and a period that is too long for them is refused', async t => {
+t.test('the slice can be set to a minute, an hour or a day; a period with too many slices is refused', async t => {
   const minute = NOW - (NOW % 60_000)
   const began = [minute - 61_000, minute - 1, minute, minute + 1000, NOW - 3 * HOUR]
   const file = filled(t.testdir(), began.map((startedAt, n) => row(`r${n}`, { startedAt, costPico: 10n ** 12n })), 3)
@@ -54,7 +54,7 @@ t.test('slices are a minute or an hour long, and a period that is too long for t
   })
 })
 
-t.test('times to the first byte are those of the period, by upstream or of the own key', async t => {
+t.test('times to the first byte are computed for the period, for each upstream or for the own key', async t => {
   const file = filled(t.testdir(), [
     row('a', { startedAt: MIDNIGHT - DAY, firstByteMs: 10, key: 'mine', upstream: 'fast' }),
     row('b', { startedAt: MIDNIGHT - DAY, firstByteMs: 2000, key: 'theirs', upstream: 'slow' }),
@@ -63,7 +63,7 @@ t.test('times to the first byte are those of the period, by upstream or of the o
     row('e', { startedAt: NOW - 1, firstByteMs: 300, key: 'mine', upstream: 'fast' }),
     row('f', { startedAt: NOW - 1, firstByteMs: null, key: 'mine', upstream: 'fast' }),
   ], 5)
-  // Times are right to 5 %.
+  // Percentiles are exact to 5 %.
   const round = (ms: number | null) => ms && Number(ms.toPrecision(1))
   const day = { from: iso(MIDNIGHT - DAY), to: iso(MIDNIGHT) }
   const today = { from: iso(NOW - 1000), to: iso(NOW) }
@@ -82,7 +82,7 @@ t.test('times to the first byte are those of the period, by upstream or of the o
   })
 })
 
-t.test('a period without sums by hour is shown in whole days', async t => {
+t.test('the panel extends a period without sums by hour to whole days', async t => {
   const file = filled(t.testdir(), [])
   const old = MIDNIGHT - HOURS_KEPT * HOUR - DAY
   const store = new LedgerStore(file, 'one')
@@ -95,11 +95,11 @@ t.test('a period without sums by hour is shown in whole days', async t => {
     const range = { from: iso(old + 4 * HOUR), to: iso(old + 6 * HOUR) }
     const { now } = await reports.panel(range, null)
     t.match(now, { from: iso(old), to: iso(old + DAY), figures: { requests: 3, cost_usd: '0.00198' } })
-    t.ok(Math.abs((now.first_byte.p50_ms ?? 0) - 100) < 10, 'right to 5 %')
+    t.ok(Math.abs((now.first_byte.p50_ms ?? 0) - 100) < 10, 'percentiles are exact to about 5 %')
   })
 })
 
-t.test('up to three hours are shown by minute, unless rows are deleted', async t => {
+t.test('a period of up to three hours has slices of a minute, or of an hour if rows are deleted', async t => {
   const at = NOW - (NOW % HOUR) - HOUR
   const file = filled(t.testdir(), [row('1', { startedAt: at }), row('2', { startedAt: at + HOUR - 1 })])
   const sliceOf = (from: number) => withReports(file, async reports =>

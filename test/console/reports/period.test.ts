@@ -27,13 +27,13 @@ for (const [from, to, expected] of [
   t.test(`the period from ${from} to ${to} is named ${expected}`, async t => t.equal(periodName({ from: at(from), to: at(to) }, NOON), expected))
 }
 
-t.test('times are rounded to hours and to whole days', async t => {
+t.test('times are rounded to hours, and periods to whole days', async t => {
   t.strictSame([floor(NOON + 1, HOUR), ceil(NOON + 1, HOUR), ceil(NOON, HOUR)], [NOON, NOON + HOUR, NOON])
   t.strictSame(wholeDays({ from: NOON, to: NOON + 1 }), { from: MIDNIGHT, to: MIDNIGHT + DAY })
   t.strictSame(wholeDays({ from: MIDNIGHT, to: MIDNIGHT + DAY }), { from: MIDNIGHT, to: MIDNIGHT + DAY })
 })
 
-/** A ledger with these requests by hour, of which so many rows are left, and so many are in no sum. */
+/** A View of a ledger. @param requests and `rows` by hour: all requests and rows that are not deleted; `unsummed` rows are in no sum */
 function viewOf(
   { requests = new Map<number, number>(), rows = requests, unsummed = 0, detailedFrom = 0 }: {
     readonly requests?: ReadonlyMap<number, number>, readonly rows?: ReadonlyMap<number, number>, readonly unsummed?: number, readonly detailedFrom?: number,
@@ -54,23 +54,23 @@ for (const [what, from, to, expected] of [
   ['whole days', -48, 0, [['days', -48, 0]]], ['hours', 1, 3, [['hours', 1, 3]]], ['hours beside days', -25, 2, [['hours', -25, -24], ['days', -24, 0], ['hours', 0, 2]]], ['rows at the bounds', 0.5, 2.5, [['requests', 0.5, 1], ['hours', 1, 2], ['requests', 2, 2.5]]],
   ['a part of an hour', 1.25, 1.5, [['requests', 1.25, 1.5]]], ['the time up to now', 11, 13, [['hours', 11, 13]]], ['the last minutes', 12, 12.5, [['hours', 12, 13]]], ['a day and a half', -24, 12, [['days', -24, 0], ['hours', 0, 12]]],
 ] as const) {
-  t.test(`a period is read from sums if they cover it: ${what}`, async t => t.strictSame(tablesOf(segmentsOf(viewOf(), { from: MIDNIGHT + from * HOUR, to: MIDNIGHT + to * HOUR })), expected))
+  t.test(`a period is read from sums, and from rows where no sum fits: ${what}`, async t => t.strictSame(tablesOf(segmentsOf(viewOf(), { from: MIDNIGHT + from * HOUR, to: MIDNIGHT + to * HOUR })), expected))
 }
 
-t.test('rows that are not summed yet are read in addition to the sums', async t => {
+t.test('rows that are in no sum yet are read in addition to the sums', async t => {
   t.strictSame(tablesOf(segmentsOf(viewOf({ unsummed: 3 }), { from: MIDNIGHT + HOUR / 2, to: MIDNIGHT + 2 * HOUR })), [['requests', 0.5, 1], ['hours', 1, 2], ['requests', 1, 2, 70]])
   t.strictSame(tablesOf(segmentsOf(viewOf({ unsummed: 3 }), { from: MIDNIGHT + 1, to: MIDNIGHT + 2 })).length, 1)
   t.strictSame(segmentCondition({ table: 'requests', from: 1, to: 2 }), { sql: 'started_at >= ? AND started_at < ?', values: [1, 2] })
   t.strictSame(segmentCondition({ table: 'requests', from: 1, to: 2, after: 3 }).values, [3, 1, 2])
 })
 
-t.test('a report is refused for now while too many rows are not summed', async t => {
+t.test('a report is refused with not_yet while more than 200,000 rows are in no sum', async t => {
   const period = { from: MIDNIGHT, to: NOON }
   t.doesNotThrow(() => segmentsOf(viewOf({ unsummed: 200_000 }), period))
   t.throws(() => segmentsOf(viewOf({ unsummed: 200_001 }), period), { code: 'not_yet' })
 })
 
-t.test('sums by group and status are used from the first day that has them', async t => {
+t.test('sums by group and status are read for the days that have such sums, and rows for the other days', async t => {
   const period = { from: MIDNIGHT - 36 * HOUR, to: MIDNIGHT + HOUR }
   t.strictSame(tablesOf(detailedSegmentsOf(viewOf(), period)), [['requests', -36, -24], ['detailed_days', -24, 0], ['requests', 0, 1]])
   t.strictSame(tablesOf(detailedSegmentsOf(viewOf({ detailedFrom: MIDNIGHT / DAY }), period)), [['requests', -36, 1]])
@@ -78,7 +78,7 @@ t.test('sums by group and status are used from the first day that has them', asy
   t.strictSame(tablesOf(detailedSegmentsOf(viewOf({ unsummed: 200_001 }), period)), [['requests', -36, 1]])
 })
 
-t.test('a bound moves to the full hour if rows of its hour are deleted or too numerous', async t => {
+t.test('a bound of a period moves to the full hour or day if the rows of its hour cannot be read', async t => {
   const hour = hourOf(MIDNIGHT)
   const half = { from: MIDNIGHT + HOUR / 2, to: MIDNIGHT + 1.5 * HOUR }
   t.strictSame(alignedPeriod(viewOf({ requests: new Map([[hour, 5], [hour + 1, 200_000]]) }), half), half)
@@ -86,18 +86,18 @@ t.test('a bound moves to the full hour if rows of its hour are deleted or too nu
   t.strictSame(alignedPeriod(viewOf({ requests: new Map([[hour, 5]]), rows: new Map([[hour, 4]]) }), half), { from: MIDNIGHT, to: half.to })
   t.strictSame(alignedPeriod(viewOf({ requests: new Map([[hour + 1, 200_001]]) }), half), { from: half.from, to: MIDNIGHT + 2 * HOUR })
   const long = MIDNIGHT - 3650 * DAY
-  t.strictSame(alignedPeriod(viewOf(), { from: long + HOUR, to: long + DAY + HOUR }), { from: long, to: long + 2 * DAY }, 'hours are not kept for ever')
+  t.strictSame(alignedPeriod(viewOf(), { from: long + HOUR, to: long + DAY + HOUR }), { from: long, to: long + 2 * DAY }, 'after the sums by hour are deleted, the bounds move to whole days')
   const first = firstHourKept(NOON + 5 * MINUTE) * HOUR
   t.strictSame(alignedPeriod(viewOf(), { from: first, to: first + HOUR }), { from: first, to: first + HOUR })
-  t.strictSame(alignedPeriod(viewOf(), { from: NOON, to: NOON + 7 * MINUTE }).to, NOON + 7 * MINUTE, 'nothing is later than now')
+  t.strictSame(alignedPeriod(viewOf(), { from: NOON, to: NOON + 7 * MINUTE }).to, NOON + 7 * MINUTE, 'a bound after the current time is not moved')
 })
 
-t.test('single rows are read only if they are few and none is deleted', async t => {
+t.test('a period is read row by row only if it has at most 200,000 rows and no row is deleted', async t => {
   const hour = hourOf(MIDNIGHT)
   const period = { from: MIDNIGHT, to: MIDNIGHT + 2 * HOUR }
   t.equal(hasEachRow(viewOf({ requests: new Map([[hour, 5], [hour + 1, 6]]) }), period), true)
   t.equal(hasEachRow(viewOf({ requests: new Map([[hour, 5], [hour + 1, 6]]), rows: new Map([[hour, 5], [hour + 1, 5]]) }), period), false)
-  t.equal(hasEachRow(viewOf({ requests: new Map([[hour + 2, 6]]), rows: new Map() }), period), true, 'the hour behind the period does not matter')
+  t.equal(hasEachRow(viewOf({ requests: new Map([[hour + 2, 6]]), rows: new Map() }), period), true, 'deleted rows after the period do not matter')
   t.equal(canReadRows(viewOf({ requests: new Map([[hour, 100_000], [hour + 1, 100_000]]) }), period), true)
   t.equal(canReadRows(viewOf({ requests: new Map([[hour, 100_000], [hour + 1, 100_001]]) }), period), false)
   t.equal(canReadRows(viewOf(), { from: MIDNIGHT - 3650 * DAY, to: NOON }), false)

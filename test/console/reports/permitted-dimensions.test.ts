@@ -22,7 +22,7 @@ const ROWS = [
   row('c', { ...hidden, startedAt: NOW - 3000, key: null, model: 'their-model' }),
 ]
 
-t.test("the holder of a key sees only the requests of that key, and no upstream", async t => {
+t.test("the holder of a key sees only requests of that key and no names of upstreams", async t => {
   await withReports(filled(t.testdir(), ROWS), async reports => {
     const texts: string[] = []
     for await (const text of reports.logsCsv({}, 'mine')) texts.push(text)
@@ -50,7 +50,7 @@ async function textOf(pieces: AsyncIterable<string>): Promise<string> {
   return text
 }
 
-/** All that the holder of the key `mine` can ask for, but for cursors. */
+/** All reports that the holder of the key `mine` can get, without cursors. */
 async function toldToMine(reports: Reports): Promise<unknown> {
   const range = { from: iso(NOW - 3 * DAY), to: iso(NOW) }
   const { rows } = await reports.logs(range, 'mine')
@@ -70,8 +70,8 @@ async function toldToMine(reports: Reports): Promise<unknown> {
   ]
 }
 
-t.test('requests of others do not change what the holder of a key sees', async t => {
-  // Of each key something in a whole day, in a whole hour, at the edges, and the last that is in no sum yet.
+t.test('requests of other keys do not change what the holder of a key sees', async t => {
+  // For each key rows in a whole day, in a whole hour, at the bounds of the period, and one that is in no sum.
   const of = (key: string | null, firstByteMs: number, costPico: bigint): LedgerRow[] =>
     [40 * DAY, 2 * DAY, 30 * HOUR, 3 * HOUR, 60_000, 1].map((ago, n) => row(`${key} ${n}`, {
       startedAt: NOW - ago, key, model: 'shared', firstByteMs, costPico,
@@ -87,7 +87,7 @@ t.test('requests of others do not change what the holder of a key sees', async t
   t.match(alone, { 1: { now: { figures: { requests: 3 } }, before: { figures: { requests: 2 } } } })
 })
 
-t.test('a report that the holder of a key must not see is refused, not empty', async t => {
+t.test('a report about other keys, upstreams or owners is refused for the holder of a key', async t => {
   await withReports(filled(t.testdir(), ROWS), async reports => {
     await t.rejects(reports.billing({ key: 'theirs' }, 'mine'), { code: 'forbidden', field: 'key' })
     for (const by of ['upstream', 'key,upstream', 'owner', 'model,owner']) {

@@ -75,14 +75,14 @@ t.test('each query finds the matching requests', async t => {
       t.strictSame(rows.map(each => each.request_id).toReversed(), ids, q)
     }
     const { rows } = await reports.logs({ q: 'key:team-b', key: 'none' }, null)
-    t.strictSame(rows, [], 'both have to hold')
+    t.strictSame(rows, [], 'the query and the parameter both restrict the rows')
     let text = ''
     for await (const part of reports.logsCsv({ q: 'key:team-b' }, null)) text += part
     t.equal(text.trim().split('\n').length, 2)
   })
 })
 
-t.test('an invalid query is refused with the column of the error', t => {
+t.test('the error about an invalid query has a column', t => {
   for (const [q, message] of [
     ['hello', 'column 1: "hello" is not a condition; write field:value, such as model:gpt-*'],
     ['status:5xx  modle:x', 'column 13: unknown field "modle"; did you mean "model"?'],
@@ -118,7 +118,7 @@ t.test('the holder of a key cannot query upstreams, routes or attempts', async t
   })
 })
 
-t.test('requests can be sorted, page by page, with missing values last', async t => {
+t.test('pages of requests can be sorted by a column, with missing values last', async t => {
   const costs = [5n, null, 9_007_199_254_740_993n, 5n, null, 9_007_199_254_740_994n, 0n]
   const all = costs.map((costPico, n) => row(`r${n}`, {
     startedAt: NOW - DAY / 2 + n * HOUR, costPico, durationMs: n % 2 === 0 ? n + 0.125 : null,

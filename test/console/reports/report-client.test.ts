@@ -23,7 +23,7 @@ t.test('a ledger that is missing, invalid or not configured is reported', async 
   }
 })
 
-t.test('a ledger file that appears or is replaced is read', async t => {
+t.test('reports read a ledger file that is created or replaced later', async t => {
   const dir = t.testdir({ one: {}, two: {} })
   const file = join(dir, 'gateway.db')
   await withReports(file, async reports => {
@@ -35,16 +35,16 @@ t.test('a ledger file that appears or is replaced is read', async t => {
   })
 })
 
-t.test('a report that misses its deadline is refused, and the next one works', async t => {
+t.test('a report that misses its deadline is refused; a later report works', async t => {
   const file = filled(t.testdir(), [row('a', { startedAt: NOW })])
   const reports = openReports({ file, now: () => NOW, deadline: 0 })
-  // The thread takes longer to start than that.
+  // The start of the thread takes longer than the deadline of 0 ms.
   await t.rejects(reports.panel({}, null), { code: 'unavailable', message: /within 0 s/ })
   await reports.close()
   await withReports(file, async again => t.equal((await again.panel({}, null)).now.figures.requests, 1))
 })
 
-t.test('too many reports at once are refused for now, and closed reports are refused', async t => {
+t.test('more than 100 reports at once are refused with not_yet, and so is each report after close', async t => {
   const file = filled(t.testdir(), [row('a', { startedAt: NOW })])
   const reports = openReports({ file, now: () => NOW, deadline: 60_000 })
   const asked = await Promise.allSettled(Array.from({ length: 120 }, () => reports.logs({}, null)))
@@ -58,7 +58,7 @@ t.test('too many reports at once are refused for now, and closed reports are ref
   await reports.close()
 })
 
-t.test('a thread that dies rejects one report, and is restarted', async t => {
+t.test('the end of the thread rejects one report, and the thread is restarted', async t => {
   const threads: Worker[] = []
   const onWorker = (worker: Worker) => threads.push(worker)
   process.on('worker', onWorker)
@@ -66,7 +66,7 @@ t.test('a thread that dies rejects one report, and is restarted', async t => {
   const file = filled(t.testdir(), [row('a', { startedAt: NOW })])
   await withReports(file, async reports => {
     await reports.logs({}, null)
-    // It can send nothing from here on, however fast it is; that it has ended is reported later.
+    // From here on the thread sends nothing; its end is reported later.
     void threads.at(-1)?.terminate()
     const [first, second] = [reports.logs({}, null), reports.logs({}, null)]
     await t.rejects(first, { code: 'unavailable', message: /report thread failed/ })

@@ -5,7 +5,7 @@ import { draft, row } from '../../ledger/rows.ts'
 import { watch } from '../../ledger/watched.ts'
 import { filled, NOW, withReports } from './filled.ts'
 
-t.test('the details of a request show why attempts failed and how its cost is computed', async t => {
+t.test('the details of a request show why attempts failed and how the cost is computed', async t => {
   const one = row('a', {
     startedAt: NOW,
     attempts: [
@@ -45,7 +45,7 @@ t.test('the details of a request show why attempts failed and how its cost is co
   })
 })
 
-t.test('a request with several upstreams shows the cost of each, and an error its explanation', async t => {
+t.test('the details of a request show the cost of each attempt, and the explanation of an error', async t => {
   const joined = row('a', {
     startedAt: NOW,
     attempts: [
@@ -63,11 +63,11 @@ t.test('a request with several upstreams shows the cost of each, and an error it
     ])
     t.equal((await story('b'))?.error_explanation, ERRORS.idle_timeout.about)
     t.equal((await story('c'))?.error_explanation, null)
-    t.strictSame([(await story('b'))?.bill, (await story('c'))?.bill], [[], []], 'what costs nothing has no bill')
+    t.strictSame([(await story('b'))?.bill, (await story('c'))?.bill], [[], []], 'a request without a cost has an empty bill')
   })
 })
 
-t.test('a running request is shown as it is so far', async t => {
+t.test('the details of a running request are shown; the log and the statement do not contain the request', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   watched.ledger.open(() => draft('a', { startedAt: NOW }))

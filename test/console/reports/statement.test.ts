@@ -8,7 +8,7 @@ const OCTOBER = Date.UTC(2026, 9)
 const NOVEMBER = Date.UTC(2026, 10)
 const DECEMBER = Date.UTC(2026, 11)
 
-t.test('a statement has the requests of its month in UTC, day by day', async t => {
+t.test('a statement has the sums of each day of its month in UTC', async t => {
   const file = filled(t.testdir(), [
     row('before', { startedAt: OCTOBER - 1, costPico: 1n }),
     row('last', { startedAt: NOVEMBER - 1, costPico: 10n, model: 'b' }),
@@ -31,7 +31,7 @@ t.test('a statement has the requests of its month in UTC, day by day', async t =
   })
 })
 
-t.test('a statement is final once its month has ended and none of its requests is running', async t => {
+t.test('a statement is final after its month has ended and no request of that month is running', async t => {
   const file = filled(t.testdir(), [])
   const running = new LedgerStore(file, 'running')
   t.teardown(() => running.close())
@@ -43,10 +43,10 @@ t.test('a statement is final once its month has ended and none of its requests i
   const isFinal = (key: string, month: string, now: number) => withReports(
     file, async reports => (await reports.statement({ key, month }, null)).final, { now: () => now },
   )
-  t.equal(await isFinal('team-a', '2026-10', NOW), true, 'what another has in progress does not count')
-  t.equal(await isFinal('team-b', '2026-10', NOW), false, 'it is still in progress')
-  t.equal(await isFinal('team-b', '2026-11', NOW), false, 'the month goes on')
-  t.equal(await isFinal('team-b', '2026-11', DECEMBER - 1), false, 'its last moment')
+  t.equal(await isFinal('team-a', '2026-10', NOW), true, 'a running request of another key does not matter')
+  t.equal(await isFinal('team-b', '2026-10', NOW), false, 'a request of the key in that month is running')
+  t.equal(await isFinal('team-b', '2026-11', NOW), false, 'the month has not ended')
+  t.equal(await isFinal('team-b', '2026-11', DECEMBER - 1), false, 'the last millisecond of the month')
   t.equal(await isFinal('team-b', '2026-11', DECEMBER), true)
   t.equal(await isFinal('team-a', '2026-11', DECEMBER), false)
 })

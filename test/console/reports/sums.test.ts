@@ -29,7 +29,7 @@ function grouped(
 
 const name = maybe(fc.constantFrom('', 'a', 'b', '0'))
 const count = maybe(fc.nat(2 ** 40))
-/** Six days up to NOW, in steps of a second: hours are met, and their edges. */
+/** Seconds of the six days up to NOW, including the first and last second of hours. */
 const moment = fc.nat(6 * 24 * 3600).map(n => NOW - (NOW % HOUR) - n * 1000)
 const rows = fc.array(fc.record({
   startedAt: moment,
@@ -54,12 +54,12 @@ const rows = fc.array(fc.record({
   },
 }) as LedgerRow), { maxLength: 60 }).map(all => all.map((one, n) => ({ ...one, requestId: `r${n}` })))
 
-t.test('property: panel, billing, statement and upstreams equal the sums of the rows', async t => {
+t.test('property: the sums in panel, billing, statement and upstreams equal the sums of the rows', async t => {
   const directory = t.testdir()
   const property = fc.property(rows, fc.nat(60), moment, fc.integer({ min: 1, max: 5 * DAY }), (
     all, summed, from, length,
   ) => {
-    // A failure before leaves its file.
+    // A failed run leaves its file.
     rmSync(directory, { recursive: true })
     mkdirSync(directory)
     const file = filled(directory, all, summed)

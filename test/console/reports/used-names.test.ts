@@ -5,12 +5,12 @@ import { LedgerStore } from '../../../src/ledger/write/ledger-store.ts'
 import { draft, row } from '../../ledger/rows.ts'
 import { NOW, withReports } from './filled.ts'
 
-t.test('a name without any requests left is not listed', async t => {
+t.test('a name is not listed after its last request is rewritten with another name', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const stopped = new LedgerStore(file, 'stopped')
   const first = draft('a', { startedAt: NOW, key: 'before', model: 'before', upstream: 'before' })
   stopped.write({ seq: 1, drafts: [encode(first)], closed: [] })
-  // Taken for dead, it has the last word all the same.
+  // `next` treats the process as ended; a row that the process writes later still replaces the entry.
   stopped.abandon()
   const next = new LedgerStore(file, 'next')
   next.recover()

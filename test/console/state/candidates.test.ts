@@ -14,7 +14,7 @@ t.test('candidates are listed by upstream and model', async t => {
   t.strictSame(merged(), {})
 })
 
-t.test('the worst circuit of all workers is shown, and their requests are summed', async t => {
+t.test('a candidate has the worst circuit and the sum of the running requests of all workers', async t => {
   const open = { circuit: 'open', opens_in_ms: 500, in_flight: 1, first_byte_ms: null } as const
   const closed = { circuit: 'closed', in_flight: 2, first_byte_ms: 80 } as const
   const probing = { circuit: 'probing', in_flight: 4, first_byte_ms: 90 } as const
@@ -25,7 +25,7 @@ t.test('the worst circuit of all workers is shown, and their requests are summed
   t.match(merged(workerWith(closed), workerWith(closed), workerWith(closed)), { a: [{ circuit: 'closed', in_flight: 6 }] })
 })
 
-t.test('a model without requests has the health of the upstream\'s health checks', async t => {
+t.test('a model without requests has an open circuit only if the health checks of the upstream fail', async t => {
   t.equal(circuitOf('m', [state({ circuit: 'probing' })]), 'probing')
   t.equal(circuitOf('other', [state({ circuit: 'open', opens_in_ms: 5 })]), 'closed')
   t.equal(circuitOf('other', [state({ circuit: 'open', opens_in_ms: null })]), 'open')
@@ -34,5 +34,5 @@ t.test('a model without requests has the health of the upstream\'s health checks
 })
 
 for (const [circuits, expected] of [[[], 'unknown'], [['closed', 'closed'], 'well'], [['closed', 'open'], 'failing'], [['closed', 'probing'], 'failing'], [['open', 'probing'], 'down'], [['open'], 'down']] as const) {
-  t.test(`an upstream whose circuits are ${circuits.join(' and ') || 'not known'} is ${expected}`, async t => t.equal(healthOf(circuits.map(circuit => state({ circuit }))), expected))
+  t.test(`an upstream with ${circuits.length === 0 ? 'no known circuit' : `the circuits ${circuits.join(' and ')}`} is ${expected}`, async t => t.equal(healthOf(circuits.map(circuit => state({ circuit }))), expected))
 }

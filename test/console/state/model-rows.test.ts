@@ -22,14 +22,14 @@ interface Models { readonly models: readonly Record<string, unknown>[] }
 const OPS = { name: 'ops', password: PASSWORD }
 const ALL = ['chat', 'responses', 'messages', 'generate']
 
-t.test('the prices of a model at each target', async t => {
+t.test('targets and prices of a model', async t => {
   const gateway = await startConsole(t, TWO)
   const model = async (body: object, name: string): Promise<Record<string, unknown> | undefined> => {
     const { json } = await (await gateway.login(body)).ask('/models')
     return (json as Models).models.find(model => model['name'] === name)
   }
 
-  await t.test('each target is shown with its price', async t => {
+  await t.test('the targets of a model are listed with their prices', async t => {
     const smart = await model(OPS, 'smart')
     t.match(smart, { price: { input: '1', output: '2' }, price_varies: true, upstream: 'sim' })
     t.match(smart?.['targets'], [
@@ -46,7 +46,7 @@ t.test('the prices of a model at each target', async t => {
     ])
   })
 
-  await t.test('equal prices do not count as different, and another protocol may have another target', async t => {
+  await t.test('targets with equal prices have one price, and each target lists the protocols that reach it', async t => {
     t.match(await model(OPS, 'same'), {
       price: { input: '5' }, price_varies: false, targets: [{ upstream: 'sim' }, { upstream: 'spare' }],
     })
@@ -56,7 +56,7 @@ t.test('the prices of a model at each target', async t => {
     ])
   })
 
-  await t.test('a key holder sees neither prices nor targets', async t => {
+  await t.test('the holder of a key sees neither prices nor targets', async t => {
     const smart = await model({ key: KEY }, 'smart')
     t.match(smart, { price: null, price_source: null, price_varies: false, upstream: null })
     t.strictSame(smart?.['targets'], [])

@@ -23,14 +23,14 @@ async function stream(t: Test, url: string) {
   return wire
 }
 
-/** A connection of its own for each request: so each worker gets its share. */
+/** A new connection for each request, so that each worker gets requests. */
 const ALONE = { headers: { connection: 'close' } }
 
-t.test('all workers share sessions, and each reports the requests of all', async t => {
+t.test('a session is valid in each worker, and each worker reports the requests of all workers', async t => {
   const gateway = await startWorkers(t, 2)
   const browser = new Browser(gateway.console)
   await browser.login({ name: 'ops', password: PASSWORD })
-  // One after the other: workers take connections in turn.
+  // One after another, because the workers get connections in turn.
   for (let i = 0; i < 4; i++) await stream(t, gateway.base)
   const seen: number[] = []
   // Until both have said so: who has just been asked for the first time knows of nobody else yet.
@@ -38,7 +38,7 @@ t.test('all workers share sessions, and each reports the requests of all', async
     const { status, json } = await browser.ask('/live', ALONE)
     t.equal(status, 200)
     const { running, exchanges } = json as { running: number; exchanges: { key: string }[] }
-    t.ok(running <= 4, 'none is counted twice')
+    t.ok(running <= 4, 'no request is counted twice')
     t.equal(exchanges.length, running)
     seen.push(running)
   }
@@ -60,7 +60,7 @@ t.test('all workers share sessions, and each reports the requests of all', async
   }
 })
 
-t.test('all workers share the throttling of logins', async t => {
+t.test('failed logins are counted across all workers', async t => {
   const gateway = await startWorkers(t, 2)
   const statuses: number[] = []
   for (let i = 0; i < 7; i++) {
@@ -72,7 +72,7 @@ t.test('all workers share the throttling of logins', async t => {
   t.ok(statuses.filter(status => status === 429).length >= 1, statuses.join(' '))
 })
 
-t.test('a revoked key ends its streams in every worker', async t => {
+t.test('the revocation of a key ends the streams of the key in every worker', async t => {
   const gateway = await startWorkers(t, 2)
   const wires = [await stream(t, gateway.base), await stream(t, gateway.base), await stream(t, gateway.base)]
   const browser = new Browser(gateway.console)
@@ -81,7 +81,7 @@ t.test('a revoked key ends its streams in every worker', async t => {
   for (const wire of wires) t.match(await wire.until(/key_revoked/), 'key_revoked')
 })
 
-t.test('an open console does not delay the end of a single process', async t => {
+t.test('connections to the console do not delay the end of a gateway with a single process', async t => {
   const gateway = await startWorkers(t, 1)
   const browser = new Browser(gateway.console)
   await browser.login({ name: 'ops', password: PASSWORD })

@@ -6,7 +6,7 @@ const change = (at: number, state: 'open' | 'closed', model: string | null = 'm'
   at, upstream: 'up', model, state, failures: 3, worker, first: { at, reason: 'connect_timeout', requestId: 'r' }, last: null,
 })
 
-t.test('changes survive a restart, and a read includes the last change before its period', async t => {
+t.test('after a restart, a read of a period returns its changes and the last earlier change of each worker and model', async t => {
   const file = `${t.testdir()}/console.db`
   const first = openConsoleFile(file)
   const history = new CircuitHistory(first)
@@ -23,7 +23,7 @@ t.test('changes survive a restart, and a read includes the last change before it
   t.strictSame(new CircuitHistory(db).read('nothing', 0, 100), [])
 })
 
-t.test('above 10,000 changes the oldest are deleted', async t => {
+t.test('the history keeps the last 10,000 changes', async t => {
   const db = openConsoleFile(null)
   t.teardown(() => db.close())
   const history = new CircuitHistory(db)

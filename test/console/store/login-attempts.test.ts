@@ -17,7 +17,7 @@ function openDb(t: Tap) {
   return db
 }
 
-/** Fails until there is a wait. @returns how often that went, and the wait in ms */
+/** Fails until there is a wait. @returns the number of failures without a wait, and the wait in ms */
 function guess(attempts: LoginAttemptTable, attempt: LoginAttempt, now: number): [free: number, wait: number] {
   for (let free = 0; ; free++) {
     const wait = attempts.begin(attempt, now)
@@ -25,38 +25,38 @@ function guess(attempts: LoginAttemptTable, attempt: LoginAttempt, now: number):
   }
 }
 
-t.test('a right password deletes the failures of the name and the address', t => {
+t.test('a successful login deletes the failures of the name and the failures of the address', t => {
   const attempts = new LoginAttemptTable(openDb(t))
   const own = { name: 'ops', address: '192.0.2.1' }
   const elsewhere = { name: 'ops', address: '198.51.100.1' }
   const neighbour = { name: 'eye', address: '192.0.2.1' }
   t.strictSame(guess(attempts, own, NOW), [5, 1000])
   attempts.succeeded(own, NOW)
-  t.strictSame(guess(attempts, elsewhere, NOW), [5, 1000], 'nothing of the name is left')
-  t.strictSame(guess(attempts, neighbour, NOW), [5, 1000], 'nor of the address')
-  // From here on the owner is known there, and has a count of its own.
+  t.strictSame(guess(attempts, elsewhere, NOW), [5, 1000], 'the failures of the name are deleted')
+  t.strictSame(guess(attempts, neighbour, NOW), [5, 1000], 'the failures of the address are deleted')
+  // From here on the address is known for the name, and has a separate count.
   t.strictSame(guess(attempts, { ...own, address: '192.0.2.1' }, NOW + 1000), [1, 2000])
   attempts.succeeded(own, NOW + 3000)
-  t.strictSame(guess(attempts, own, NOW + 3000), [5, 1000], 'nor of the owner')
+  t.strictSame(guess(attempts, own, NOW + 3000), [5, 1000], 'the failures of the name at its known address are deleted')
   t.end()
 })
 
-t.test('failures are forgotten after a day, the known address of a user after 30 days', t => {
+t.test('failures are deleted after a day; the known address of a user is deleted after 30 days', t => {
   const attempts = new LoginAttemptTable(openDb(t))
   const own = { name: 'ops', address: '192.0.2.1' }
   const thief = { name: 'ops', address: '198.51.100.1' }
   attempts.succeeded(own, NOW)
   t.strictSame(guess(attempts, thief, NOW), [5, 1000])
-  t.strictSame(guess(attempts, thief, NOW + DAY), [1, 2000], 'not before the day is over')
+  t.strictSame(guess(attempts, thief, NOW + DAY), [1, 2000], 'failures count for a whole day')
   t.strictSame(guess(attempts, thief, NOW + 2 * DAY + 1), [5, 1000])
   t.strictSame(guess(attempts, thief, NOW + 29 * DAY), [5, 1000])
-  t.equal(attempts.begin(own, NOW + 29 * DAY), 0, 'the owner does not wait for a thief')
+  t.equal(attempts.begin(own, NOW + 29 * DAY), 0, 'failures from other addresses do not delay a login from the known address')
   t.strictSame(guess(attempts, thief, NOW + 30 * DAY), [1, 2000])
-  t.ok(attempts.begin(own, NOW + 30 * DAY) > 0, 'who has not been there for so long is a stranger')
+  t.ok(attempts.begin(own, NOW + 30 * DAY) > 0, 'an address without a login for 30 days is not known')
   t.end()
 })
 
-t.test('each IPv4 address counts on its own, also if it is written as IPv6', t => {
+t.test('each IPv4 address has a separate count, even if the address is written as IPv6', t => {
   const attempts = new LoginAttemptTable(openDb(t))
   for (const address of ['192.0.2.1', '192.0.2.2', '::ffff:192.0.2.3', '::ffff:192.0.2.4']) {
     t.strictSame(guess(attempts, { name: null, address }, NOW), [5, 1000], address)
@@ -64,7 +64,7 @@ t.test('each IPv4 address counts on its own, also if it is written as IPv6', t =
   t.end()
 })
 
-t.test('the number of stored addresses is bounded', t => {
+t.test('a new failure deletes all but the latest 20,000 addresses', t => {
   const db = openDb(t)
   const others = db.prepare(`WITH RECURSIVE ${UP_TO} INSERT INTO attempts
     SELECT 'address ' || n, 1, 0, :now + n FROM numbers`)
@@ -72,6 +72,6 @@ t.test('the number of stored addresses is bounded', t => {
   new LoginAttemptTable(db).begin({ name: null, address: '192.0.2.1' }, NOW + 30_000)
   t.strictSame({ ...db.prepare('SELECT count(*) AS n, min(at) AS at FROM attempts').get() }, {
     n: 20_001, at: NOW + 101,
-  }, 'the oldest go')
+  }, 'the addresses with the oldest failures are deleted')
   t.end()
 })

@@ -6,13 +6,13 @@ const BEFORE = 'log: { level: info }\n'
 const reload = (at: number, text: string | null = 'log: { level: warn }\n') =>
   ({ at, applied: true, by: 'SIGHUP', before: BEFORE, text, changes: ['log: changed'], problems: [] })
 
-t.test('a reload of all workers is one entry, which survives a restart', async t => {
+t.test('the reports of one reload by several workers are stored as one entry in the file', async t => {
   const file = `${t.testdir()}/console.db`
   const [one, two] = [openConsoleFile(file), openConsoleFile(file)]
   t.equal(new ReloadHistory(one).add(reload(1_000)), true)
   t.equal(new ReloadHistory(two).add(reload(1_300)), false)
-  t.equal(new ReloadHistory(two).add(reload(60_000)), true, 'the same again, later')
-  t.equal(new ReloadHistory(two).add(reload(60_100, null)), true, 'another, at the same time')
+  t.equal(new ReloadHistory(two).add(reload(60_000)), true, 'a later reload with the same text is another entry')
+  t.equal(new ReloadHistory(two).add(reload(60_100, null)), true, 'a reload with another text at about the same time is another entry')
   one.close()
   two.close()
   const db = openConsoleFile(file)

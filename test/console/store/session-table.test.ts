@@ -22,7 +22,7 @@ const digest = (n: number): Buffer => Buffer.alloc(32, String(n).padStart(8, '0'
 t.test('a session ends 30 minutes after its last use, and 12 hours after its login', t => {
   const sessions = new SessionTable(openDb(t))
   sessions.open(digest(1), OPS, NOW)
-  t.equal(sessions.find(digest(1), NOW + IDLE_TIMEOUT - 1, false)?.seenAt, NOW, 'a look is no use')
+  t.equal(sessions.find(digest(1), NOW + IDLE_TIMEOUT - 1, false)?.seenAt, NOW, 'a read without use does not prolong the session')
   t.equal(sessions.find(digest(1), NOW + IDLE_TIMEOUT, false), null)
   sessions.open(digest(2), OPS, NOW)
   for (let now = NOW; now < NOW + MAX_SESSION_AGE; now += HOUR / 3) {
@@ -43,13 +43,13 @@ t.test('expired sessions are deleted from the file at the next login', t => {
   t.end()
 })
 
-t.test('a user has at most 100 sessions, apart from those of a key with the same name', t => {
+t.test('a user has at most 100 sessions; sessions of a key with the same name are not counted', t => {
   const sessions = new SessionTable(openDb(t))
   sessions.open(digest(0), { ...OPS, kind: 'key' }, NOW)
   sessions.open(digest(1), { ...OPS, name: 'eye' }, NOW)
   for (let n = 2; n < 102; n++) sessions.open(digest(n), OPS, NOW + n)
   t.ok(sessions.find(digest(2), NOW + 200, false))
-  // It is the one that was used least lately that goes.
+  // Above the maximum, the session with the oldest last use is deleted.
   t.ok(sessions.find(digest(2), NOW + 60_000, true))
   sessions.open(digest(102), OPS, NOW + 60_001)
   t.ok(sessions.find(digest(2), NOW + 60_002, false))
@@ -58,7 +58,7 @@ t.test('a user has at most 100 sessions, apart from those of a key with the same
   t.end()
 })
 
-t.test('at most ten thousand sessions are kept', t => {
+t.test('at most ten thousand sessions are stored', t => {
   const db = openDb(t)
   const others = db.prepare(`WITH RECURSIVE ${UP_TO} INSERT INTO sessions
     SELECT CAST(n AS BLOB), 'user', 'user ' || n, 'a', :now + n, :now + n FROM numbers`)
@@ -66,6 +66,6 @@ t.test('at most ten thousand sessions are kept', t => {
   new SessionTable(db).open(digest(0), OPS, NOW + 20_000)
   t.strictSame({ ...db.prepare('SELECT count(*) AS n, min(seen_at) AS at FROM sessions').get() }, {
     n: 10_000, at: NOW + 12,
-  }, 'those that were used least lately go')
+  }, 'the sessions with the oldest last use are deleted')
   t.end()
 })

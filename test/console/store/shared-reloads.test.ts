@@ -7,7 +7,7 @@ import { PASSWORD, startConsole, YAML } from '../../behaviour/console/console.ts
 import type { Browser, TestConsole } from '../../behaviour/console/console.ts'
 import { withFolder } from '../../support/folder.ts'
 
-t.test('the console of each gateway shows the reloads of all, also from times without PostgreSQL', {
+t.test('each console shows the reloads of all gateways, even a reload that happened while PostgreSQL was unreachable', {
   skip: withoutPostgres, timeout: 120_000,
 }, async t => {
   const postgres = await startPostgres(t)
@@ -33,10 +33,10 @@ t.test('the console of each gateway shows the reloads of all, also from times wi
   await reload(two, 'gw2', '[demo, two]')
   const alone = await two.login({ name: 'ops', password: PASSWORD })
   const ofSecond = ['gw2', true, 'routes: [{ model: [demo, two], to: sim }, { model: "other*", to: sim }]']
-  t.strictSame(await reloads(alone, 1), [ofSecond], 'without PostgreSQL, its own')
+  t.strictSame(await reloads(alone, 1), [ofSecond], 'while PostgreSQL is unreachable, a console shows the reloads of its gateway')
   t.strictSame(await reloads(first, 1), [ofFirst])
   proxy.heal()
-  t.strictSame(await reloads(first, 2), [ofSecond, ofFirst], 'nobody looked at the second console')
+  t.strictSame(await reloads(first, 2), [ofSecond, ofFirst], 'the first console gets the reload without a request to the second console')
 
   for (;;) {
     const { entries } = (await first.ask('/audit')).json as Audit

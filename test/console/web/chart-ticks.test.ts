@@ -1,7 +1,7 @@
 import t from 'tap'
 import { axisTicks, labelStep } from '../../../src/console/web/src/components/charts/chart-ticks.ts'
 
-t.test('an axis has round numbers from 0 to the largest value or above', async t => {
+t.test('the ticks of an axis are round numbers from 0 to at least the largest value', async t => {
   t.strictSame(axisTicks(0, false), [0, 1])
   t.strictSame(axisTicks(1, false), [0, 1])
   t.strictSame(axisTicks(3, false), [0, 1, 2, 3])
@@ -12,7 +12,7 @@ t.test('an axis has round numbers from 0 to the largest value or above', async t
   t.strictSame(axisTicks(3e-8, true), [0, 1e-8, 2e-8, 3e-8])
 })
 
-t.test('labels of bars do not touch', async t => {
+t.test('bar labels are skipped until the rest fits the width', async t => {
   t.equal(labelStep(24, 1200, 50), 1)
   t.equal(labelStep(24, 400, 50), 3)
   t.equal(labelStep(180, 500, 50), 18)

@@ -13,7 +13,7 @@ t.test('a YAML line is split into key, value and comment', async t => {
   t.strictSame(kinds("'gpt-4*': { input: 1 }"), ["key 'gpt-4*':", 'value { input: 1 }'])
 })
 
-t.test('the parts of a line add up to the line', async t => {
+t.test('the tokens of a line join to the same line', async t => {
   fc.assert(fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[ #:"'a-]*$/)), text => {
     const line = text.replaceAll(/[\r\n\u2028\u2029]/g, '')
     t.equal(tokens(line).map(token => token.text).join(''), line)

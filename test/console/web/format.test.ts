@@ -6,7 +6,7 @@ import {
   monthName, percent, quantity, relative, sum, timeShort, timeUtc,
 } from '../../../src/console/web/src/format.ts'
 
-t.test('money has all digits and at least two decimals', async t => {
+t.test('money shows all its digits and at least two decimals', async t => {
   for (const [text, read] of [
     ['0', '$0.00'], ['12', '$12.00'], ['1234.5', '$1,234.50'], ['1234567.000001', '$1,234,567.000001'],
     ['0.100', '$0.10'], ['-3.5', '\u2212$3.50'], ['9007199254740993.25', '$9,007,199,254,740,993.25'],
@@ -14,7 +14,7 @@ t.test('money has all digits and at least two decimals', async t => {
   t.equal(money(null), '–')
 })
 
-t.test('short money is rounded half up, and small amounts are not $0.00', async t => {
+t.test('short money is rounded half up to two decimals, and smaller amounts to two significant digits', async t => {
   for (const [text, read] of [
     ['0', '$0.00'], ['28.3281026', '$28.33'], ['1.005', '$1.01'], ['0.995', '$1.00'],
     ['999.999', '$1,000.00'],
@@ -23,14 +23,14 @@ t.test('short money is rounded half up, and small amounts are not $0.00', async 
   ] as const) t.equal(moneyShort(text), read, text)
 })
 
-t.test('money at a chart axis is formatted by its size', async t => {
+t.test('money at a chart axis has more decimals if it is small, and a K or M if it is large', async t => {
   for (const [value, read] of [
     [0, '$0.00'], [3e-8, '$0.00000003'], [1e-7, '$0.0000001'], [1e-12, '$0.00'], [0.1 + 0.2, '$0.30'],
     [9_000, '$9,000.00'], [30_000, '$30K'], [1_250_000, '$1.3M'],
   ] as const) t.equal(moneyTick(value), read)
 })
 
-t.test('sums of money are exact', async t => {
+t.test('the sum of amounts is exact', async t => {
   t.equal(sum('0.1', '0.2'), '0.3')
   t.equal(sum('1', '-0.999999999999'), '0.000000000001')
   t.equal(sum('0.5', '-1'), '-0.5')
@@ -61,7 +61,7 @@ t.test('durations are formatted', async t => {
   t.equal(duration(null), '–')
 })
 
-t.test('times are in UTC', async t => {
+t.test('times are formatted in UTC', async t => {
   const now = Date.parse('2026-11-21T12:00:00Z')
   t.equal(timeUtc('2026-11-21T07:18:22.999Z'), '2026-11-21 07:18:22')
   t.equal(minuteUtc('2026-11-21T07:18:22.999Z'), '2026-11-21 07:18')

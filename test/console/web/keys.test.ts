@@ -12,12 +12,12 @@ const KEY = {
   },
 }
 
-t.test('the form returns the same key if nothing changes', async t => {
+t.test('a form that is filled from a key returns the same key', async t => {
   t.strictSame(keyOf(fieldsOf(KEY)), KEY)
   t.strictSame(fieldErrors(fieldsOf(KEY)), {})
 })
 
-t.test('a change sends only the changed parts', async t => {
+t.test('the form sends only the fields that changed', async t => {
   const before = fieldsOf(KEY)
   t.strictSame(changeOf(fieldsOf(KEY), before), {})
   t.strictSame(changeOf({ ...before, models: [] }, before), { models: null })
@@ -27,15 +27,15 @@ t.test('a change sends only the changed parts', async t => {
   const noModels = fieldsOf({ ...KEY, models: [] })
   t.strictSame(
     changeOf({ ...noModels, rates: NO_RATES, byModel: [] }, noModels), { limits: null },
-    'a key that may use no model does not get all of them',
+    'a key with an empty list of models keeps the empty list',
   )
 })
 
-t.test('an empty form is a key without limits for all models', async t => {
+t.test('a form with only a name creates a key for all models without limits', async t => {
   t.strictSame(keyOf({ ...fieldsOf(null), name: ' ci ' }), { name: 'ci' })
 })
 
-t.test('numbers may have thousands separators, and money keeps all digits', async t => {
+t.test('a number can have thousands separators, and a budget keeps all its digits', async t => {
   const fields = { ...fieldsOf(null), name: 'a',
     rates: { ...NO_RATES, tokens_per_minute: '100,000', usd: '0.100000000001' } }
   t.strictSame(fieldErrors(fields), {})
@@ -43,7 +43,7 @@ t.test('numbers may have thousands separators, and money keeps all digits', asyn
     { tokens_per_minute: 100000, budget: { usd: '0.100000000001', per: 'month' } })
 })
 
-t.test('each invalid field has its own error', async t => {
+t.test('each invalid field of the form has an error', async t => {
   const rates = { ...NO_RATES, requests_per_minute: '0', tokens_per_minute: '1.5', concurrent: '-1',
     usd: '1e3' }
   const errors = fieldErrors({ ...fieldsOf(null), rates, byModel: [

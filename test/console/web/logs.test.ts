@@ -1,7 +1,7 @@
 import t from 'tap'
 import { changeFilter, filterOf, narrowFilter, parsePastedId } from '../../../src/console/web/src/pages/logs/filter.ts'
 
-t.test('a request ID is found in a pasted text', async t => {
+t.test('a request id is found in pasted text', async t => {
   const id = '0199f3c2-8a41-7cc2-b7a5-3f1c9f0d2a11'
   for (const text of [
     id, `  ${id}\n`, `"${id}"`, `'${id}',`, `“${id}”`, `x-gateway-request-id: ${id}`,
@@ -11,14 +11,14 @@ t.test('a request ID is found in a pasted text', async t => {
   t.equal(parsePastedId(' "" '), '')
 })
 
-t.test('invalid filters in the address are ignored', async t => {
+t.test('invalid filters in the URL are ignored', async t => {
   t.strictSame(filterOf(new URLSearchParams('key=a&status=abc&end=nowhere&model=')), { key: 'a' })
   t.strictSame(filterOf(new URLSearchParams('status=5xx&end=failed&upstream=u')),
     { status: '5xx', end: 'failed', upstream: 'u' })
   t.strictSame(filterOf(new URLSearchParams('end=constructor')), {})
 })
 
-t.test('a filter for requests without a name excludes a filter for a name', async t => {
+t.test('a column has either a filter for a name or a filter for requests without a name', async t => {
   t.strictSame(filterOf(new URLSearchParams('without=model,key,nonsense')), { without: 'key,model' })
   t.strictSame(filterOf(new URLSearchParams('without=key&key=a')), { key: 'a' })
   t.strictSame(filterOf(new URLSearchParams('without=')), {})
@@ -27,7 +27,7 @@ t.test('a filter for requests without a name excludes a filter for a name', asyn
   t.strictSame(narrowFilter({ without: 'key' }, 'key', undefined), { key: null, without: '' })
 })
 
-t.test('changing a filter keeps the other address parameters', async t => {
+t.test('a change of a filter keeps the other parameters of the URL', async t => {
   t.equal(changeFilter(new URLSearchParams('range=7d&key=a&end=failed'), { key: null, model: 'm' }).toString(),
     'range=7d&end=failed&model=m')
 })

@@ -26,7 +26,7 @@ const FULL: Prompt = {
 }
 const PLAIN: Prompt = { ...FULL, system: '', images: [], tools: [], maxTokens: null, temperature: null, topP: null, stop: [] }
 
-/** Refuses all requests, and keeps what they asked for: no client tries a 400 again. */
+/** Keeps each request and responds with 400, because clients do not retry after 400. */
 async function startRecorder(t: Test): Promise<{ url: string, last: () => { path: string, body: unknown } }> {
   const asked: { path: string, body: unknown }[] = []
   const server = createServer(async (req, res) => {
@@ -41,7 +41,7 @@ async function startRecorder(t: Test): Promise<{ url: string, last: () => { path
   }
 }
 
-/** What stands for the Python libraries: they send their keyword arguments. */
+/** Replaces the Python libraries: prints the keyword arguments of the call. */
 const PYTHON_STUB = `
 import json
 class Recorder:
@@ -56,7 +56,7 @@ OpenAI = Anthropic = Recorder
 for (const protocol of PROTOCOLS) {
   for (const stream of [false, true]) {
     for (const [kind, prompt] of Object.entries({ plain: PLAIN, full: FULL })) {
-      t.test(`the code sends what the playground sends: ${protocol}, ${kind}, ${stream ? 'stream' : 'no stream'}`, async t => {
+      t.test(`the code sends the same request as the playground: ${protocol}, ${kind}, ${stream ? 'stream' : 'no stream'}`, async t => {
         const recorder = await startRecorder(t)
         const cwd = t.testdir({ 'openai.py': PYTHON_STUB, 'anthropic.py': PYTHON_STUB })
         for (const { name, data } of FULL.images) writeFileSync(`${cwd}/${name}`, Buffer.from(data, 'base64'))

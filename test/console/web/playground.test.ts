@@ -18,7 +18,7 @@ const PROMPT: Prompt = {
   maxTokens: null, temperature: null, topP: null, stop: [], stream: false,
 }
 
-t.test('events are parsed from any pieces, with any line ending', async () => {
+t.test('events are parsed wherever the stream is split, with each line ending', async () => {
   fc.assert(fc.property(
     fc.array(fc.record({
       name: fc.constantFrom(null, 'ping'),
@@ -39,13 +39,13 @@ t.test('events are parsed from any pieces, with any line ending', async () => {
   ))
 })
 
-t.test('an event without data or without an end is not reported', async t => {
+t.test('an event without data and an incomplete event are not reported', async t => {
   const reader = new EventReader()
   t.strictSame(reader.push('event: ping\n\ndata: half'), [])
   t.strictSame(reader.push('\n\n'), [{ name: null, data: 'half' }])
 })
 
-t.test('an error of the console itself is reported with its message', async t => {
+t.test('an error response of the console is reported with the message of the response', async t => {
   const reported: Progress[] = []
   await run(callOf(PROMPT), {
     protocol: 'chat', signal: new AbortController().signal, now: () => 0,
@@ -55,7 +55,7 @@ t.test('an error of the console itself is reported with its message', async t =>
   t.match(reported.at(-1), { phase: 'failed', status: 403, error: 'not for viewers' })
 })
 
-t.test('text, finish reason and usage are read in each protocol', async t => {
+t.test('text, finish reason and usage are read from responses of each protocol', async t => {
   const read = (protocol: Prompt['protocol'], event: unknown) => readEvent(protocol, JSON.stringify(event))
   t.match(read('chat',
     { choices: [{ delta: { content: 'a', reasoning_content: 'b' }, finish_reason: 'stop' }] }),
@@ -79,7 +79,7 @@ t.test('text, finish reason and usage are read in each protocol', async t => {
   }), { text: 'a', reasoning: 'r', finish: 'STOP', isLast: true, usage: { promptTokenCount: 4 } })
 })
 
-t.test('tool calls are joined from their pieces in each protocol', async t => {
+t.test('streamed tool calls are joined in each protocol', async t => {
   const calls = async (protocol: Prompt['protocol'], events: readonly unknown[]) => {
     const reported: Progress[] = []
     const body = events.map(event => `data: ${JSON.stringify(event)}\n\n`).join('')
@@ -120,7 +120,7 @@ t.test('tool calls are joined from their pieces in each protocol', async t => {
   t.same(whole('messages', { content: [{ type: 'tool_use', name: 'one', input: { a: 1 } }] }), ['one {"a":1}'])
 })
 
-t.test('tools are read in the spelling of each vendor', async t => {
+t.test('tool definitions are parsed in the format of each vendor', async t => {
   const tool = { name: 'a', description: 'b', parameters: { type: 'object' } }
   for (const text of [
     '[{"name":"a","description":"b","parameters":{"type":"object"}}]', '[{"name":"a","description":"b","input_schema":{"type":"object"}}]',
@@ -132,7 +132,7 @@ t.test('tools are read in the spelling of each vendor', async t => {
   }
 })
 
-t.test('errors are read in each protocol', async t => {
+t.test('errors are read from responses of each protocol', async t => {
   t.equal(readResponse('chat', '{"error":{"message":"no such model","code":"model_not_found"}}').error,
     'no such model')
   t.equal(readEvent('messages', '{"type":"error","error":{"type":"api_error","message":"cut"}}').error, 'cut')
@@ -142,14 +142,14 @@ t.test('errors are read in each protocol', async t => {
   t.match(readResponse('chat', '<html>').error, /not valid JSON/)
 })
 
-t.test('reading a response never throws', async () => {
+t.test('reading an invalid event or response does not throw', async () => {
   fc.assert(fc.property(fc.constantFrom(...PROTOCOLS), fc.oneof(fc.json(), fc.string()), (protocol, text) => {
     readEvent(protocol, text)
     readResponse(protocol, text)
   }))
 })
 
-t.test('JavaScript literals evaluate to their value', async t => {
+t.test('a value that is written as JavaScript evaluates to the same value', async t => {
   const odd = fc.constant(JSON.parse('{"__proto__":{"a":1},"a-b":-0}') as fc.JsonValue)
   fc.assert(fc.property(fc.oneof({ weight: 9, arbitrary: fc.jsonValue() }, odd), value => {
     const back: unknown = runInNewContext(`JSON.stringify(${javascript({ value })})`)
@@ -157,13 +157,13 @@ t.test('JavaScript literals evaluate to their value', async t => {
   }))
 })
 
-t.test('a quoted shell word is passed unchanged', async t => {
+t.test('the shell passes a quoted word unchanged', async t => {
   for (const text of ["it's", '$(id) `id` "$HOME" \\', "''", 'two\nlines', '-n', '']) {
     t.equal(execFileSync('sh', ['-c', `printf %s ${shell(text)}`], { encoding: 'utf8' }), text)
   }
 })
 
-t.test('required fields are in the request', async t => {
+t.test('the request has the fields, headers and path that its protocol requires', async t => {
   t.equal(callOf({ ...PROMPT, protocol: 'messages' }).body['max_tokens'], 1024, 'the Messages protocol requires max_tokens')
   t.ok(callOf({ ...PROMPT, protocol: 'messages' }).headers['anthropic-version'])
   t.equal(callOf({ ...PROMPT, protocol: 'generate', stream: true }).path,
@@ -173,7 +173,7 @@ t.test('required fields are in the request', async t => {
   t.notOk('temperature' in callOf(PROMPT).body, 'an empty field is not sent')
 })
 
-t.test('samples have the base URL and no key', async t => {
+t.test('code samples contain the base URL and a placeholder for the key', async t => {
   for (const protocol of PROTOCOLS) {
     for (const { language, code } of snippets({ ...PROMPT, protocol, stream: true },
       'https://gateway.example')) {
@@ -183,7 +183,7 @@ t.test('samples have the base URL and no key', async t => {
   }
 })
 
-t.test('the base URL is an address that the browser can reach', async t => {
+t.test('the base URL has an address that the browser can reach', async t => {
   const at = (url: string) => new URL(url)
   t.equal(baseUrlFor('http://0.0.0.0:8080', at('http://gateway.example:8081')), 'http://gateway.example:8080')
   t.equal(baseUrlFor('http://127.0.0.1:8080', at('http://localhost:8081')), 'http://127.0.0.1:8080')

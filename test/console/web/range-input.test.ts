@@ -7,7 +7,7 @@ const at = (from: string, to: string, days = false) => {
 }
 const FORM = 'Use the format 2026-11-21 07:18'
 
-t.test('a range survives the round trip through its text', async t => {
+t.test('a range is written as text and read back unchanged', async t => {
   const minutes = { from: '2026-11-03T10:05:00.000Z', to: '2026-11-04T00:00:00.000Z' }
   t.strictSame(toRangeInput(minutes, false), { from: '2026-11-03 10:05', to: '2026-11-04 00:00' })
   t.strictSame(at('2026-11-03 10:05', '2026-11-04 00:00'), minutes)
@@ -23,7 +23,7 @@ t.test('pasted timestamps are accepted', async t => {
   t.strictSame(at('2026-11-03  10:05', '2026-11-04 12:30 UTC'), expected)
 })
 
-t.test('start and end have separate errors', async t => {
+t.test('an invalid start and an invalid end have separate errors', async t => {
   const good = '2026-11-21 07:18'
   for (const bad of ['',
     '2026-11-21', '11/21/2026 07:18', '2026-02-30 00:00', '2026-11-21 24:00', '2026-11-21 7:18',

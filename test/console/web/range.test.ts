@@ -4,7 +4,7 @@ import { customRange, presetRange, rangeOf, searchOf, wholeDays } from '../../..
 const NOW = Date.parse('2026-11-21T07:18:22.500Z')
 const of = (search: string) => rangeOf(new URLSearchParams(search), '24h')
 
-t.test('a preset is relative to the present', async t => {
+t.test('a preset is relative to the current time', async t => {
   t.strictSame(presetRange('1h').at(NOW), {
     from: '2026-11-21T06:18:22.500Z', to: '2026-11-21T07:18:22.500Z',
   })
@@ -21,7 +21,7 @@ t.test('a preset is relative to the present', async t => {
     { from: '2025-12-01T00:00:00.000Z', to: '2026-01-01T00:00:00.000Z' })
 })
 
-t.test('whole days: the last 7 days are today and the six days before', async t => {
+t.test('the last 7 days in whole days are today and the six days before today', async t => {
   t.strictSame(wholeDays(presetRange('7d')).at(NOW), {
     from: '2026-11-15T00:00:00.000Z', to: '2026-11-22T00:00:00.000Z',
   })
@@ -29,10 +29,10 @@ t.test('whole days: the last 7 days are today and the six days before', async t 
     from: '2026-11-01T00:00:00.000Z', to: '2026-11-22T00:00:00.000Z',
   })
   const day = customRange('2026-11-03T00:00:00.000Z', '2026-11-04T00:00:00.000Z')
-  t.strictSame(wholeDays(day).at(NOW), day.at(NOW), 'whole days do not change')
+  t.strictSame(wholeDays(day).at(NOW), day.at(NOW), 'a range of whole days stays the same')
 })
 
-t.test('a range survives the round trip through the address', async t => {
+t.test('a range is written to a URL and read back unchanged', async t => {
   for (
     const range of [presetRange('7d'), customRange('2026-11-03T00:00:00.000Z', '2026-11-04T12:00:00.000Z')]
   ) {
@@ -40,7 +40,7 @@ t.test('a range survives the round trip through the address', async t => {
   }
 })
 
-t.test('an invalid range in the address is ignored', async t => {
+t.test('an invalid range in the URL is ignored', async t => {
   for (const search of [
     '', 'range=9y', 'range=constructor', 'from=2026-11-03', 'from=x&to=y', 'from=2026-11-04&to=2026-11-03',
   ]) {
@@ -48,7 +48,7 @@ t.test('an invalid range in the address is ignored', async t => {
   }
 })
 
-t.test('a range has a label', async t => {
+t.test('the label of a range has its dates, and its times if the range has no whole days', async t => {
   t.equal(of('from=2026-11-03T00:00:00Z&to=2026-11-04T00:00:00Z').label, '2026-11-03')
   t.equal(of('from=2026-11-03T00:00:00Z&to=2026-11-08T00:00:00Z').label, '2026-11-03 – 2026-11-07')
   t.equal(

@@ -16,7 +16,7 @@ function request(row: Partial<RequestDetails['row']>, attempts: Partial<RequestD
   } as RequestDetails
 }
 
-t.test('each attempt and each wait between attempts has a bar', async t => {
+t.test('the timeline has a bar for each attempt and for each wait between attempts', async t => {
   const { bars, span } = timelineOf(request({ first_byte_ms: 60, duration_ms: 200 }, [
     { at_ms: 5, ms: 10, outcome: 'upstream_reset' }, { at_ms: 50, ms: 150 },
   ]), 0)
@@ -35,7 +35,7 @@ t.test('a refused request has a single bar and no attempt', async t => {
   t.match(bars, [{ kind: 'gateway', from: 0, to: 0.4, failed: true }])
 })
 
-t.test('an unknown cost has a reason: no price or unknown usage', async t => {
+t.test('the headline says whether a cost is unknown because of the price or of the usage', async t => {
   const unknown = request({ cost_usd: null })
   t.match(headline({ ...unknown, price_version: null }, 0), 'no price for this model')
   t.match(
@@ -43,7 +43,7 @@ t.test('an unknown cost has a reason: no price or unknown usage', async t => {
   )
 })
 
-t.test('the label of the upstream says what the upstream did', async t => {
+t.test('the label of the upstream says whether the upstream was tried and responded', async t => {
   t.equal(upstreamRole(request({ end: 'refused', upstream: 'sim' })), 'Upstream (not reached)')
   t.equal(upstreamRole(request({ end: 'refused', upstream: null })), 'Upstream')
   t.equal(
@@ -56,7 +56,7 @@ t.test('the label of the upstream says what the upstream did', async t => {
   t.equal(upstreamRole(request({ upstream: 'sim' }, [{ status: 200 }])), 'Served by')
 })
 
-t.test('every known endpoint links to its routing explanation', async t => {
+t.test('a request to a known endpoint links to the explanation of its route', async t => {
   for (const { path, endpoint } of knownEndpoints()) {
     if (endpoint.ownResponse !== null) continue
     const { row } = request({ endpoint: endpoint.name, model: 'm', key: null })
@@ -65,12 +65,12 @@ t.test('every known endpoint links to its routing explanation', async t => {
   }
 })
 
-t.test('an attempt without a start time starts after the previous one', async t => {
+t.test('an attempt without a start time starts at the end of the previous attempt', async t => {
   const { bars } = timelineOf(request({}, [{ ms: 10, outcome: 'upstream_reset' }, { ms: 20 }]), 0)
   t.match(bars.filter(({ kind }) => kind === 'attempt'), [{ from: 0, to: 10 }, { from: 10, to: 30 }])
 })
 
-t.test('a running request ends at the present', async t => {
+t.test('the bars of a running request end at the current time', async t => {
   const { bars, span } =
     timelineOf(request({ first_byte_ms: 50, duration_ms: null }, [{ at_ms: 2, ms: 0 }], true), 4000)
   t.match(bars.slice(-2),
@@ -78,7 +78,7 @@ t.test('a running request ends at the present', async t => {
   t.equal(span, 4000)
 })
 
-t.test('the scale has three to six round grid lines', async t => {
+t.test('the time scale has three to six lines at round numbers', async t => {
   t.strictSame(ticks(1000), [0, 200, 400, 600, 800, 1000])
   t.strictSame(ticks(7321), [0, 2000, 4000, 6000])
   t.strictSame(ticks(1), [0, 0.2, 0.4, 0.6, 0.8, 1])
@@ -86,7 +86,7 @@ t.test('the scale has three to six round grid lines', async t => {
     `${span} ms`)
 })
 
-t.test('every error has advice, and a complete request has none', async t => {
+t.test('each error has advice; a complete request has no advice', async t => {
   for (const error of Object.keys(ERRORS)) t.ok(adviceFor({ end: 'error', error })?.text, error)
   t.equal(adviceFor({ end: 'complete', error: null }), null)
   t.match(adviceFor({ end: 'error', error: null })?.text, /unchanged/)

@@ -5,7 +5,7 @@ import { startHook } from '../../behaviour/alerts/hook.ts'
 
 const ISO_TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/
 
-t.test('circuits, budgets and rejected reloads are reported', async t => {
+t.test('open circuits, used budgets and rejected reloads are sent to the webhook', async t => {
   const { url: hook, events, reported } = await startHook(t)
   let isDown = false
   const up = await startUpstream(t, async (req, res) => {
@@ -47,7 +47,7 @@ alerts: { webhook: { url: "${hook}" }, budget: [80, 20] }
   t.match(await reported('budget.reached'), { subject: 'test', data: { key: 'test', limit_usd: '10', per: 'total' } })
 })
 
-t.test('an upstream that is down is one event for the circuits of all its models', async t => {
+t.test('the circuits of all models of an upstream are reported in one event', async t => {
   const hook = await startHook(t)
   let isDown = true
   const up = await startUpstream(t, async (req, res) => {
@@ -79,7 +79,7 @@ alerts: { webhook: { url: "${hook.url}" } }
   t.strictSame(hook.events.map(({ type }) => type), ['circuit.opened', 'circuit.closed'])
 })
 
-t.test('a group that reaches a share of its budget is reported, with the spend of its child groups', async t => {
+t.test('the budget event of a group counts the spend of its child groups', async t => {
   const hook = await startHook(t)
   const gateway = await startTestGateway(t, `
 upstreams: { sim: { simulator: true } }
@@ -106,6 +106,6 @@ alerts: { webhook: { url: "${hook.url}" }, budget: [50, 100] }
   })
   t.equal(await ask(), 200)
   t.match(await hook.reported('budget.reached', ({ data }) => data['share'] === 100), { severity: 'error', subject: 'test' })
-  t.equal(hook.events.length, 2, 'each share once')
-  t.notOk(hook.events.some(({ data }) => 'key' in data), 'a group is no key')
+  t.equal(hook.events.length, 2, 'each share of the budget is reported once')
+  t.notOk(hook.events.some(({ data }) => 'key' in data), 'an event about a group names no key')
 })

@@ -8,7 +8,7 @@ import type { AlertEvent } from '../../../src/gateway/alerts/pending-events.ts'
 const log = pino({ level: 'silent' })
 const event = (id: string): AlertEvent => ({ id, type: 'circuit.opened', at: '', severity: 'error', subject: null, message: '', data: {} })
 
-t.test('close saves the waiting events, without the oldest above the limit', async t => {
+t.test('close saves the latest 1,000 of the waiting events', async t => {
   const file = join(t.testdir(), 'alerts.json')
   const events = new PendingEvents(file, log)
   for (let n = 0; n < 1_003; n++) events.add(event(`e${n}`), n > 0)
@@ -24,7 +24,7 @@ t.test('close saves the waiting events, without the oldest above the limit', asy
   again.close()
 })
 
-t.test('a save that runs beside close does not replace what close saves', async t => {
+t.test('a save that is running at close does not overwrite the file that close saves', async t => {
   const directory = t.testdir()
   const turns = async (count: number): Promise<void> => {
     for (let turn = 0; turn < count; turn++) await new Promise(resolve => setImmediate(resolve))

@@ -21,7 +21,7 @@ interface Delivery {
   readonly body: string
 }
 
-/** @param statuses of the responses, one after the other; the last again and again */
+/** @param statuses of the responses, one after another; the last status repeats */
 async function start(t: Test, statuses: readonly number[], secret: string | null = SECRET, file: string | null = null) {
   const deliveries: Delivery[] = []
   const waits: number[] = []
@@ -55,7 +55,7 @@ async function start(t: Test, statuses: readonly number[], secret: string | null
   return { webhook, deliveries, waits, logged, until }
 }
 
-t.test('an event is signed and sent once', async t => {
+t.test('an event is signed and delivered once', async t => {
   const { webhook, deliveries, until, logged } = await start(t, [204])
   webhook.send(event('e1'))
   webhook.send(event('e2'))
@@ -69,7 +69,7 @@ t.test('an event is signed and sent once', async t => {
   t.strictSame(logged, [])
 })
 
-t.test('an event without a secret is not signed, and a base64 secret is decoded', async t => {
+t.test('without a secret events are not signed; a secret with the prefix whsec_ is decoded from base64', async t => {
   const plain = await start(t, [200], null)
   plain.webhook.send(event('e1'))
   await plain.until(() => plain.deliveries.length === 1)
@@ -83,7 +83,7 @@ t.test('an event without a secret is not signed, and a base64 secret is decoded'
   t.equal(headers['webhook-signature'], `v1,${signed}`)
 })
 
-t.test('a failed delivery is repeated with the same id and growing waits, and at last given up', async t => {
+t.test('a failed delivery is repeated up to twelve times with the same id and increasing waits', async t => {
   const { webhook, deliveries, waits, logged, until } = await start(t, [503, 429, 200, 500])
   webhook.send(event('e1'))
   await until(() => deliveries.length === 3)
@@ -92,11 +92,11 @@ t.test('a failed delivery is repeated with the same id and growing waits, and at
   t.match(logged, [{ level: 40, why: 'status 503', event: 'e1' }])
   webhook.send(event('e2'))
   await until(() => logged.some(({ level }) => level === 50))
-  t.equal(deliveries.length, 15, 'twelve times')
+  t.equal(deliveries.length, 15, 'the second event is delivered twelve times')
   t.equal(Math.max(...waits), 300_000)
 })
 
-t.test('a delivery that the receiver refuses is not repeated', async t => {
+t.test('a delivery with the response 400 or 302 is not repeated', async t => {
   for (const status of [400, 302]) {
     const { webhook, deliveries, logged, until } = await start(t, [status])
     webhook.send(event('e1'))
@@ -106,15 +106,15 @@ t.test('a delivery that the receiver refuses is not repeated', async t => {
   }
 })
 
-t.test('events above the limit are dropped, the oldest first', async t => {
+t.test('above 1,000 waiting events the oldest are dropped', async t => {
   const { webhook, deliveries, until } = await start(t, [200])
   for (let n = 0; n < 1_100; n++) webhook.send(event(`e${n}`))
   await until(() => deliveries.at(-1)?.headers['webhook-id'] === 'e1099')
   t.equal(deliveries.length, 1_000)
-  t.equal(deliveries[0]?.headers['webhook-id'], 'e0', 'it was on its way')
+  t.equal(deliveries[0]?.headers['webhook-id'], 'e0', 'the event in delivery is not dropped')
 })
 
-t.test('waiting events survive a restart', async t => {
+t.test('events that are not delivered are saved and delivered after a restart', async t => {
   const file = join(t.testdir(), 'alerts.json')
   const before = await start(t, [503], SECRET, file)
   before.webhook.send(event('e1'))
@@ -131,7 +131,7 @@ t.test('waiting events survive a restart', async t => {
   after.webhook.close()
 })
 
-t.test('an unusable file loses no event of this run', async t => {
+t.test('events are delivered even if their file cannot be read or written', async t => {
   const file = join(t.testdir({ 'alerts.json': 'no JSON' }), 'alerts.json')
   const broken = await start(t, [200], SECRET, file)
   t.match(broken.logged, [{ level: 40, msg: 'saved alerts cannot be read' }])

@@ -48,7 +48,7 @@ function resetLimit(perMinute = 3_000, blocked: string[] = []): ResetLimit {
 
 const GET = 'GET /x HTTP/1.1\r\nHost: x\r\n\r\n'
 
-t.test('HTTP/1.1 and HTTP/2 share one plain port, told apart by their first bytes', async t => {
+t.test('a port without TLS serves HTTP/1.1 and HTTP/2, which the first bytes of a connection distinguish', async t => {
   const listener = await start(t)
   const client = await connect(t, listener.url)
   client.send(GET)
@@ -59,7 +59,7 @@ t.test('HTTP/1.1 and HTTP/2 share one plain port, told apart by their first byte
   t.equal(chunk.toString(), '2.0 /y')
 })
 
-t.test('the first bytes can arrive one by one', async t => {
+t.test('HTTP/1.1 and HTTP/2 are distinguished even if the first bytes arrive one by one', async t => {
   const listener = await start(t)
   for (const text of [GET, 'PUT /x HTTP/1.1\r\nHost: x\r\n\r\n', 'PRI /x HTTP/1.1\r\nHost: x\r\n\r\n']) {
     const client = await connect(t, listener.url)
@@ -80,7 +80,7 @@ t.test('the first bytes can arrive one by one', async t => {
   t.equal(parseFrames(Buffer.from(client.text, 'latin1'))[0]?.type, SETTINGS)
 })
 
-t.test('a head that takes too long gets 408', async t => {
+t.test('a request whose head takes too long gets 408', async t => {
   const listener = await start(t, { headersTimeout: 100 })
   for (const beginning of ['GET /x HTTP/1.1\r\nHost: x\r\n', 'G']) {
     const client = await connect(t, listener.url)
@@ -90,7 +90,7 @@ t.test('a head that takes too long gets 408', async t => {
   }
 })
 
-t.test('a head that arrives byte by byte gets 408, and a body that arrives byte by byte is read', async t => {
+t.test('a head that arrives byte by byte gets 408; a body that arrives byte by byte is read', async t => {
   const listener = await start(t, {
     headersTimeout: 150,
     onRequest: (req, res) => {
@@ -112,14 +112,14 @@ t.test('a head that arrives byte by byte gets 408, and a body that arrives byte 
   await fine.until(/whole$/)
 })
 
-t.test('a connection without any bytes is closed', async t => {
+t.test('a connection without any bytes is closed after headersTimeout', async t => {
   const listener = await start(t, { headersTimeout: 100 })
   const client = await connect(t, listener.url)
   t.equal(await client.ended, 'end')
   t.equal(client.text, '')
 })
 
-t.test('HTTP/2: an idle session is closed, but not one that waits for a response', async t => {
+t.test('HTTP/2: a session without running requests is closed after the keep-alive time', async t => {
   const asked = Promise.withResolvers<ServerResponse>()
   const listener = await start(t, {
     keepAlive: 100, onRequest: (_req, res) => asked.resolve(res as ServerResponse),
@@ -135,10 +135,10 @@ t.test('HTTP/2: an idle session is closed, but not one that waits for a response
   t.equal(await request.closed, 0)
   t.equal(request.text, 'late')
   await once(tcp, 'close')
-  t.ok(performance.now() - answered >= 90, 'it counts from the last request')
+  t.ok(performance.now() - answered >= 90, 'the keep-alive time starts at the end of the last request')
 })
 
-t.test('HTTP/2: a head that arrives byte by byte ends the session, before and after the first request', async t => {
+t.test('HTTP/2: a request head that takes too long ends the session, whether or not it is the first request', async t => {
   const { cert, key } = selfSigned()
   for (const secure of [false, true]) {
     const listener = await start(t, { tls: secure ? { cert, key } : null, headersTimeout: 150, keepAlive: 150 })
@@ -153,7 +153,7 @@ t.test('HTTP/2: a head that arrives byte by byte ends the session, before and af
   }
 })
 
-t.test('TLS: ALPN selects the protocol; missing and failed handshakes affect no other connection', async t => {
+t.test('TLS: ALPN selects the protocol; a missing or failed handshake does not affect other connections', async t => {
   const { cert, key } = selfSigned()
   const listener = await start(t, { tls: { cert, key }, headersTimeout: 200 })
   const { port } = new URL(listener.url)
@@ -177,7 +177,7 @@ t.test('TLS: ALPN selects the protocol; missing and failed handshakes affect no 
   t.equal(chunk.toString(), '2.0 /y')
 })
 
-t.test('a connection that breaks after an upgrade affects no other connection, with or without TLS', async t => {
+t.test('an error of an upgraded connection does not affect other connections, with or without TLS', async t => {
   const { cert, key } = selfSigned()
   for (const secure of [false, true]) {
     const upgraded = Promise.withResolvers<void>()
@@ -186,7 +186,7 @@ t.test('a connection that breaks after an upgrade affects no other connection, w
       onUpgrade: (_req, socket) => {
         socket.write('x')
         socket.once('close', upgraded.resolve)
-        // Nobody listens for its errors here: the listener has to.
+        // The upgrade handler has no error listener; the Listener handles the error.
         socket.destroy(new Error('broken'))
       },
     })
@@ -197,7 +197,7 @@ t.test('a connection that breaks after an upgrade affects no other connection, w
   t.pass('the process lives')
 })
 
-t.test('pipelined requests start one after the other', async t => {
+t.test('a pipelined request starts after the response to the previous request ends', async t => {
   const begun: ServerResponse[] = []
   const listener = await start(t, { onRequest: (_req, res) => void begun.push(res as ServerResponse) })
   const client = await connect(t, listener.url)
@@ -212,7 +212,7 @@ t.test('pipelined requests start one after the other', async t => {
   }
 })
 
-t.test('a hundred requests can be pipelined; more of them close the connection', async t => {
+t.test('a client can pipeline a hundred requests; more requests close the connection', async t => {
   const begun: ServerResponse[] = []
   const listener = await start(t, { onRequest: (_req, res) => void begun.push(res as ServerResponse) })
   const modest = await connect(t, listener.url)
@@ -225,10 +225,10 @@ t.test('a hundred requests can be pipelined; more of them close the connection',
   const greedy = await connect(t, listener.url)
   greedy.send(GET.repeat(5_000))
   await greedy.ended
-  t.equal(begun.length, 102, 'those that wait never begin')
+  t.equal(begun.length, 102, 'pipelined requests of a closed connection do not start')
 })
 
-t.test('no header is dropped, even of thousands', async t => {
+t.test('all of 5,000 headers are passed on', async t => {
   let seen = 0
   const listener = await start(t, {
     onRequest: (req, res) => {
@@ -242,14 +242,14 @@ t.test('no header is dropped, even of thousands', async t => {
   t.equal(seen, 5_001)
 })
 
-t.test('a head above 64 kB is refused', async t => {
+t.test('a request head above 64 kB is refused', async t => {
   const listener = await start(t)
   const client = await connect(t, listener.url)
   client.send(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(70_000)}\r\n\r\n`)
   await client.until(/HPE_HEADER_OVERFLOW/)
 })
 
-t.test('close sends what was written, and ends the rest after its timeout', async t => {
+t.test('close sends written data, and ends the remaining connections after its timeout', async t => {
   const listener = await start(t, { onRequest: (_req, res) => void (res as ServerResponse).write('begun') })
   const idle = await connect(t, listener.url)
   const session = await openSession(t, listener.url)
@@ -264,7 +264,7 @@ t.test('close sends what was written, and ends the rest after its timeout', asyn
   await t.rejects(connect(t, listener.url))
 })
 
-t.test('a connection above the limit gets 503 and is closed, although the client stays', async t => {
+t.test('a connection above the limit gets 503 and is closed, even if the client does not close', async t => {
   const listener = await start(t, { maxConnections: () => 1 })
   await connect(t, listener.url)
   const { hostname, port } = new URL(listener.url)
@@ -289,18 +289,18 @@ t.test('with TLS, a connection above the limit is closed before the handshake', 
   t.equal((await new H2Request(session, 'GET', '/x').head)[':status'], 200)
 })
 
-t.test('an address in use rejects the promise', async t => {
+t.test('the start of a listener rejects if the address is in use', async t => {
   const { url } = await start(t)
   const port = Number(new URL(url).port)
   await t.rejects(start(t, { listen: { host: '127.0.0.1', port } }), { code: 'EADDRINUSE' })
 })
 
-t.test('the url can be opened by a client, also if the listener is on all interfaces', async t => {
+t.test('the url of a listener on all interfaces has the loopback address', async t => {
   t.match((await start(t, { listen: { host: '0.0.0.0', port: 0 } })).url, /^http:\/\/127\.0\.0\.1:\d+$/)
   t.match((await start(t, { listen: { host: '127.0.0.1', port: 0 } })).url, /^http:\/\/127\.0\.0\.1:\d+$/)
 })
 
-t.test('drain: idle connections are closed after a while, upgraded ones are not', async t => {
+t.test('drain: idle connections are closed after drainIdle, and upgraded connections stay open', async t => {
   const upgraded = Promise.withResolvers<Duplex>()
   const listener = await start(t, {
     drainIdle: 100,
@@ -318,7 +318,7 @@ t.test('drain: idle connections are closed after a while, upgraded ones are not'
   tunnel.send('GET /x HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n')
   await tunnel.until(/101/)
   const left = listener.drain()
-  await t.rejects(connect(t, listener.url), 'nobody listens')
+  await t.rejects(connect(t, listener.url), 'new connections are refused')
   t.equal(await silent.ended, 'end')
   await closed
   const socket = await upgraded.promise
@@ -329,7 +329,7 @@ t.test('drain: idle connections are closed after a while, upgraded ones are not'
   await left
 })
 
-t.test('drain: unused connections and those with a running response are closed too', async t => {
+t.test('drain: a connection without a request is closed, and a busy connection is closed after its response', async t => {
   const begun = Promise.withResolvers<ServerResponse>()
   const listener = await start(t, {
     keepAlive: 3_600_000,
@@ -343,7 +343,7 @@ t.test('drain: unused connections and those with a running response are closed t
   const mute = await connect(t, listener.url)
   const asking = await connect(t, listener.url)
   asking.send(GET)
-  // Who came before has been accepted by then.
+  // By then the earlier connection is accepted too.
   await asking.until(/\r\n\r\nbe$/)
   const left = listener.drain()
   mute.socket.write(opening())
@@ -363,7 +363,7 @@ function abandonStreams(session: ClientHttp2Session, count: number): Promise<unk
   }))
 }
 
-t.test('a client may reset 1,000 streams of a connection at once', async t => {
+t.test('a client can reset 1,000 streams of a connection at once', async t => {
   const listener = await start(t, { onRequest: () => {} })
   const session = await openSession(t, listener.url)
   await abandonStreams(session, 1_000)
@@ -375,7 +375,7 @@ t.test('a client may reset 1,000 streams of a connection at once', async t => {
 
 for (const certificate of [null, selfSigned()]) {
   const scheme = certificate ? 'https' : 'http'
-  t.test(`an address that resets too many streams is disconnected and refused for a while (${scheme})`, async t => {
+  t.test(`the connections of an address that resets too many streams are closed, and new ones are refused (${scheme})`, async t => {
     const blocked: string[] = []
     const limit = resetLimit(100, blocked)
     let requests = 0
@@ -391,7 +391,7 @@ for (const certificate of [null, selfSigned()]) {
     const [first, second, innocent] = [await open(), await open(), await open()]
     const cut = once(second, 'goaway')
     await abandonStreams(first, 60)
-    // The gateway has read all of them.
+    // By then the gateway has read all resets.
     await new Promise(resolve => first.ping(resolve))
     t.strictSame(blocked, [])
     await abandonStreams(second, 60)
@@ -401,11 +401,11 @@ for (const certificate of [null, selfSigned()]) {
     await refused.ended
     t.equal(refused.text, '', 'a new connection is refused')
     t.equal(requests, 120)
-    t.equal((await new H2Request(innocent, 'GET', '/y').head)[':status'], 200, 'a connection that resets nothing goes on')
+    t.equal((await new H2Request(innocent, 'GET', '/y').head)[':status'], 200, 'a connection without resets stays open')
   })
 }
 
-t.test('streams that the gateway resets do not count', async t => {
+t.test('streams that the gateway resets are not counted', async t => {
   const blocked: string[] = []
   const listener = await start(t, {
     resetLimit: resetLimit(10, blocked),
@@ -416,7 +416,7 @@ t.test('streams that the gateway resets do not count', async t => {
   t.strictSame(blocked, [])
 })
 
-t.test('running streams of a connection that ends count', async t => {
+t.test('streams that run at the end of their connection are counted as reset', async t => {
   const blocked: string[] = []
   const began = Promise.withResolvers<void>()
   let requests = 0

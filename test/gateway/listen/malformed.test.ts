@@ -12,7 +12,7 @@ import { startTestGateway } from '../../support/gateway.ts'
 import { startUpstream } from '../../support/upstream.ts'
 import { connect, post, proxyTo } from '../../support/wire.ts'
 
-t.test('a malformed request gets one complete response and a line in the log, and the connection is closed', async t => {
+t.test('a malformed request gets one complete response and a log line, and its connection is closed', async t => {
   const gateway = await startTestGateway(t, proxyTo('http://127.0.0.1:1'))
   for (const [bytes, status, code, cause] of [
     ['NO HTTP\r\n\r\n', 400, 'bad_framing', 'HPE_INVALID_METHOD'],
@@ -36,20 +36,20 @@ t.test('a malformed request gets one complete response and a line in the log, an
   }
 })
 
-t.test('a failed TLS handshake is logged with its client and cause', async t => {
+t.test('a failed TLS handshake is logged with the client and the cause', async t => {
   const { gateway, host, port } = await startTls(t)
   net.connect(port, host).on('error', () => {}).resume().write('GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n')
   const told = (cause: string) => gateway.waitForLog(line => line['cause'] === cause)
   t.match(await told('ERR_SSL_HTTP_REQUEST'), { client: '127.0.0.1', error: 'tls', msg: 'turned away' })
-  // A cipher for another kind of key.
+  // A cipher that needs another kind of key.
   tls.connect(port, host, { maxVersion: 'TLSv1.2', ciphers: 'AES128-SHA256' }).on('error', () => {})
   t.match(await told('ERR_SSL_NO_SHARED_CIPHER'), { client: '127.0.0.1', error: 'tls', msg: 'turned away' })
 })
 
-t.test('a client that disconnects before the handshake, as load balancers do, is not logged', async t => {
+t.test('a client that disconnects before the TLS handshake is not logged', async t => {
   const { gateway, host, port } = await startTls(t)
   await once(net.connect(port, host).resume().end(), 'close')
-  // A line of it would be before this one.
+  // A log line about the first connection would precede the line about this one.
   net.connect(port, host).on('error', () => {}).resume().write('no handshake at all\r\n')
   await gateway.waitForLog(line => line['msg'] === 'turned away')
   t.equal(gateway.logged.filter(({ msg }) => msg === 'turned away').length, 1)
@@ -67,7 +67,7 @@ routes: [{ to: demo }]
   return { gateway, host, port: Number(port) }
 }
 
-t.test('a client that disconnects in the middle of a head gets no response and no line in the log', async t => {
+t.test('a client that disconnects in the middle of a request head gets no response and is not logged', async t => {
   const gateway = await startTestGateway(t, proxyTo('http://127.0.0.1:1'))
   const client = await connect(t, gateway.url)
   client.socket.end('GET /v1/models HT')
@@ -76,14 +76,14 @@ t.test('a client that disconnects in the middle of a head gets no response and n
   t.notOk(gateway.logged.some(({ msg }) => msg === 'turned away'))
 })
 
-t.test('the gateway itself refuses a request without a Host header', async t => {
+t.test('a request without a Host header is refused with an error of the gateway', async t => {
   const gateway = await startTestGateway(t, proxyTo('http://127.0.0.1:1'))
   const client = await connect(t, gateway.url)
   client.send('GET /v1/models HTTP/1.1\r\n\r\n')
   t.match(await client.until(/\}\}$/), /^HTTP\/1\.1 400 [^]*x-gateway-request-id: [^]*"code":"bad_header"/)
 })
 
-t.test('a body with broken framing gets an error in the protocol of its request', async t => {
+t.test('a body with broken framing gets an error in the shape of the protocol of the request', async t => {
   const gateway = await startTestGateway(t, proxyTo('http://127.0.0.1:1'))
   const client = await connect(t, gateway.url)
   const head = post('/v1/messages', '').replace('Content-Length: 0', 'Transfer-Encoding: chunked')
@@ -92,7 +92,7 @@ t.test('a body with broken framing gets an error in the protocol of its request'
   t.equal(client.text.match(/HTTP\/1\.1/g)?.length, 1)
 })
 
-t.test('malformed bytes behind a running request get one error after its response', async t => {
+t.test('malformed bytes after a running request get one error, which follows the response to that request', async t => {
   for (const hasBegun of [false, true]) {
     const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
     const { promise: sent, resolve: send } = Promise.withResolvers<void>()
@@ -110,7 +110,7 @@ t.test('malformed bytes behind a running request get one error after its respons
     if (hasBegun) await client.until(/\{"ok"/)
     client.send('\x01\x02 rest\r\n\r\n')
     client.send('\x01\x02 more\r\n\r\n')
-    // Other questions are answered after it.
+    // A response to another request shows that the gateway has read the malformed bytes.
     t.equal((await fetch(`${gateway.url}/api/status`)).status, 200)
     send()
     t.equal(await client.ended, 'end')
@@ -119,7 +119,7 @@ t.test('malformed bytes behind a running request get one error after its respons
   }
 })
 
-t.test('nothing follows the last response of a connection', async t => {
+t.test('after a response with Connection: close, malformed bytes get no error', async t => {
   const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
   const { promise: sent, resolve: send } = Promise.withResolvers<void>()
   const upstream = await startUpstream(t, (req, res) => {
@@ -136,7 +136,7 @@ t.test('nothing follows the last response of a connection', async t => {
   t.match(client.text, /^HTTP\/1\.1 200 [^]*\{"ok":true\}$/)
 })
 
-t.test('a head that is late gets 408', async t => {
+t.test('a request whose head is late gets 408', async t => {
   const gateway = {
     newId: () => 'an-id', version: '0', log: pino({ level: 'silent' }),
   } as unknown as Gateway

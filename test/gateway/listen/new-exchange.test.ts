@@ -10,7 +10,7 @@ const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f
 
 const newId = requestIds(() => Date.now())
 
-/** An exchange as it begins, for a request of which nothing is known but its peer and its headers. */
+/** Starts an exchange for a request with this peer and these headers. */
 function begin(
   peer: string | undefined,
   headers: Record<string, string> = {},
@@ -30,7 +30,7 @@ function begin(
   return newExchange(gateway, req, {} as ServerResponse, false)
 }
 
-t.test('each request has its own id, and ids are ascending', async t => {
+t.test('request ids are unique and ascending', async t => {
   const ids = Array.from({ length: 100 }, () => begin('1.2.3.4').id)
   for (const id of ids) t.match(id, UUID_V7)
   t.equal(new Set(ids).size, ids.length)
@@ -38,10 +38,10 @@ t.test('each request has its own id, and ids are ascending', async t => {
   const wall = [5_000, 5_000, 5_001, 4_000, 4_999, 5_001, 5_002]
   const backwards = requestIds(() => wall.shift() ?? 0)
   const made = Array.from({ length: wall.length }, () => backwards())
-  t.strictSame(made.toSorted(), made, 'also when the clock goes back')
+  t.strictSame(made.toSorted(), made, 'ids are ascending even if the clock goes back')
 })
 
-t.test('only a trusted proxy can give the id, and only a valid one', async t => {
+t.test('only a trusted proxy can set the request id, and an invalid id is replaced', async t => {
   const given = { 'x-gateway-request-id': 'edge-0001.a:b_c' }
   t.equal(begin('10.1.1.1', given).id, 'edge-0001.a:b_c')
   t.match(begin('1.2.3.4', given).id, UUID_V7)
@@ -53,7 +53,7 @@ t.test('only a trusted proxy can give the id, and only a valid one', async t => 
   }
 })
 
-t.test('a given id is used once per millisecond, because ledger rows need unique pairs of time and id', async t => {
+t.test('an id that a proxy sets is used once per millisecond; further requests get a new id', async t => {
   const lasting = { clock: new FakeClock(), givenIds: new ClientRequestIds() }
   const id = () => begin('10.1.1.1', { 'x-gateway-request-id': 'edge-0001' }, undefined, lasting).id
   t.equal(id(), 'edge-0001')
@@ -62,7 +62,7 @@ t.test('a given id is used once per millisecond, because ledger rows need unique
   t.equal(id(), 'edge-0001')
 })
 
-t.test('the client is the peer, or the last hop that is not a trusted proxy', async t => {
+t.test('the client address is the peer, or behind trusted proxies the last other hop', async t => {
   for (const [peer, forwarded, client, trustedPeer] of [
     ['1.2.3.4', undefined, '1.2.3.4', null],
     ['1.2.3.4', '9.9.9.9', '1.2.3.4', null],
@@ -98,6 +98,6 @@ t.test('the client is the peer, or the last hop that is not a trusted proxy', as
     t.equal(exchange.trustedPeer, trustedPeer)
   }
   const mapped = begin('::ffff:10.0.0.1', { 'x-forwarded-for': '9.9.9.9' }, [['::ffff:10.0.0.0', 104]])
-  t.equal(mapped.clientAddress, '9.9.9.9', 'a proxy may be named as the system names it')
+  t.equal(mapped.clientAddress, '9.9.9.9', 'an IPv4 proxy can be configured as an IPv6-mapped address')
   t.equal(begin('fe80::1%eth0', { 'x-forwarded-for': '9.9.9.9' }, [['fe80::', 10]]).clientAddress, '9.9.9.9')
 })

@@ -11,7 +11,7 @@ function limitOf(perMinute?: number) {
     isExempt: address => address === '10.0.0.1',
     onBlocked: (address, seconds) => void blocked.push(`${address} for ${seconds} s`),
   })
-  /** @returns how many of so many abandoned streams are allowed */
+  /** @returns how many of the `streams` resets are allowed */
   const abandon = (address: string, streams: number) => {
     let allowed = 0
     for (let n = 0; n < streams; n++) if (limit.allows(address)) allowed++
@@ -20,7 +20,7 @@ function limitOf(perMinute?: number) {
   return { clock, limit, blocked, abandon }
 }
 
-t.test('an address can reset 3,000 streams at once and 50 a second', async t => {
+t.test('an address can reset 3,000 streams at once, and then 50 per second', async t => {
   const { clock, limit, blocked, abandon } = limitOf()
   t.equal(abandon('192.0.2.1', 3_000), 3_000)
   for (let second = 0; second < 600; second++) {
@@ -31,12 +31,12 @@ t.test('an address can reset 3,000 streams at once and 50 a second', async t => 
   t.strictSame(blocked, [])
 })
 
-t.test('an address above the limit is refused for a minute, and reported once', async t => {
+t.test('an address above the limit is refused for a minute, which is reported once', async t => {
   const { clock, limit, blocked, abandon } = limitOf(100)
   t.equal(abandon('192.0.2.1', 105), 100)
   t.equal(limit.blocks('192.0.2.1'), true)
   t.equal(limit.blocks('192.0.2.2'), false)
-  t.equal(abandon('192.0.2.2', 10), 10, 'others are not hit')
+  t.equal(abandon('192.0.2.2', 10), 10, 'other addresses are not limited')
   clock.advance(59_999)
   t.equal(limit.blocks('192.0.2.1'), true)
   clock.advance(1)
@@ -46,7 +46,7 @@ t.test('an address above the limit is refused for a minute, and reported once', 
   t.equal(blocked.length, 2)
 })
 
-t.test('resets on open connections prolong the refusal', async t => {
+t.test('further resets of a refused address prolong the refusal', async t => {
   const { clock, limit, abandon } = limitOf(100)
   abandon('192.0.2.1', 101)
   clock.advance(30_000)
@@ -62,7 +62,7 @@ t.test('all IPv6 addresses of a network share one limit', async t => {
   for (const address of ['2001:db8:1:2::7', '2001:db8:1:2:ffff::']) t.equal(limit.blocks(address), true, address)
   for (const address of ['2001:db8:1:3::1', '2001:db8:1::2', '::1']) t.equal(limit.blocks(address), false, address)
   t.equal(abandon('::1', 100), 100)
-  t.equal(abandon('::2', 1), 0, 'the same network')
+  t.equal(abandon('::2', 1), 0, 'both addresses belong to the same network')
 })
 
 t.test('trusted proxies and connections without an address are not limited', async t => {
@@ -73,7 +73,7 @@ t.test('trusted proxies and connections without an address are not limited', asy
   }
 })
 
-t.test('at most 10,000 addresses are remembered', async t => {
+t.test('the limit forgets the oldest of more than 10,000 addresses', async t => {
   const { limit, abandon } = limitOf(100)
   abandon('192.0.2.1', 101)
   for (let n = 0; n < 9_999; n++) abandon(`198.51.${n >> 8}.${n & 255}`, 1)

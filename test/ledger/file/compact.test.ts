@@ -11,7 +11,7 @@ import { MIDNIGHT, row } from '../rows.ts'
 
 const DAY = 86_400_000
 
-/** Rows of two days: most of the first. */
+/** Writes rows of two days, most of them of the first day. */
 function filled(file: string): LedgerStore {
   const store = new LedgerStore(file, 'test')
   for (let n = 0; n < 20; n++) {
@@ -26,7 +26,7 @@ function expire(store: LedgerStore): void {
   while (store.expire(MIDNIGHT + 1, MIDNIGHT));
 }
 
-/** Of the file itself, without its log. */
+/** @returns the size of the file after its WAL is written into it, bytes */
 function sizeOf(file: string): number {
   const db = new DatabaseSync(file)
   db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
@@ -34,7 +34,7 @@ function sizeOf(file: string): number {
   return statSync(file).size
 }
 
-t.test('the file becomes smaller when rows are deleted, in steps, and keeps some room', async t => {
+t.test('vacuum makes the file smaller in steps after rows are deleted, and keeps some free space', async t => {
   const file = join(t.testdir({}), 'ledger.db')
   const store = filled(file)
   const full = sizeOf(file)
@@ -50,7 +50,7 @@ t.test('the file becomes smaller when rows are deleted, in steps, and keeps some
   t.equal(reader.sums({}, [])[0]?.requests, 10_000)
 })
 
-t.test('a file of an older version is compacted once, while a gateway has it open', async t => {
+t.test('a file of an older version is compacted once, while a gateway has the file open', async t => {
   const file = join(t.testdir({}), 'ledger.db')
   filled(file).close()
   const older = new DatabaseSync(file)
@@ -74,7 +74,7 @@ t.test('a file of an older version is compacted once, while a gateway has it ope
   t.equal([...reader.rows({})].length, 21)
 })
 
-t.test('gateway ledger compact', { timeout: 60_000 }, async t => {
+t.test('gateway ledger compact reports the sizes before and after, or an error', { timeout: 60_000 }, async t => {
   const yaml = 'upstreams: { sim: { simulator: true } }\nroutes: [{ to: sim }]\n'
   const cwd = t.testdir({ 'gateway.yaml': `${yaml}ledger: { file: ledger.db }\n`, 'none.yaml': yaml, 'other.db': 'no database' })
   t.match(await gateway(['ledger', 'compact'], { cwd }), { code: 1, stderr: /ledger\.db: there is no such file/ })

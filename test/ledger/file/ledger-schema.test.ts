@@ -8,7 +8,7 @@ import { row } from '../rows.ts'
 import { VERSION_1 } from '../version-1.ts'
 import { watch } from '../watched.ts'
 
-t.test('a file of version 1 is read, continued and recovered', async t => {
+t.test('a file of version 1 can be read and written, and its interrupted requests are recovered', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const old = new DatabaseSync(file)
   old.exec(VERSION_1)

@@ -9,7 +9,7 @@ import { acquireLock, isLocked } from '../../../src/ledger/file/lock.ts'
 
 const LOCK = JSON.stringify(import.meta.resolve('../../../src/ledger/file/lock.ts'))
 
-t.test('a lock has one holder, and makes no other files', async t => {
+t.test('a lock has at most one holder, and creates a single file', async t => {
   const dir = t.testdir()
   const path = join(dir, 'lock')
   t.notOk(isLocked(path))
@@ -23,7 +23,7 @@ t.test('a lock has one holder, and makes no other files', async t => {
   acquireLock(path, 0)()
 })
 
-t.test('the lock of a killed process is free, although its file is there', async t => {
+t.test('the lock of a killed process is free, although the lock file exists', async t => {
   const dir = t.testdir()
   const path = join(dir, 'lock')
   const script = join(dir, 'holder.mjs')
@@ -57,7 +57,7 @@ t.test('the lock of an ended thread is free', async t => {
   t.notOk(isLocked(path))
 })
 
-t.test('a process that waited for a lock holds it, and others see that', async t => {
+t.test('after a process waits for a lock and gets it, other processes see the lock as held', async t => {
   const dir = t.testdir()
   const path = join(dir, 'lock')
   const release = acquireLock(path, 0)
@@ -76,7 +76,7 @@ t.test('a process that waited for a lock holds it, and others see that', async t
   t.ok(isLocked(path))
 })
 
-t.test('locks of dead instances are removed, those of live ones stay', async t => {
+t.test('locks of dead instances are removed, and locks of live instances stay', async t => {
   const dir = t.testdir()
   const ledger = join(dir, 'gateway.db')
   const end = lockInstance(ledger, 'living')

@@ -3,7 +3,7 @@ import { csvHeader, csvLine, jsonLine, ROW_FIELDS, sumFields } from '../../../sr
 import type { UsageSum } from '../../../src/ledger/read/usage-sum.ts'
 import { NOTHING_USED, row } from '../rows.ts'
 
-/** Programs outside read these; see the issue "Usage, ledger and limits". */
+/** Fields that other programs read; see the issue "Usage, ledger and limits". */
 const CONTRACT = ['request_id', 'started_at', 'first_byte_ms', 'duration_ms', 'key', 'protocol', 'endpoint',
   'model', 'upstream', 'upstream_model', 'status', 'end', 'source', 'input_tokens', 'cached_input_tokens',
   'cache_write_tokens', 'output_tokens', 'reasoning_tokens', 'cost_usd']
@@ -20,7 +20,7 @@ const SUM: UsageSum = {
   unpriced: 1,
 }
 
-t.test('a row as JSON has the fields of the contract first, in their order', async t => {
+t.test('a row as JSON begins with the documented fields, in the documented order', async t => {
   const line = jsonLine(ROW_FIELDS, row('a'))
   t.match(line, /^\{.*\}\n$/)
   const parsed = JSON.parse(line) as Record<string, unknown>
@@ -80,7 +80,7 @@ t.test('CSV is quoted as in RFC 4180', async t => {
   t.match(line, /,"\[\{""upstream"":""openai"".*\}\]","routes\[0\].*",,,,chat,,,\r\n$/)
 })
 
-t.test('no name in CSV starts a formula of a spreadsheet', async t => {
+t.test('a name in CSV cannot start a formula of a spreadsheet', async t => {
   for (const start of ['=', '+', '-', '@', '\t', '＝', '＋', '－', '＠']) {
     const model = `${start}cmd|'/C calc'!A0`
     t.match(csvLine(ROW_FIELDS, row('a', { model })), `,'${model},`, model)

@@ -25,14 +25,14 @@ async function written(t: Tap, rows: readonly LedgerRow[]): Promise<string> {
 
 type Tap = Pick<typeof t, 'testdir'>
 
-/** Leaves a file as a gateway does that is killed. */
+/** Writes a ledger file as a killed gateway leaves it. */
 function killed(file: string, closed: readonly LedgerRow[], drafts: readonly LedgerRow[]): void {
   const store = new LedgerStore(file, 'killed')
   store.write({ seq: 1, drafts: drafts.map(encode), closed: closed.map(encode) })
   store.abandon()
 }
 
-t.test('rows come oldest first over all pages, in whatever order they were written', async t => {
+t.test('rows are read oldest first over all pages, in whatever order they were written', async t => {
   // Many of the same millisecond, across the pages' edges.
   const rows = Array.from({ length: 3500 }, (_, n) =>
     row(`r${n}`, { startedAt: MIDNIGHT + Math.floor(n / 700) }))
@@ -110,7 +110,7 @@ t.test('sums group by up to three columns of a row', async t => {
   using reader = openReader(file)
   const groups = (...by: RowGroup[]) => reader.sums({}, by).map(({ groups, costPico, unpriced }) => [...groups, costPico, unpriced])
   t.strictSame(groups('key', 'model'), [['k1', 'm1', 1n, 0], ['k1', 'm2', null, 1], ['k2', 'm1', 20n, 0]])
-  t.strictSame(groups('group'), [[null, 20n, 0], ['g', 1n, 1]], 'the unknown stands beside the known')
+  t.strictSame(groups('group'), [[null, 20n, 0], ['g', 1n, 1]], 'null is a separate group')
   t.strictSame(groups('protocol', 'status', 'upstream'), [
     ['chat', '200', 'openai', 1n, 0], ['chat', '429', 'openai', null, 1], ['messages', '200', 'openai', 20n, 0],
   ])
@@ -173,7 +173,7 @@ const MOMENT = fc.option(fc.oneof(fc.integer({ min: -2, max: 3 }).map(days => MI
 const GLOB = fc.constantFrom(undefined, undefined, '*', 'a', 'a*', '0')
 const BY = fc.uniqueArray(fc.constantFrom<RowGroup>('key', 'group', 'model', 'upstream', 'protocol', 'status', 'user', 'tag:project', 'day', 'hour'), { maxLength: 3 })
 
-/** The sums of rows, as a program without any SQL has them. */
+/** The sums of rows, computed without SQL. */
 function sumsOfRows(rows: Iterable<LedgerRow>, by: readonly RowGroup[]): readonly UsageSum[] {
   const sums = new Map<string, UsageSum>()
   for (const { usage, costPico, startedAt, status, ...names } of rows) {
@@ -192,7 +192,7 @@ function sumsOfRows(rows: Iterable<LedgerRow>, by: readonly RowGroup[]): readonl
   return [...sums.values()].sort(byGroups)
 }
 
-t.test('sums equal those of the rows for every filter, whether a day is summed or not', async t => {
+t.test('property: for every filter, the reader gives the sums of the rows, whether or not a day is already summed', async t => {
   const directory = t.testdir()
   let run = 0
   fc.assert(fc.property(
@@ -236,7 +236,7 @@ t.test('a reader sees later writes, and does not block the writer', async t => {
   t.strictSame(watched.told, [])
 })
 
-t.test('the running requests of a killed gateway are read and summed once, as ended ones', t => {
+t.test('the running requests of a killed gateway are read and summed once, like ended requests', t => {
   const file = join(t.testdir(), 'gateway.db')
   const usage = {
     inputTokens: 1, cachedInputTokens: 2, cacheWrite5mTokens: 3, cacheWrite1hTokens: 4,
@@ -285,7 +285,7 @@ t.test('the running requests of a killed gateway are read and summed once, as en
   t.end()
 })
 
-t.test('a sum has a cost when only a running request of a killed gateway has one', t => {
+t.test('a sum has a cost even if only a running request of a killed gateway has a cost', t => {
   const file = join(t.testdir(), 'gateway.db')
   killed(file, [row('a', { costPico: null })], [draft('b', { costPico: 7n })])
   using reader = openReader(file)
@@ -295,7 +295,7 @@ t.test('a sum has a cost when only a running request of a killed gateway has one
 
 t.test('a gateway that starts during a read makes no row appear twice or go missing', t => {
   const file = join(t.testdir(), 'gateway.db')
-  // A page ends in the middle of a millisecond, in which something was in flight too.
+  // A page ends between rows of the same millisecond, in which another request was running.
   const ended = Array.from({ length: 2500 }, (_, n) => row(`r${n}`, { startedAt: MIDNIGHT + (n >> 1) }))
   const left = [0, 499, 500, 900, 1300].map(at => draft(`left ${at}`, { startedAt: MIDNIGHT + at }))
   killed(file, ended.slice(1), left)
@@ -313,7 +313,7 @@ t.test('a gateway that starts during a read makes no row appear twice or go miss
   t.end()
 })
 
-t.test('find distinguishes running requests from ended ones', async t => {
+t.test('find distinguishes running requests from ended requests', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   for (const startedAt of [MIDNIGHT - 1, MIDNIGHT + 1]) watched.ledger.open(() => draft('a', { startedAt }))
@@ -327,7 +327,7 @@ t.test('find distinguishes running requests from ended ones', async t => {
   ])
   t.strictSame(reader.find('b'), [])
   const rows = [row('a')]
-  t.strictSame([[...reader.rows({})], reader.latest({}, 9)], [rows, rows], 'what runs is no row yet')
+  t.strictSame([[...reader.rows({})], reader.latest({}, 9)], [rows, rows], 'a running request is not a row')
   t.equal(reader.sums({}, [])[0]?.requests, 1)
 })
 

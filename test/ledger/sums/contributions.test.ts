@@ -27,13 +27,13 @@ const FIGURES: readonly (readonly [what: string, row: Partial<CountedRow>, expec
   ['an unknown cost', { costHigh: null, costLow: null }, { requests: 1, unpriced: 1 }],
   ['a cost', { costHigh: 2, costLow: 3 }, { requests: 1, cost_high: 2, cost_low: 3 }],
   ['an estimated cost', { source: 'estimated', costHigh: 2, costLow: 3 }, { requests: 1, estimated: 1, cost_high: 2, cost_low: 3, estimated_cost_high: 2, estimated_cost_low: 3 }],
-  ['a cost in part estimated', { source: 'mixed', costHigh: 0, costLow: 3 }, { requests: 1, estimated: 1, cost_low: 3, estimated_cost_low: 3 }],
+  ['a partly estimated cost', { source: 'mixed', costHigh: 0, costLow: 3 }, { requests: 1, estimated: 1, cost_low: 3, estimated_cost_low: 3 }],
   [
     'tokens', { inputTokens: 1, cachedInputTokens: 2, cacheWrite5mTokens: 3, cacheWrite1hTokens: 4, outputTokens: 5, reasoningTokens: 6 },
     { requests: 1, input_low: 1, cached_low: 2, cache_write_low: 7, output_low: 5, reasoning_low: 6 },
   ],
-  ['as many tokens as a part has', { inputTokens: PART_SIZE, outputTokens: PART_SIZE - 1 }, { requests: 1, input_high: 1, output_low: PART_SIZE - 1 }],
-  ['more tokens than a part has', { inputTokens: 3 * PART_SIZE + 7 }, { requests: 1, input_high: 3, input_low: 7 }],
+  ['as many tokens as PART_SIZE', { inputTokens: PART_SIZE, outputTokens: PART_SIZE - 1 }, { requests: 1, input_high: 1, output_low: PART_SIZE - 1 }],
+  ['more tokens than PART_SIZE', { inputTokens: 3 * PART_SIZE + 7 }, { requests: 1, input_high: 3, input_low: 7 }],
 ]
 
 for (const [what, given, expected] of FIGURES) {
@@ -63,17 +63,17 @@ t.test('rows are summed by hour and day, for each combination of names', async t
   t.equal(contributions.size, 5)
 })
 
-t.test('a day has the time of its last request, in whatever order rows are added', async t => {
+t.test('the sums of a day have the time of the last request, in whatever order rows are added', async t => {
   const [day] = added({ startedAt: NOON + 2 * HOUR }, { startedAt: NOON + 5 }, { startedAt: NOON + 3 }).days()
   t.equal(day?.lastAt, NOON + 2 * HOUR)
 })
 
-t.test('different names are kept apart, even if they are equal when joined', async t => {
+t.test('different combinations of names are kept apart, even if the joined names are equal', async t => {
   t.equal(added({ key: 'a', model: 'bc' }, { key: 'ab', model: 'c' }, { key: null, model: '-' }, { key: '-', model: null }).size, 4)
   t.equal([...added({ key: '1:a', model: 'b' }, { key: '1', model: 'a1:b' }).days()].length, 2)
 })
 
-t.test('each dimension is summed on its own, and a group only if the row has one', async t => {
+t.test('each dimension is summed separately, and a row without a group adds nothing to the groups', async t => {
   const contributions = added({}, { key: 'other', startedAt: NOON + HOUR }, { key: null, group: 'g' })
   t.strictSame([...contributions.dimensions()].map(({ dimension, name, figures }) => [dimension, name, figures[0]]), [
     ['upstream', 'u', 3], ['key', 'k', 1], ['model', 'm', 3], ['key', 'other', 1], ['key', null, 1], ['group', 'g', 1],

@@ -15,7 +15,7 @@ import { MIDNIGHT, NOTHING_USED, UNBINDABLE, row } from '../rows.ts'
 
 const DAY = 24 * HOUR
 
-/** The sums as they are to be: exact, from rows that were read one by one. */
+/** The expected sums, computed exactly from single rows. */
 type Sums = Record<string, Record<string, bigint>>
 
 const NAMES = ['key', 'model', 'upstream'] as const
@@ -64,7 +64,7 @@ function sorted(histogram: Histogram): [number, number][] {
   return [...histogram].sort(([a], [b]) => a - b)
 }
 
-/** What is in the tables, in the same shape; sums of nothing are left out. */
+/** The sums in the tables, in the same shape, without sums of no requests. */
 function inTables(db: DatabaseSync, table: 'hours' | 'days' | 'detailed_days'): Sums {
   const select = db.prepare(`SELECT * FROM ${table} WHERE requests <> 0`)
   select.setReadBigInts(true)
@@ -76,7 +76,7 @@ function inTables(db: DatabaseSync, table: 'hours' | 'days' | 'detailed_days'): 
   }))
 }
 
-/** A sum in two columns is one. */
+/** Joins the two columns (high and low) of a sum. */
 function together(stored: Readonly<Record<string, unknown>>): Record<string, bigint> {
   const sums: Record<string, bigint> = {}
   for (const column of SUM_COLUMNS) {
@@ -96,7 +96,7 @@ function histogramsIn(db: DatabaseSync): Record<string, [number, number][]> {
   }))
 }
 
-/** The tables of sums are those of the rows; each dimension alone is that of the days. */
+/** Checks that the tables of sums and of histograms equal the sums of the rows. */
 function check(file: string, rows: readonly LedgerRow[]): void {
   using db = new DatabaseSync(file)
   deepStrictEqual(inTables(db, 'hours'), sumsOf(rows, HOUR))
@@ -118,7 +118,7 @@ function check(file: string, rows: readonly LedgerRow[]): void {
 const name = maybe(fc.constantFrom('', 'a', 'b', '0', ' a', '1:a', '-', "x'y"))
 const tokens = maybe(fc.oneof(fc.nat(5000), fc.nat(Number.MAX_SAFE_INTEGER)))
 const rows: fc.Arbitrary<LedgerRow> = fc.record({
-  // Few, so that rows meet, and many, so that they do not.
+  // From few ids, so that rows share an id, and from many, so that rows do not.
   id: fc.oneof(fc.nat(7), fc.nat(1_000_000)),
   startedAt: fc.nat(3).map(n => MIDNIGHT - HOUR + n * (HOUR / 2)),
   changes: fc.record({
@@ -144,7 +144,7 @@ const rows: fc.Arbitrary<LedgerRow> = fc.record({
 }).map(({ id, startedAt, changes }) =>
   row(`r${id}`, { ...changes, startedAt, usage: { ...NOTHING_USED, ...changes.usage } }) as LedgerRow)
 
-/** What happens to a ledger to which one process, or another beside it, writes; in any order. */
+/** Events of a ledger to which two processes write, in any order. */
 const isOther = fc.nat(3).map(n => n === 0)
 const events = fc.array(fc.oneof(
   fc.record({ what: fc.constant('ended' as const), isOther, rows: fc.array(rows, { maxLength: 20 }) }),
@@ -155,7 +155,7 @@ const events = fc.array(fc.oneof(
 
 const identity = ({ requestId, startedAt }: LedgerRow) => `${startedAt} ${requestId}`
 
-t.test('property: sums equal those of the rows, also with replaced and interrupted rows', async t => {
+t.test('property: stored sums equal the sums of the rows, also with replaced and interrupted rows', async t => {
   const directory = t.testdir()
   let file = 0
   const property = fc.property(events, all => {
@@ -184,7 +184,7 @@ t.test('property: sums equal those of the rows, also with replaced and interrupt
           by(event).sum()
           break
         case 'died':
-          // The next process enters what was in flight.
+          // The next process writes the rows of the requests that were running.
           store.abandon()
           store = new LedgerStore(path, String(n + 1))
           store.recover()
@@ -203,7 +203,7 @@ t.test('property: sums equal those of the rows, also with replaced and interrupt
   t.doesNotThrow(() => fc.assert(property, { numRuns: 60 }))
 })
 
-t.test('rows beyond one batch are summed', async t => {
+t.test('rows of several batches are summed', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new LedgerStore(file, 'one')
   const many = Array.from({ length: 11_000 }, (_, n) =>
@@ -217,7 +217,7 @@ t.test('rows beyond one batch are summed', async t => {
   t.doesNotThrow(() => check(file, many))
 })
 
-t.test('a row is summed once, whether it is read again or not', async t => {
+t.test('a row is summed once, whether or not it is read again from the file', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const stores = [new LedgerStore(file, 'one'), new LedgerStore(file, 'two')] as const
   const all = Array.from({ length: 60 }, (_, n) =>
@@ -229,7 +229,7 @@ t.test('a row is summed once, whether it is read again or not', async t => {
   write(0, 10, 20)
   stores[0].sum()
   summed(20)
-  // Rows of another before them, behind them, and sums of another.
+  // Rows of another process before and after these rows, and sums of another process.
   write(1, 20, 25)
   write(0, 25, 35)
   stores[0].sum()
@@ -296,7 +296,7 @@ t.test('several processes can sum rows', async t => {
   t.doesNotThrow(() => check(file, all))
 })
 
-t.test('sums by day stay when rows are deleted, and reused row ids are summed again', async t => {
+t.test('sums by day stay when rows are deleted, and new rows with reused row ids are summed', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new LedgerStore(file, 'one')
   const old = Array.from({ length: 30 }, (_, n) => row(`old${n}`, { startedAt: MIDNIGHT + n, costPico: 5n }))
@@ -315,7 +315,7 @@ t.test('sums by day stay when rows are deleted, and reused row ids are summed ag
   ])
 })
 
-t.test('hours are kept for a quarter, then their times to the first byte move to their days', async t => {
+t.test('sums by hour are kept for a quarter, then their first-byte times are moved to the sums by day', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new LedgerStore(file, 'one')
   const all = [0, 1, 1, 25, 26].map((hour, n) =>
@@ -325,7 +325,7 @@ t.test('hours are kept for a quarter, then their times to the first byte move to
   using db = new DatabaseSync(file)
   const hours = () => db.prepare('SELECT hour FROM hours ORDER BY hour').all()
     .map(({ hour }) => Number(hour) - MIDNIGHT / HOUR)
-  t.equal(store.expire(null, MIDNIGHT + 92 * DAY + 23 * HOUR), false, 'a day goes when all of it is too old')
+  t.equal(store.expire(null, MIDNIGHT + 92 * DAY + 23 * HOUR), false, 'the hours of a day are deleted when all of them are too old')
   t.strictSame(hours(), [0, 1, 25, 26])
   while (store.expire(null, MIDNIGHT + 93 * DAY));
   t.strictSame(hours(), [25, 26])
@@ -335,6 +335,6 @@ t.test('hours are kept for a quarter, then their times to the first byte move to
   ])
   const earliest = db.prepare('SELECT min(hour) AS hour FROM first_byte_hours').get()
   t.strictSame(earliest?.['hour'], MIDNIGHT / HOUR + 25)
-  t.equal(db.prepare('SELECT sum(requests) AS n FROM days').get()?.['n'], 5, 'days stay')
+  t.equal(db.prepare('SELECT sum(requests) AS n FROM days').get()?.['n'], 5, 'sums by day stay')
   store.close()
 })

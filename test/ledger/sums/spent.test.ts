@@ -39,7 +39,7 @@ t.test('spend is summed by key, model and UTC day, with running requests', async
   ])
 })
 
-t.test('spend since a moment of today is the same before and after rows are summed', t => {
+t.test('spend since a time of today is the same before and after rows are summed', t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new LedgerStore(file, 'one')
   const round = 10n ** 12n
@@ -97,7 +97,7 @@ t.test('deleted rows and rows that are not summed yet count as spend', async t =
   store.close()
 })
 
-t.test('a row that is being written counts once, before and after it is in the file', async t => {
+t.test('the spend of a row counts once, before and after the row is in the file', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new LedgerStore(file, 'one')
   const dear = 2n ** 62n + 1n
@@ -119,7 +119,7 @@ t.test('a row that is being written counts once, before and after it is in the f
   t.strictSame(spentSince(file, MIDNIGHT, unwritten), [mine, of('team-b', dear)])
   t.strictSame(spentSince(file, MIDNIGHT, unwritten, ['team-a']), [mine])
   t.strictSame(spentWithoutKey(file, MIDNIGHT, unwritten), [of(null, 19n)])
-  // One id can stand for several requests: a proxy may have given it.
+  // Several requests can have the same id, if a proxy sets the id.
   const again = [MIDNIGHT + 1, MIDNIGHT + 2].map(startedAt => encode(row('there', { startedAt, costPico: 23n })))
   t.strictSame(spentSince(file, MIDNIGHT, again), [of('team-a', 5n + 3n + 7n + 2n * 23n)])
   const other = [encode(draft('runs', { startedAt: MIDNIGHT + 1, costPico: 29n }))]
@@ -127,7 +127,7 @@ t.test('a row that is being written counts once, before and after it is in the f
   store.close()
 })
 
-t.test('the spend of an older ledger is summed from its rows', async t => {
+t.test('the spend of a ledger of version 1 is summed from the rows', async t => {
   const file = join(t.testdir(), 'gateway.db')
   using old = new DatabaseSync(file)
   old.exec(VERSION_1)

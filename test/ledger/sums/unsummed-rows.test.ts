@@ -22,17 +22,17 @@ t.test('consecutive rows are summed without reading them from the file', async t
 })
 
 for (const [what, upTo, last] of [
-  ['sums that reach less far', 9, newest(12, 'b')], ['sums that reach further', 11, newest(12, 'b')], ['a row of another process', 10, newest(13, 'x')],
-  ['an id that was used again', 10, newest(12, 'x')], ['a row that was replaced', 10, newest(12, 'b', 2000)],
+  ['the sums lack an earlier row', 9, newest(12, 'b')], ['the sums include a row', 11, newest(12, 'b')], ['another process wrote the last row', 10, newest(13, 'x')],
+  ['the last row id was reused', 10, newest(12, 'x')], ['the last row was replaced', 10, newest(12, 'b', 2000)],
 ] as const) {
-  t.test(`rows must be read from the file after ${what}`, async t => {
+  t.test(`rows must be read from the file: ${what}`, async t => {
     const rows = new UnsummedRows()
     rows.add([values('a'), values('b')], 12)
     t.equal(rows.take(upTo, last), null)
   })
 }
 
-t.test('after rows of another process, only later rows are known without reading', async t => {
+t.test('after another process writes rows, only later rows are summed without reading the file', async t => {
   const rows = new UnsummedRows()
   rows.add([values('a')], 11)
   rows.add([values('b')], 13)
@@ -40,7 +40,7 @@ t.test('after rows of another process, only later rows are known without reading
   const more = new UnsummedRows()
   more.add([values('a')], 11)
   more.add([], 20)
-  t.equal(requestsOf(more, 10, newest(11, 'a')), 1, 'nothing written changes nothing')
+  t.equal(requestsOf(more, 10, newest(11, 'a')), 1, 'an empty batch changes nothing')
   t.equal(new UnsummedRows().take(0, newest(0, '')), null)
 })
 

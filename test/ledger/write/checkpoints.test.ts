@@ -7,7 +7,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { Checkpoints } from '../../../src/ledger/write/checkpoints.ts'
 
-/** A database in WAL mode, and how many rows a copy of it without its log has. */
+/** A database in WAL mode, and the number of rows in a copy without the WAL. */
 function database(t: Test) {
   const dir = t.testdir()
   const file = join(dir, 'ledger.db')
@@ -29,13 +29,13 @@ function database(t: Test) {
   return { file, db, copied }
 }
 
-t.test('a thread copies continuous writes into the database, and ends when writes stop', async t => {
+t.test('a thread copies the write-ahead log into the database during continuous writes, and ends when writes stop', async t => {
   const { file, db, copied } = database(t)
   const copy = () => t.fail('a thread is to do it')
   const checkpoints = new Checkpoints(file, copy, { start: 1, quiet: Infinity, idle: 1 })
   for (const round of [1, 2]) {
     db.exec(`INSERT INTO rows VALUES (${round})`)
-    t.not(copied(), round, 'it is in the log only')
+    t.not(copied(), round, 'the row is in the log only')
     const started = once(process, 'worker') as Promise<[Worker]>
     checkpoints.written()
     checkpoints.written()
@@ -67,7 +67,7 @@ t.test('a thread that dies is replaced at the next write', async t => {
 
 t.test('single writes are copied without a thread', async t => {
   const { file } = database(t)
-  const onWorker = () => t.fail('no thread is worth it')
+  const onWorker = () => t.fail('a single write starts no thread')
   process.on('worker', onWorker)
   t.teardown(() => process.removeListener('worker', onWorker))
   const copied = new EventEmitter()
@@ -95,6 +95,6 @@ t.test('an incomplete copy is repeated until it is complete; the next write star
   await third
   const fourth = once(tries, 'try')
   checkpoints.written()
-  t.same(await fourth, [4], 'not before there is more')
+  t.same(await fourth, [4], 'the next copy starts at the next write')
   checkpoints.stop()
 })

@@ -13,7 +13,7 @@ t.test('an entry that is pushed again moves to the end of the queue', async t =>
   t.equal(queue.size, 4)
   t.ok(areSame([...queue], [c, d, b, e]))
   queue.push(d)
-  t.ok(areSame(queue.take(2), [c, b]), 'places without an entry do not count')
+  t.ok(areSame(queue.take(2), [c, b]), 'places without an entry are skipped')
   t.strictSame([a.place, b.place, c.place], [null, null, null])
   queue.push(f)
   queue.push(a)

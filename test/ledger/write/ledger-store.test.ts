@@ -21,7 +21,7 @@ t.test('a batch that is sent twice is written once', async t => {
   t.strictSame(reader.find('b'), [{ row: draft('b'), running: true }])
   store.write(first)
   store.close()
-  t.strictSame([...reader.rows({})], [row('a'), draft('b')], 'a draft that comes late takes no row back')
+  t.strictSame([...reader.rows({})], [row('a'), draft('b')], 'a late checkpoint does not replace a row')
 })
 
 t.test('after a checkpoint the database file is complete without its log', async t => {
@@ -33,7 +33,7 @@ t.test('after a checkpoint the database file is complete without its log', async
   const other = new DatabaseSync(file)
   other.exec('BEGIN; SELECT count(*) FROM requests')
   store.write({ seq: 2, drafts: [], closed: [encode(row('b'))] })
-  t.equal(store.checkpoint(), false, 'a reader is in the way')
+  t.equal(store.checkpoint(), false, 'a reader prevents a complete copy')
   other.exec('COMMIT')
   other.close()
   t.equal(store.checkpoint(), true)
@@ -48,7 +48,7 @@ t.test('a batch is written as a whole or not at all', async t => {
   const store = new LedgerStore(file, 'one')
   store.write({ seq: 1, drafts: [], closed: [encode(row('before'))] })
   const other = new DatabaseSync(file)
-  // What each row needs last of all.
+  // The last table that each row is written to.
   other.exec('ALTER TABLE in_flight RENAME TO elsewhere')
   const batch = { seq: 2, drafts: [], closed: [encode(row('a')), encode(row('b'))] }
   t.throws(() => store.write(batch), /no such table/)
@@ -62,7 +62,7 @@ t.test('a batch is written as a whole or not at all', async t => {
   store.close()
 })
 
-t.test('rows that PostgreSQL has are deleted from the file, except refused ones; the sums stay', async t => {
+t.test('rows that were shipped to PostgreSQL are deleted from the file; refused rows and the sums stay', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new LedgerStore(file, 'one', true)
   t.teardown(() => store.close())
@@ -76,10 +76,10 @@ t.test('rows that PostgreSQL has are deleted from the file, except refused ones;
   using db = new DatabaseSync(file)
   db.exec(`UPDATE journal SET shipped_to = 4; INSERT INTO refused SELECT id FROM requests WHERE request_id = 'refused'`)
   t.equal(store.trim(later), false)
-  t.equal(left().length, 5, 'none before it is in the sums')
+  t.equal(left().length, 5, 'rows that are not summed are kept')
   while (store.sum());
   store.trim(MIDNIGHT)
-  t.equal(left().length, 5, 'none before its time')
+  t.equal(left().length, 5, 'rows younger than the limit are kept')
   store.trim(later)
   t.strictSame(left(), ['refused', 'last', 'unsent'])
   t.match(spentSince(file, MIDNIGHT), [{ pico: 5n }])
@@ -87,7 +87,7 @@ t.test('rows that PostgreSQL has are deleted from the file, except refused ones;
   t.strictSame(left(), ['last', 'unsent'], 'with ledger.keep, refused rows go too')
 })
 
-t.test('a refused row leaves its draft', async t => {
+t.test('if SQLite refuses a row, the checkpoint of the request stays', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new LedgerStore(file, 'one')
   const odd = encode(row('a', UNBINDABLE))
@@ -97,7 +97,7 @@ t.test('a refused row leaves its draft', async t => {
   t.strictSame([...reader.rows({})], [draft('a')])
 })
 
-t.test('a row that is refused or already stored does not affect the others of its batch', async t => {
+t.test('a row that is refused or already stored does not affect other rows of its batch', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new LedgerStore(file, 'one')
   const names = Array.from({ length: 30 }, (_, n) => `r${n}`)
@@ -113,37 +113,37 @@ t.test('a row that is refused or already stored does not affect the others of it
   const sorted = (rows: readonly LedgerRow[]) =>
     [...rows].sort((a, b) => (a.requestId < b.requestId ? -1 : 1))
   t.strictSame(sorted([...reader.rows({})]), sorted(rest.map(name => row(name))))
-  t.equal(reader.find('r12')[0]?.running, true, 'its draft stays')
+  t.equal(reader.find('r12')[0]?.running, true, 'the checkpoint of the refused row stays')
   t.equal(reader.find('r11')[0]?.running, false)
   store.close()
 })
 
-t.test('recovery interrupts only the running requests of dead processes', async t => {
+t.test('recovery ends only the running requests of dead processes, as interrupted', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const living = new LedgerStore(file, 'living')
   living.write({ seq: 1, drafts: [encode(draft('running'))], closed: [] })
   const other = new LedgerStore(file, 'other')
   other.write({ seq: 1, drafts: [encode(draft('mine'))], closed: [] })
   t.equal(other.recover().length, 0)
-  // Without its file the mark is not seen: as if the process were dead.
+  // Without its lock file the process is treated as ended.
   rmSync(`${file}-live-living`)
   t.equal(other.recover().length, 1)
   using reader = openReader(file)
   t.strictSame([...reader.rows({})], [draft('running')])
-  // It was not, and has the last word.
+  // The process was running; its row replaces the interrupted row.
   living.write({ seq: 2, drafts: [], closed: [encode(row('running'))] })
   t.strictSame([...reader.rows({})], [row('running')])
   living.close()
   other.close()
 })
 
-t.test('a running request of a killed process is recovered once, from its last draft', t => {
+t.test('a running request of a killed process is recovered once, from its last checkpoint', t => {
   const file = join(t.testdir(), 'gateway.db')
   const killed = new LedgerStore(file, 'killed')
   const later = { startedAt: MIDNIGHT + 1 }
   const better = draft('a', { ...later, costPico: 9n, usage: { ...draft('a').usage, outputTokens: 40 } })
   killed.write({ seq: 1, drafts: [draft('a'), draft('a', later), draft('b')].map(encode), closed: [] })
-  // A proxy may give an id twice: the end of the one is not that of the other.
+  // A proxy may set the same id for two requests; the end of one does not end the other.
   killed.write({ seq: 2, drafts: [encode(better)], closed: [encode(row('a')), encode(row('b'))] })
   killed.abandon()
   const next = new LedgerStore(file, 'next')
@@ -162,7 +162,7 @@ t.test('old rows are deleted in batches', async t => {
   const store = new LedgerStore(file, 'one')
   const rows = Array.from({ length: 700 }, (_, n) => encode(row(`r${n}`, { startedAt: MIDNIGHT + n })))
   store.write({ seq: 1, drafts: [], closed: rows })
-  t.equal(store.expire(MIDNIGHT + 600, MIDNIGHT), false, 'none before it is in the sums')
+  t.equal(store.expire(MIDNIGHT + 600, MIDNIGHT), false, 'rows that are not summed are kept')
   t.equal(store.sum(), false)
   t.equal(store.expire(MIDNIGHT + 600, MIDNIGHT), true)
   t.equal(store.expire(MIDNIGHT + 600, MIDNIGHT), false)
@@ -172,12 +172,12 @@ t.test('old rows are deleted in batches', async t => {
   store.close()
 })
 
-t.test('a thread of its own copies the log into the file', async t => {
+t.test('a separate thread copies the write-ahead log into the file', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   const empty = statSync(await ready(file, watched)).size
   for (let n = 0; n < 2000; n += 1) watched.ledger.close(row(`r${n}`))
-  // Far less than what makes the writer do it.
+  // Far fewer rows than cause a checkpoint of the WAL by themselves.
   await watched.ledger.flush()
   await new Promise<void>(resolve => {
     watchFile(file, { interval: 50 }, ({ size }) => {

@@ -12,7 +12,7 @@ function read(file: string): LedgerRow[] {
   return [...reader.rows({})]
 }
 
-t.test('after a flush, a closed row is in the file as it was given', async t => {
+t.test('after a flush, the file has each closed row unchanged', async t => {
   const file = join(t.testdir(), 'data', 'deep', 'gateway.db')
   await using watched = watch(file)
   const { ledger } = watched
@@ -25,7 +25,7 @@ t.test('after a flush, a closed row is in the file as it was given', async t => 
   t.strictSame(watched.told, [])
 })
 
-t.test('a refused request is stored without a draft', async t => {
+t.test('a refused request is stored without a checkpoint', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   const refused = row('a', { end: 'refused', status: 401, key: null, attempts: [], costPico: 0n })
@@ -34,7 +34,7 @@ t.test('a refused request is stored without a draft', async t => {
   t.strictSame(read(file), [refused])
 })
 
-t.test('a running request has no row, but can be found with its latest draft', async t => {
+t.test('a running request has no row, and find returns its latest checkpoint', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   const { ledger } = watched
@@ -68,7 +68,7 @@ t.test('rows are written in the order in which their requests ended', async t =>
   t.match(ledger.stats(), { written: 4, waiting: 0 })
 })
 
-t.test('a draft after the row changes nothing', async t => {
+t.test('a checkpoint after the row is closed changes nothing', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   let asked = 0
@@ -82,7 +82,7 @@ t.test('a draft after the row changes nothing', async t => {
   watched.ledger.updateDraft(entry)
   await watched.ledger.flush()
   t.strictSame(read(file), [row('a')])
-  t.equal(asked, 0, 'nor is it asked for, where the request has ended before')
+  t.equal(asked, 0, 'no checkpoint is made of an ended request')
 })
 
 t.test('a request id that a trusted proxy reuses does not overwrite the first request', async t => {
@@ -95,7 +95,7 @@ t.test('a request id that a trusted proxy reuses does not overwrite the first re
   t.strictSame(read(file), rows)
 })
 
-t.test('thousands of rows in one turn of the event loop are all written once', async t => {
+t.test('thousands of rows of one turn of the event loop are each written once', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   const rows = Array.from({ length: 7500 }, (_, n) => row(`r${n}`, { startedAt: MIDNIGHT + n }))
@@ -107,7 +107,7 @@ t.test('thousands of rows in one turn of the event loop are all written once', a
   t.equal(watched.ledger.stats().written, rows.length)
 })
 
-t.test('flush waits for earlier rows, not for later ones', async t => {
+t.test('flush waits for earlier rows, not for later rows', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   let stop = false
@@ -124,7 +124,7 @@ t.test('flush waits for earlier rows, not for later ones', async t => {
   t.ok(watched.ledger.stats().written >= before)
 })
 
-t.test('shutdown writes waiting rows, interrupts running requests and leaves one file', async t => {
+t.test('shutdown writes waiting rows, ends running requests as interrupted and leaves one file', async t => {
   const dir = t.testdir()
   const file = join(dir, 'gateway.db')
   const { ledger } = watch(file)
@@ -156,7 +156,7 @@ t.test('only rows older than the limit are deleted', async t => {
     await watched.ledger.flush()
   }
   await using watched = watch(file, { keep: day })
-  // Deletion starts with the thread; each row here is written after a piece of it.
+  // The thread starts to delete at its start; each row here is written after one step of the deletion.
   for (let n = 0; read(file).length > 1 + n; n += 1) {
     watched.ledger.close(row(`new${n}`, { startedAt: now + n }))
     await watched.ledger.flush()
@@ -165,7 +165,7 @@ t.test('only rows older than the limit are deleted', async t => {
   t.equal(read(file)[0]?.requestId, 'young')
 })
 
-t.test('long names are cut, so that waiting rows have a bound in bytes', async t => {
+t.test('names are cut to 256 characters, which bounds the memory of waiting rows', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   watched.ledger.close(row('a', { model: 'm'.repeat(1_000_000) }))

@@ -7,15 +7,15 @@ import { createLimiter } from '../../../src/limits/limiter.ts'
 import { WorkerLimiter } from '../../../src/limits/workers/worker-limiter.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
-/** A worker's limiter, and its connection to the lease server. */
+/** The limiter of a worker, and the connection of that worker to the lease server. */
 export interface ConnectedWorker {
   readonly limiter: WorkerLimiter
   readonly connection: LeaseConnection
-  /** What it has sent so far, each message with all that was asked in one turn. */
+  /** All sent messages; each has the requests of one turn of the event loop. */
   readonly sent: (readonly LimiterRequest[])[]
 }
 
-/** Workers with one lease server; what they send to each other is copied, and comes later, as between processes. */
+/** Workers with one lease server. Messages are copied and arrive later, as between processes. */
 export function connectedWorkers(count: number, defaults: Limits | null = null) {
   const clock = new FakeClock()
   const server = new LeaseServer(createLimiter({ defaults: null, compileGlob, clock }), clock)

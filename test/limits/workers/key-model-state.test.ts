@@ -9,19 +9,19 @@ const rate = (limit: number, remaining: number, resetMs = 60_000): RateLimitStat
 const stateOf = (requests: RateLimitState | null = rate(100, 50), tokens: RateLimitState | null = null) => new KeyModelState<string>(KEY, { requests, tokens }, 1000)
 const leaseFor = (requests: number, now = 1000) => new WorkerLease({ leaseId: 1, requests, tokens: null, pico: null, lifetimeMs: 100 }, now)
 
-t.test('a lease is wanted at the second request within 100 ms, one at a time', async t => {
+t.test('the second request within 100 ms asks for a lease, unless a lease is already being fetched', async t => {
   const state = stateOf()
-  t.equal(state.startLimiterRequest(1000), 0, 'the first')
-  t.equal(state.startLimiterRequest(1100), 0, 'a late second')
+  t.equal(state.startLimiterRequest(1000), 0, 'the first request')
+  t.equal(state.startLimiterRequest(1100), 0, 'the second request is late')
   t.equal(state.startLimiterRequest(1199), 16)
-  t.equal(state.startLimiterRequest(1199), 0, 'one is on its way')
+  t.equal(state.startLimiterRequest(1199), 0, 'a lease is being fetched')
   state.leaseReplied(false)
   t.equal(state.startLimiterRequest(1199), 16)
 })
 
-t.test('requests wait for a lease that will probably be granted, up to its number of requests', async t => {
+t.test('after a lease was granted, as many requests wait for the next lease as that lease can admit', async t => {
   const state = stateOf()
-  t.notOk(state.waitForLease('early'), 'no lease is on its way')
+  t.notOk(state.waitForLease('early'), 'no lease is being fetched')
   state.startLimiterRequest(1000)
   state.startLimiterRequest(1000)
   t.notOk(state.waitForLease('first'), 'the first lease may be refused')
@@ -35,7 +35,7 @@ t.test('requests wait for a lease that will probably be granted, up to its numbe
 })
 
 for (const [used, of, next] of [[0, 16, 4], [5, 16, 5], [11, 16, 11], [12, 16, 24], [16, 16, 32], [200, 200, 256]] as const) {
-  t.test(`after ${used} of ${of} requests the next lease is for ${next}`, async t => {
+  t.test(`after ${used} of ${of} requests of a lease, the next lease is for ${next} requests`, async t => {
     const state = stateOf()
     const lease = leaseFor(of)
     state.lease = lease
@@ -47,12 +47,12 @@ for (const [used, of, next] of [[0, 16, 4], [5, 16, 5], [11, 16, 11], [12, 16, 2
   })
 }
 
-t.test('one request asks for the next lease, and other requests use the rest of the current one', async t => {
+t.test('one request asks for the next lease, and other requests use the rest of the current lease', async t => {
   const state = stateOf()
   t.equal(state.admit(ASK, 1000), null, 'without a lease')
   state.lease = leaseFor(4)
   for (let n = 0; n < 3; n++) t.ok(state.admit(ASK, 1000))
-  t.equal(state.admit(ASK, 1000), null, 'this one has to ask')
+  t.equal(state.admit(ASK, 1000), null, 'the last request asks for the next lease')
   state.startLimiterRequest(1000)
   state.startLimiterRequest(1000)
   t.ok(state.admit(ASK, 1000))

@@ -39,7 +39,7 @@ t.test('a request of a key that was not registered is an error', async t => {
   t.throws(() => connection.handle([{ ...ADMIT, id: 0 }]), { message: 'no key is registered as 0' })
 })
 
-t.test('a settlement ends its request once', async t => {
+t.test('a request is settled only once', async t => {
   const { handle, key, remaining } = connected({ tokensPerMinute: 100 })
   await handle({ kind: 'key', ref: 0, ...key }, { ...ADMIT, id: 0 }, { ...ADMIT, id: 1 })
   t.match(remaining(), { tokens: { remaining: 80 } })
@@ -49,7 +49,7 @@ t.test('a settlement ends its request once', async t => {
   t.match(remaining(), { tokens: { remaining: 86 } }, 'unknown usage keeps the estimate')
 })
 
-t.test('leases of an ended worker count as used, and its late requests are ignored', async t => {
+t.test('leases of an ended worker count as used, and late messages of that worker are ignored', async t => {
   const { connection, handle, sent, key, remaining } = connected({ requestsPerMinute: 1000, tokensPerMinute: 10_000, concurrent: 100 })
   await handle({ kind: 'key', ref: 0, ...key }, { ...ADMIT, id: 0, leaseRequests: 16 })
   const lease = sent[0]?.replies[0]?.lease
@@ -63,7 +63,7 @@ t.test('leases of an ended worker count as used, and its late requests are ignor
   t.equal(sent.length, 1)
 })
 
-t.test('an open request of a returned lease counts as running only while it runs', async t => {
+t.test('an open request of a returned lease counts against the concurrent limit only if it runs', async t => {
   for (const isRunning of [true, false]) {
     const { handle, sent, key } = connected({ concurrent: 40 })
     await handle({ kind: 'key', ref: 0, ...key }, { ...ADMIT, id: 0, leaseRequests: 16 })
@@ -75,7 +75,7 @@ t.test('an open request of a returned lease counts as running only while it runs
   }
 })
 
-t.test('a returned lease gives back its unused part, and its open requests continue', async t => {
+t.test('the unused part of a returned lease is released, and open requests keep their reservations', async t => {
   const { handle, sent, key, remaining } = connected({ requestsPerMinute: 1000, tokensPerMinute: 10_000 })
   await handle({ kind: 'key', ref: 0, ...key }, { ...ADMIT, id: 0, leaseRequests: 16 })
   const leaseId = sent[0]?.replies[0]?.lease?.leaseId ?? -1
@@ -83,5 +83,5 @@ t.test('a returned lease gives back its unused part, and its open requests conti
   await handle(returned)
   t.match(remaining(), { requests: { remaining: 997 }, tokens: { remaining: 9975 } })
   await handle(returned, { kind: 'settle', ids: [5], tokens: [1], pico: [0n] })
-  t.match(remaining(), { requests: { remaining: 997 }, tokens: { remaining: 9984 } }, 'it is returned once')
+  t.match(remaining(), { requests: { remaining: 997 }, tokens: { remaining: 9984 } }, 'a lease is returned only once')
 })

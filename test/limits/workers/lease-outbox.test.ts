@@ -24,7 +24,7 @@ t.test('requests of one turn of the event loop are sent together, in order', asy
   t.strictSame(sent[1], [release(3)])
 })
 
-t.test('settlements that follow each other share a message', async t => {
+t.test('consecutive settlements share a message', async t => {
   const { sent, outbox: box } = outbox()
   box.postSettlement(1, { tokens: 5, pico: 6n })
   box.postSettlement(2, { tokens: null, pico: null })
@@ -36,7 +36,7 @@ t.test('settlements that follow each other share a message', async t => {
   ]])
 })
 
-t.test('a settlement replaces the release of its own concurrency only', async t => {
+t.test('a settlement replaces only the concurrency release of the same request', async t => {
   const { sent, outbox: box } = outbox()
   box.postSettlement(1, { tokens: 1, pico: 0n })
   box.post(release(2))

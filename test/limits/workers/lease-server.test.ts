@@ -11,7 +11,7 @@ import type { ConnectedWorker } from './connected-workers.ts'
 
 const CENT = USD / 100n
 
-/** Far limits of every kind. */
+/** Limits of each kind that the tests do not reach. */
 const FAR = limits({
   requestsPerMinute: 100_000, tokensPerMinute: 10_000_000, concurrent: 1000,
   budget: { usd: '1000', per: 'day' },
@@ -32,13 +32,13 @@ async function admitted(worker: ConnectedWorker, wish: ReturnType<typeof ask>): 
   return admission.reservation
 }
 
-/** Gets the worker a lease, by two requests in a row that end at once. */
+/** Gets a lease for the worker with two successive requests; a third request stays open. */
 async function getLease(worker: ConnectedWorker, own: Limits): Promise<void> {
   for (let n = 0; n < 2; n++) (await admitted(worker, ask(own))).release()
-  t.notOk(worker.limiter.admit(ask(own)) instanceof Promise, 'it has a lease')
+  t.notOk(worker.limiter.admit(ask(own)) instanceof Promise, 'the worker has a lease')
 }
 
-/** What the worker sends from now on is not read until it is handed to `take`. */
+/** From now on the messages of the worker are kept in `late`; the test passes them to `take`. */
 function unread({ connection }: ConnectedWorker) {
   const take = connection.handle.bind(connection)
   const late: (readonly LimiterRequest[])[] = []
@@ -50,7 +50,7 @@ const counts = (admissions: readonly Admission[]) => admissions.filter(({ ok }) 
 
 const kinds = ({ sent }: ConnectedWorker) => sent.flat().map(({ kind }) => kind)
 
-t.test('far from the limits few requests ask the lease server, and all are counted', async t => {
+t.test('far from the limits, few requests need the lease server, and all requests are counted', async t => {
   const { workers: [one, two], clock } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')
   for (let n = 0; n < 1000; n++) {
@@ -61,7 +61,7 @@ t.test('far from the limits few requests ask the lease server, and all are count
   await quiet()
   const asked = [one, two].flatMap(kinds).filter(kind => kind === 'admit').length
   t.ok(asked < 40, `${asked} asked`)
-  // One more, which learns how things stand.
+  // One more request, whose reply has the current figures.
   clock.advance(100)
   await admitted(one, ask(FAR, 10))
   const { requests, tokens } = one.limiter.rateLimitStates({ name: 'team', limits: FAR }, 'm')
@@ -72,7 +72,7 @@ t.test('far from the limits few requests ask the lease server, and all are count
   t.equal((await two.limiter.admit(ask(rest))).ok, false, 'half a cent was spent for each: 5 USD')
 })
 
-t.test('the limit headers fall with each request of a lease', async t => {
+t.test('the remaining limits in the headers fall with each request of a lease', async t => {
   const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   await getLease(worker, FAR)
@@ -84,7 +84,7 @@ t.test('the limit headers fall with each request of a lease', async t => {
   t.equal(tokens?.remaining, (before.tokens?.remaining ?? 0) - 25)
 })
 
-t.test('the limit headers stay as low after the lease ends, except for elapsed time', async t => {
+t.test('after a lease ends, the remaining limits in the headers rise only with elapsed time', async t => {
   const { workers: [worker], clock } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   const slow = limits({ requestsPerMinute: 600 })
@@ -100,7 +100,7 @@ t.test('the limit headers stay as low after the lease ends, except for elapsed t
 t.test('the limit headers do not count a lease twice', async t => {
   const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
-  // The second asks for a lease of 16; the figures for the third count that as used.
+  // The second request gets a lease for 16 requests, which the figures for the third request count as used.
   await Promise.all(Array.from({ length: 3 }, () => admitted(worker, ask(FAR, 10))))
   for (let n = 0; n < 10; n++) t.notOk(worker.limiter.admit(ask(FAR, 10)) instanceof Promise)
   const { requests, tokens } = worker.limiter.rateLimitStates({ name: 'team', limits: FAR }, 'm')
@@ -108,7 +108,7 @@ t.test('the limit headers do not count a lease twice', async t => {
   t.equal(tokens?.remaining, 10_000_000 - 30 - 160)
 })
 
-t.test('a lease treats invalid counts as the limits do', async t => {
+t.test('invalid usage counts the same with a lease as without', async t => {
   const own = limits({ tokensPerMinute: 10_000_000, budget: { usd: '1000', per: 'day' } })
   const { workers: [worker], clock } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
@@ -117,11 +117,11 @@ t.test('a lease treats invalid counts as the limits do', async t => {
   held[0]?.settle({ tokens: NaN, pico: null })
   held[1]?.settle({ tokens: -1000, pico: -100n * CENT })
   held[2]?.settle({ tokens: 6.5, pico: CENT })
-  t.ok(worker.limiter.admit(ask(own, NaN)) instanceof Promise, 'too much')
+  t.ok(worker.limiter.admit(ask(own, NaN)) instanceof Promise, 'an invalid estimate is too large')
   clock.advance(100)
   await quiet()
   clock.advance(100)
-  // Open is the one that `getLease` leaves, and this one; used are 10, 0 and 7, which 200 ms have drained.
+  // Two requests are open: that of `getLease` and this one. The used 10, 0 and 7 tokens drained within 200 ms.
   await admitted(worker, ask(own))
   t.ok((worker.limiter.rateLimitStates({ name: 'team', limits: own }, 'm').tokens?.remaining ?? 0) > 9_999_000)
   const rest = limits({ budget: { usd: '0.05', per: 'day' } })
@@ -129,7 +129,7 @@ t.test('a lease treats invalid counts as the limits do', async t => {
   t.ok((await worker.limiter.admit(ask(rest, 0, CENT))).ok)
 })
 
-t.test('no lease is given near the limits, or to a key with few requests', async t => {
+t.test('no lease is granted near the limits, or for a key with few requests', async t => {
   const { workers: [worker], clock } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   const near = [
@@ -153,12 +153,12 @@ t.test('while a lease is fetched, as many requests wait as the lease can admit',
   if (!worker) throw new Error('no worker')
   await getLease(worker, FAR)
   clock.advance(99)
-  // One asks for the next, fifteen have the rest of this one, sixteen wait, and four ask for themselves.
+  // One request asks for the next lease, 15 use the rest of this one, 16 wait for the next, and 4 ask the server.
   const before = kinds(worker).filter(kind => kind === 'admit').length
   const all = Array.from({ length: 1 + 15 + 16 + 4 }, () => worker.limiter.admit(ask(FAR)))
   t.equal(all.filter(admission => admission instanceof Promise).length, 1 + 16 + 4)
   t.equal(counts(await Promise.all(all)), all.length)
-  // Of those who waited, the first to find little left asks for the next.
+  // Of the waiting requests, the first that finds little left in the lease asks for the next lease.
   t.equal(kinds(worker).filter(kind => kind === 'admit').length - before, 1 + 4 + 1)
 })
 
@@ -173,7 +173,7 @@ t.test('no request waits for a first lease', async t => {
   t.equal(counts(await Promise.all(all)), 10)
 })
 
-t.test('a request whose lease is refused is decided by the limits on its own', async t => {
+t.test('if a lease is refused, each waiting request is checked against the limits', async t => {
   const own = limits({ requestsPerMinute: 1000 })
   const { workers: [one, two] } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')
@@ -184,14 +184,14 @@ t.test('a request whose lease is refused is decided by the limits on its own', a
   const before = asked()
   const all = Array.from({ length: 20 }, () => one.limiter.admit(ask(own)))
   await setImmediate()
-  t.equal(asked() - before, 16, 'four wait, as little of the last lease was used when it was recalled')
+  t.equal(asked() - before, 16, 'four requests wait for a small lease, because the last lease was used little')
   const admissions = await Promise.all(all)
   t.equal(asked() - before, 20)
   t.equal(counts(admissions), 7)
   t.match(admissions.at(-1), { ok: false, refusal: { which: 'requests' } })
 })
 
-t.test('a request of unknown cost asks the lease server when a budget applies', async t => {
+t.test('a request without a price is decided by the lease server if a budget applies', async t => {
   const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   await getLease(worker, FAR)
@@ -208,7 +208,7 @@ t.test('a lease ends after 100 ms, and its running requests keep their reservati
   clock.advance(100)
   await quiet()
   t.equal(kinds(one).filter(kind => kind === 'return-lease').length, 1)
-  // Running: the one that `getLease` leaves open, and the long one. 10 USD less three cents are free.
+  // Two requests run: that of `getLease` and the long one. 10 USD less three cents are free.
   t.equal((await two.limiter.admit(ask(own, 0, 10n * USD - 2n * CENT))).ok, false)
   const rest = await admitted(two, ask(own, 0, 10n * USD - 3n * CENT))
   const others = await Promise.all(Array.from({ length: 62 }, () => two.limiter.admit(ask(own, 0, 0n))))
@@ -221,18 +221,18 @@ t.test('a lease ends after 100 ms, and its running requests keep their reservati
   t.equal((await two.limiter.admit(ask(own, 0, 10n * USD - 6n * CENT))).ok, true)
 })
 
-t.test('requests of one lease together use at most its tokens and cost', async t => {
+t.test('the requests of a lease together use at most the tokens and cost of the lease', async t => {
   // For sixteen requests of ten tokens and a cent; one is admitted.
   for (const [tokens, pico] of [[150, 0n], [0, 15n * CENT]] as const) {
     const { workers: [worker] } = connectedWorkers(1)
     if (!worker) throw new Error('no worker')
     await getLease(worker, FAR)
-    t.notOk(worker.limiter.admit(ask(FAR, tokens, pico)) instanceof Promise, 'the rest of it')
+    t.notOk(worker.limiter.admit(ask(FAR, tokens, pico)) instanceof Promise, 'the rest of the lease')
     t.ok(worker.limiter.admit(ask(FAR, Math.min(tokens, 1), pico && 1n)) instanceof Promise, 'nothing is left')
   }
 })
 
-t.test('at the end of a lease, settled tokens count as used, and reserved ones once', async t => {
+t.test('at the end of a lease, settled tokens count as used, and reserved tokens count once', async t => {
   // 100 drain in a millisecond.
   const own = limits({ tokensPerMinute: 6_000_000 })
   const { workers: [worker], clock } = connectedWorkers(1)
@@ -267,13 +267,13 @@ t.test('an unused lease causes no refusal', async t => {
   if (!one || !two || !three) throw new Error('no workers')
   await getLease(one, own)
   await getLease(two, own)
-  // Six have been admitted.
+  // Six requests were admitted before.
   const asked = Array.from({ length: 1000 }, (_, n) => (n % 2 === 0 ? three : one).limiter.admit(ask(own)))
   const admissions = await Promise.all(asked)
   t.equal(admissions.filter(({ ok }) => ok).length, 994)
 })
 
-t.test('the lease of an ended worker counts as used, and waiting requests are decided', async t => {
+t.test('the lease of an ended worker counts as used, and requests that wait at other workers are decided', async t => {
   const own = limits({ concurrent: 64, budget: { usd: '10', per: 'day' } })
   const { workers: [one, two] } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')
@@ -285,7 +285,7 @@ t.test('the lease of an ended worker counts as used, and waiting requests are de
   connection.close()
   t.match(await waits, { ok: false, refusal: { which: 'budget' } })
   const free = await Promise.all(Array.from({ length: 64 }, () => two.limiter.admit(ask(own, 0, 0n))))
-  t.equal(free.filter(({ ok }) => ok).length, 64, 'nothing of it runs')
+  t.equal(free.filter(({ ok }) => ok).length, 64, 'no request of the ended worker counts as running')
 })
 
 t.test('late messages of an ended worker are ignored', async t => {
@@ -301,12 +301,12 @@ t.test('late messages of an ended worker are ignored', async t => {
   await getLease(two, own)
   for (const requests of late) take(requests)
   await quiet()
-  // The one that `getLease` leaves open runs.
+  // The open request of `getLease` is running.
   const free = await Promise.all(Array.from({ length: 64 }, () => two.limiter.admit(ask(own, 0, 0n))))
   t.equal(free.filter(({ ok }) => ok).length, 63)
 })
 
-t.test('a request that waits for a hanging worker is decided within a second, and no use is lost', async t => {
+t.test('a request that waits for the lease of a hanging worker is decided within a second, and no usage is lost', async t => {
   const own = limits({ concurrent: 64, budget: { usd: '10', per: 'day' } })
   const { workers: [one, two], clock } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')
@@ -316,16 +316,16 @@ t.test('a request that waits for a hanging worker is decided within a second, an
   const wish = ask(own, 0, 10n * USD - CENT)
   for (let n = 0; n < 2; n++) void Promise.resolve(two.limiter.admit(wish)).then(({ ok }) => told.push(ok))
   await quiet()
-  t.same(told, [], 'it may still answer')
+  t.same(told, [], 'the hanging worker can still reply')
   clock.advance(1000)
   await quiet()
   t.same(told, [false, false])
-  t.notOk((await two.limiter.admit(wish)).ok, 'nor does anybody else wait')
+  t.notOk((await two.limiter.admit(wish)).ok, 'other requests do not wait')
   for (const requests of late) take(requests)
-  t.ok((await two.limiter.admit(wish)).ok, 'all but what still runs is free')
+  t.ok((await two.limiter.admit(wish)).ok, 'only running requests of the worker still count')
 })
 
-t.test('changed limits end the leases of the old ones', async t => {
+t.test('a change of limits ends the leases of the old limits', async t => {
   const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   await getLease(worker, FAR)
@@ -336,7 +336,7 @@ t.test('changed limits end the leases of the old ones', async t => {
   t.ok(worker.limiter.admit(ask(FAR)) instanceof Promise)
 })
 
-t.test('changed limits do not change the headers of running responses', async t => {
+t.test('a change of limits of one key does not change the headers of another key', async t => {
   const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   await getLease(worker, FAR)
@@ -345,25 +345,25 @@ t.test('changed limits do not change the headers of running responses', async t 
   const other = (own: Limits) => ({ ...ask(own), key: { name: 'other', limits: own } })
   await admitted(worker, other(FAR))
   await admitted(worker, other(limits({ requestsPerMinute: 5 })))
-  t.same(worker.limiter.rateLimitStates(key, 'm'), before, 'those of another key')
-  t.notOk(worker.limiter.admit(ask(FAR)) instanceof Promise, 'nor does that end the leases of this one')
+  t.same(worker.limiter.rateLimitStates(key, 'm'), before, 'the headers of the key team')
+  t.notOk(worker.limiter.admit(ask(FAR)) instanceof Promise, 'the leases of the key team do not end')
   worker.limiter.reconfigure(limits({ concurrent: 5 }))
   t.equal(worker.limiter.rateLimitStates(key, 'm').requests?.remaining, (before.requests?.remaining ?? 0) - 1)
 })
 
-t.test('many requests over several workers with leases: as many as fit are admitted, never more', async () => {
+t.test('property: several workers with leases admit as many requests as the limits allow, never more', async () => {
   const task = fc.record({
     worker: fc.nat(2), before: fc.nat(30), during: fc.nat(30), tokens: fc.integer({ min: 1, max: 20 }),
   })
   const tasks = fc.array(task, { minLength: 700, maxLength: 900 })
   const most = { requests: fc.integer({ min: 64, max: 800 }), turns: fc.constantFrom(64, 5000) }
   await fc.assert(fc.asyncProperty(tasks, most.requests, most.turns, async (all, requests, turns) => {
-    // Time stands still: whatever is admitted stays counted.
+    // The clock does not move, so each admitted request stays counted.
     const own = limits({ requestsPerMinute: requests, concurrent: turns, budget: { usd: '7', per: 'day' } })
     const { workers } = connectedWorkers(3)
     let [count, running, mostRunning] = [0, 0, 0]
     await Promise.all(all.map(async ({ worker, before, during, tokens }) => {
-      // The first has a lease left when nothing more comes to it.
+      // The first worker still has a lease after its last request.
       for (let turn = 0; turn < (worker === 0 ? before % 10 : before); turn++) await setImmediate()
       const admission = await (workers[worker] as ConnectedWorker).limiter.admit(ask(own, tokens))
       if (!admission.ok) return

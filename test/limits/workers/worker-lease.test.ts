@@ -8,11 +8,11 @@ const ask = (tokens: number, pico: bigint | null = 0n) => ({ tokens, pico })
 const REFUSED: readonly (readonly [what: string, lease: Partial<GrantedLease>, estimate: ReturnType<typeof ask>, now: number, isAdmitted: boolean])[] = [
   ['all tokens of the lease', {}, ask(40), 1000, true],
   ['more tokens than the lease has', {}, ask(41), 1000, false],
-  ['any tokens where none are limited', { tokens: null }, ask(1e9), 1000, true],
-  ['all of its cost', {}, ask(0, 40n), 1000, true],
-  ['a higher cost', {}, ask(0, 41n), 1000, false],
+  ['any tokens if tokens are not limited', { tokens: null }, ask(1e9), 1000, true],
+  ['the whole cost of the lease', {}, ask(0, 40n), 1000, true],
+  ['more cost than the lease has', {}, ask(0, 41n), 1000, false],
   ['an unknown cost', {}, ask(0, null), 1000, false],
-  ['an unknown cost where none is limited', { pico: null }, ask(0, null), 1000, true],
+  ['an unknown cost if cost is not limited', { pico: null }, ask(0, null), 1000, true],
   ['the last moment of the lease', {}, ask(0), 1099, true],
   ['the end of the lease', {}, ask(0), 1100, false],
   ['an invalid number of tokens', {}, ask(NaN), 1000, false],
@@ -33,7 +33,7 @@ t.test('requests of a lease share its tokens, its cost and its number of request
   t.equal(lease.takenTokens, 40)
   t.ok(lease.admit(ask(0), 1000))
   t.ok(lease.admit(ask(0), 1000))
-  t.equal(lease.admit(ask(0), 1000), null, 'a fifth')
+  t.equal(lease.admit(ask(0), 1000), null, 'a fifth request')
   t.equal(lease.admitted, 4)
 })
 
@@ -49,7 +49,7 @@ t.test('a lease is renewed at three quarters of its requests or of its time', as
   t.ok(lease.needsRenewal(1000))
 })
 
-t.test('a closed lease reports what ended requests used, and hands over the open ones', async t => {
+t.test('a closed lease reports the usage of ended requests, and hands over open requests', async t => {
   const lease = leaseOf()
   const [first, second, third] = [lease.admit(ask(10, 5n), 1000), lease.admit(ask(10, 5n), 1000), lease.admit(ask(10, 5n), 1000)]
   first?.settle({ tokens: 3, pico: 2n })
@@ -66,7 +66,7 @@ t.test('a closed lease reports what ended requests used, and hands over the open
   t.strictSame(calls, [['settled', 77, { tokens: 0, pico: 0n }]])
 })
 
-t.test('a reservation releases its concurrency and ends once', async t => {
+t.test('a reservation releases its concurrency only once, and ends only once', async t => {
   const calls: string[] = []
   const owner = { concurrencyReleased: () => calls.push('released'), settled: () => calls.push('settled') }
   const reservation = new WorkerReservation(ask(1))
@@ -81,5 +81,5 @@ t.test('a reservation releases its concurrency and ends once', async t => {
   const part = new WorkerReservation(ask(1), false)
   part.assignOwner(owner, 0)
   part.releaseConcurrency()
-  t.equal(calls.length, 2, 'a part of a request never runs')
+  t.equal(calls.length, 2, 'a response within a session needs no concurrency')
 })

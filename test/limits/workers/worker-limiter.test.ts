@@ -26,7 +26,7 @@ t.test('defaults limit every key over all workers', async t => {
   t.equal(counts(await Promise.all(asked)), 3)
 })
 
-t.test('equal limits of several workers are one limit, and requests of one turn are sent together', async t => {
+t.test('workers share the limits of a key, and send the requests of one turn of the event loop together', async t => {
   const { workers } = connectedWorkers(3)
   const asked = workers.flatMap(({ limiter }) => {
     const limits = { ...NONE, requestsPerMinute: 5 }
@@ -55,7 +55,7 @@ t.test('limits renew with time, without a message from the lease server', async 
   t.strictSame(left(), { limit: 60, remaining: 60, resetMs: 0 })
 })
 
-t.test('a settled reservation is released once, for all workers', async t => {
+t.test('a reservation that is settled and then released is released only once for all workers', async t => {
   const limits = { ...NONE, concurrent: 1 }
   const { workers: [one, two] } = connectedWorkers(2)
   const first = await (one as NonNullable<typeof one>).limiter.admit(ask(limits))
@@ -84,7 +84,7 @@ t.test('ids of settled requests are reused', async t => {
   t.strictSame(new Set(ids), new Set([0]))
 })
 
-t.test('requests that end together are settled in one message, also if an id is reused in it', async t => {
+t.test('requests that end together are settled in one message, even if a new request reuses an id', async t => {
   const limits: Limits = { ...NONE, concurrent: 4, tokensPerMinute: 100 }
   const { workers: [worker] } = connectedWorkers(1)
   if (worker === undefined) throw new Error('no worker')
@@ -131,7 +131,7 @@ t.test('released concurrency is free for another worker before settlement', asyn
   t.equal((await one?.limiter.admit(ask(limits)))?.ok, false)
 })
 
-t.test('a worker that ended releases its concurrency, and its reserved cost counts as spent', async t => {
+t.test('when a worker ends, its concurrency is released and its reserved cost counts as spent', async t => {
   const limits: Limits = { ...NONE, concurrent: 2, budget: { usd: '10', per: 'day' } }
   const { workers: [one, two] } = connectedWorkers(2)
   t.equal((await one?.limiter.admit(ask(limits, 4n * PICO)))?.ok, true)
@@ -142,7 +142,7 @@ t.test('a worker that ended releases its concurrency, and its reserved cost coun
   t.match(await two?.limiter.admit(ask(limits, 4n * PICO)), { refusal: { which: 'budget' } })
 })
 
-t.test('past spend is sent by the first worker, and counted once', async t => {
+t.test('past spend counts once, even if every worker restores the same spend', async t => {
   const limits: Limits = { ...NONE, budget: { usd: '10', per: 'day' } }
   const { workers, clock } = connectedWorkers(3)
   for (const { limiter } of workers) {
@@ -154,7 +154,7 @@ t.test('past spend is sent by the first worker, and counted once', async t => {
   t.equal(counts(await Promise.all(asked)), 2)
 })
 
-t.test('a restored budget counts the spend of the time in which it was missing', async t => {
+t.test('a budget that is removed and added again counts the spend in between', async t => {
   const limits: Limits = { ...NONE, budget: { usd: '10', per: 'day' } }
   const { workers: [one, two], clock } = connectedWorkers(2)
   t.equal((await one?.limiter.admit(ask(limits, 2n * PICO)))?.ok, true)
@@ -169,7 +169,7 @@ t.test('a restored budget counts the spend of the time in which it was missing',
   t.equal((await two?.limiter.admit(ask(back, 2n * PICO)))?.ok, true)
 })
 
-t.test('keys of a group share its limits across workers; an unused lease is recalled when another key needs it', async t => {
+t.test('keys share the limits of their group across workers; an unused lease is recalled if another key needs the limits', async t => {
   const { workers: [one, two] } = connectedWorkers(2)
   const research: LimitedKey = { name: 'research', limits: { ...NONE, requestsPerMinute: 400 }, isGroup: true }
   const of = (name: string): AdmissionRequest => ({
@@ -177,13 +177,13 @@ t.test('keys of a group share its limits across workers; an unused lease is reca
   })
   const [a, b] = [of('a'), of('b')]
   let total = 0
-  // Many at once, so that leases are granted to the first worker.
+  // Many concurrent requests, so that the first worker gets leases.
   for (let n = 0; n < 20; n++) {
     total += counts(await Promise.all(Array.from({ length: 10 }, () => (one as NonNullable<typeof one>).limiter.admit(a))))
   }
   t.equal(total, 200)
   total += counts(await Promise.all(Array.from({ length: 300 }, () => (two as NonNullable<typeof two>).limiter.admit(b))))
-  t.equal(total, 400, 'all of it, to the last')
+  t.equal(total, 400, 'the whole limit')
   const refused = await (one as NonNullable<typeof one>).limiter.admit(a)
   t.match(refused, { ok: false, refusal: { which: 'requests', scope: { key: 'a', group: 'research' } } })
 })

@@ -24,7 +24,7 @@ everyWay(t, 'a single target is retried as often as retries allows', async (t, d
   }
 })
 
-t.test('a single target is not asked more often than retries allow', async t => {
+t.test('with retries: 2 a single failing target gets three attempts', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, oneTarget(url, 'sim,status=503', 'retries: 2'))
   const answer = await ask(gateway, CHAT!)
@@ -33,14 +33,14 @@ t.test('a single target is not asked more often than retries allow', async t => 
   t.equal(simulator.stats.requests, 3)
 })
 
-t.test('without retries a single target is asked once', async t => {
+t.test('without retries a single failing target gets one attempt', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, `upstreams: { a: { url: "${url}" } }\nroutes: [{ to: a }]\n`)
   t.equal((await ask(gateway, CHAT!, { model: 'sim,status=503' })).status, 503)
   t.equal(simulator.stats.requests, 1)
 })
 
-t.test('retries: 0 keeps a second target from being asked', async t => {
+t.test('with retries: 0 the second target gets no attempt', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" } }
@@ -63,7 +63,7 @@ t.test('the gateway waits for a short Retry-After', async t => {
 })
 
 for (const coding of ['identity', 'gzip']) {
-  t.test(`the gateway waits for a short delay in the body, as Gemini sends it: ${coding}`, async t => {
+  t.test(`the gateway waits for a short retryDelay in an error body of Gemini: ${coding}`, async t => {
     const times: number[] = []
     const details = [
       { '@type': 'type.googleapis.com/google.rpc.Help' },
@@ -85,7 +85,7 @@ for (const coding of ['identity', 'gzip']) {
   })
 }
 
-t.test('the gateway does not wait for a long Retry-After, and the client gets it', async t => {
+t.test('the client gets a long Retry-After, because the gateway does not wait so long', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, oneTarget(url, 'sim,status=429,retry_after=20', 'retries: 3'))
   const answer = await ask(gateway, CHAT!)
@@ -94,7 +94,7 @@ t.test('the gateway does not wait for a long Retry-After, and the client gets it
   t.equal(simulator.stats.requests, 1)
 })
 
-everyWay(t, 'a silent upstream is not retried', async (t, dialect, stream) => {
+everyWay(t, 'a target is not retried after a first_byte timeout', async (t, dialect, stream) => {
   const { url, simulator } = await start(t)
   const rest = 'retries: 3, timeouts: { first_byte: 1s }'
   const gateway = await startTestGateway(t, oneTarget(url, 'sim,headers_delay=60s', rest))
@@ -116,7 +116,7 @@ routes:
   t.equal(simulator.stats.requests, 2)
 })
 
-t.test('a client that disconnects during the wait between two attempts ends the wait', async t => {
+t.test('a client disconnect ends the wait between two attempts', async t => {
   const seen = Promise.withResolvers<void>()
   let requests = 0
   const upstream = await startUpstream(t, (_req, res) => {
@@ -137,7 +137,7 @@ t.test('a client that disconnects during the wait between two attempts ends the 
   t.equal(requests, 1)
 })
 
-t.test('a client that disconnects during an attempt cancels it, and no other target is tried', async t => {
+t.test('a client disconnect cancels the running attempt and prevents further attempts', async t => {
   const { url, simulator } = await start(t)
   const gone = new Promise(resolve => simulator.once('aborted', resolve))
   const gateway = await startTestGateway(t, `

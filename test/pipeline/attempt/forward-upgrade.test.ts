@@ -19,20 +19,20 @@ function handshake({ url }: { url: string }, model: string): WebSocket {
   })
 }
 
-/** What the first candidate does with a handshake. */
+/** Faults of the first candidate during the handshake. */
 const TROUBLES: readonly [string, (t: Test) => Promise<string>][] = [
   ['cannot be reached', () => Promise.resolve('http://127.0.0.1:1')],
   [
     'resets',
     async t => (await startRawUpstream(t, socket => socket.once('data', () => socket.resetAndDestroy()))).url,
   ],
-  ['closes', async t => (await startRawUpstream(t, socket => socket.once('data', () => socket.end()))).url],
-  ['answers 503', async t => (await startUpstream(t, (_req, res) => res.writeHead(503).end())).url],
+  ['closes the connection', async t => (await startRawUpstream(t, socket => socket.once('data', () => socket.end()))).url],
+  ['responds with 503', async t => (await startUpstream(t, (_req, res) => res.writeHead(503).end())).url],
   [
     'refuses the credential',
     async t => (await startUpstream(t, (_req, res) => res.writeHead(401).end())).url,
   ],
-  ['says nothing', async t => (await startRawUpstream(t, () => {})).url],
+  ['does not respond', async t => (await startRawUpstream(t, () => {})).url],
 ]
 
 for (const [trouble, first] of TROUBLES) {
@@ -57,7 +57,7 @@ routes: [{ to: [a, b], timeouts: { first_byte: 1s } }]
   })
 }
 
-t.test('a refusal with Retry-After pauses the target, and the client gets the Retry-After', async t => {
+t.test('a handshake that is refused with Retry-After pauses the target; if no target is left, the client gets the Retry-After', async t => {
   const { url } = await start(t)
   let asked = 0
   const busy = await startUpstream(t, (_req, res) => {
@@ -81,7 +81,7 @@ routes:
   t.equal(asked, 2, 'once for each model')
 })
 
-t.test('a WebSocket counts as running while it is open, and a refused upgrade is not a failure', async t => {
+t.test('an open WebSocket counts as a running request; a 404 to a handshake does not count as a failure', async t => {
   const { url } = await start(t)
   const plain = await startUpstream(t, (_req, res) => res.writeHead(404).end())
   const gateway = await startTestGateway(t, `
@@ -102,7 +102,7 @@ routes: [{ model: plain, to: a }, { to: b }]
   t.match(await candidatesOf(gateway), [idle, { upstream: 'b', in_flight: 0 }])
 })
 
-t.test('an upstream that closes a WebSocket with 1009 has not failed, but with 1011 it has', async t => {
+t.test('a WebSocket that an upstream closes counts as a failure for close code 1011, but not for 1009', async t => {
   const gateways = await Promise.all([1009, 1011].map(async code => {
     const { server, url } = await startUpstream(t, (_req, res) => res.end())
     new WebSocketServer({ server }).on('connection', peer => peer.once('message', () => peer.close(code)))
@@ -130,7 +130,7 @@ routes: [{ path: /v1/responses, to: a }]
 
 const DENIAL = { error: { message: 'Project `p` does not have access to model `m`', code: 'model_not_found' } }
 
-t.test('a handshake that is refused because of the model is forwarded, and raises no alert', async t => {
+t.test('a handshake refusal about the model does not count as a refused credential, and the client gets the refusal', async t => {
   const { url } = await start(t)
   const denying = await startUpstream(t, (_req, res) => {
     res.writeHead(403, { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip', 'X-Request-Id': 'r1' })
@@ -172,9 +172,9 @@ routes: [{ model: alone, to: a }, { model: both, to: [a, b] }, { model: kept, to
 })
 
 const SECRETS = {
-  'speaks of a key': [403, JSON.stringify({ error: { ...DENIAL.error, param: 'api_key' } })],
-  'says nothing that can be understood': [401, 'go away'],
-  'is longer than is read': [403, JSON.stringify({ ...DENIAL, padding: ' '.repeat(64 * 1024) })],
+  'names a key': [403, JSON.stringify({ error: { ...DENIAL.error, param: 'api_key' } })],
+  'is not JSON': [401, 'go away'],
+  'is longer than 64 kB': [403, JSON.stringify({ ...DENIAL, padding: ' '.repeat(64 * 1024) })],
   'does not end': [403, JSON.stringify(DENIAL), false],
 } as const
 for (const [what, [status, body, ends = true]] of Object.entries(SECRETS)) {
@@ -194,7 +194,7 @@ routes: [{ to: up }]
   })
 }
 
-t.test('targets without WebSockets are skipped, and retries limit the number of targets tried', async t => {
+t.test('a WebSocket is tried at as many targets as retries allow, and targets without WebSockets are skipped', async t => {
   const { url } = await start(t)
   let asked = 0
   const broken = await startUpstream(t, (_req, res) => {
@@ -219,7 +219,7 @@ routes:
   t.match(answer.headers, { 'x-gateway-upstream': 'b', 'x-gateway-attempts': '1' })
 })
 
-t.test('bytes that the client sends after its handshake reach the upstream once', async t => {
+t.test('bytes that follow the handshake of the client reach the upstream exactly once', async t => {
   const received = Promise.withResolvers<string>()
   const second = await startRawUpstream(t, socket => {
     let text = ''
@@ -246,7 +246,7 @@ routes: [{ to: [a, b] }]
   t.equal((await received.promise).split('behind').length, 2)
 })
 
-t.test('without a reachable target the client gets one response, with the last error', async t => {
+t.test('if no target is reachable, the client gets the error of the last attempt', async t => {
   const gateway = await startTestGateway(t, `
 upstreams:
   a: { url: "http://127.0.0.1:1", websocket: true }

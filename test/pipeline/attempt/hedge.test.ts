@@ -7,7 +7,7 @@ import type { Dialect } from '../../behaviour/failover/asking.ts'
 import { CHAT, Provider, onlyRow, openStream, refuse, respond, startPair } from '../../behaviour/failover/racing.ts'
 
 for (const resume of ['off', 'continue', 'hold']) {
-  t.test(`the second target responds first, the slow one is cancelled: resume ${resume}`, async t => {
+  t.test(`the attempt at the first target is cancelled if the second target responds first: resume ${resume}`, async t => {
     const { first, second, books, gateway } = await startPair(t, { route: `, resume: ${resume}` })
     const asking = ask(gateway, CHAT, { stream: true })
     openStream(await first.asked.promise)
@@ -29,7 +29,7 @@ for (const resume of ['off', 'continue', 'hold']) {
   })
 }
 
-t.test('the first target responds before the second: the second one is cancelled', async t => {
+t.test('the attempt at the second target is cancelled if the first target responds first', async t => {
   const { first, second, books, gateway } = await startPair(t)
   const asking = ask(gateway, CHAT, { stream: true })
   const slow = await first.asked.promise
@@ -42,7 +42,7 @@ t.test('the first target responds before the second: the second one is cancelled
   t.ok((row.attempts[0]?.atMs ?? 0) > (row.attempts[1]?.atMs ?? 0), 'the attempt that responds is the last')
 })
 
-t.test('billing.abandoned: none bills nothing for the cancelled attempt', async t => {
+t.test('with billing.abandoned: none the cancelled attempt is not billed', async t => {
   const { first, second, books, gateway } = await startPair(t, { more: 'billing: { abandoned: none }' })
   const asking = ask(gateway, CHAT, { stream: true })
   await first.asked.promise
@@ -53,7 +53,7 @@ t.test('billing.abandoned: none bills nothing for the cancelled attempt', async 
 })
 
 for (const status of [400, 401, 404, 503]) {
-  t.test(`the second target refuses with ${status}: the gateway waits for the first one`, async t => {
+  t.test(`if the second target responds with ${status}, the gateway waits for the first target`, async t => {
     const { first, second, books, gateway } = await startPair(t)
     const asking = ask(gateway, CHAT, { stream: true })
     const slow = await first.asked.promise
@@ -66,7 +66,7 @@ for (const status of [400, 401, 404, 503]) {
   })
 }
 
-t.test('the first target fails while the second one is silent: the gateway waits for the second one', async t => {
+t.test('if the first target fails, the gateway waits for the second target', async t => {
   const { first, second, books, gateway } = await startPair(t)
   const asking = ask(gateway, CHAT, { stream: true })
   const slow = await first.asked.promise
@@ -78,7 +78,7 @@ t.test('the first target fails while the second one is silent: the gateway waits
   t.match(row, { upstream: 'b', attempts: [{ upstream: 'a', outcome: /^upstream_|hedge_lost/ }, { upstream: 'b', outcome: 'ok' }] })
 })
 
-t.test('the first byte timeout of the first target does not end the second one, which has its own', async t => {
+t.test('each of the two attempts has its own first_byte timeout', async t => {
   const { first, second, gateway } = await startPair(t, { route: ', timeouts: { first_byte: 300ms }' })
   const asking = ask(gateway, CHAT, { stream: true })
   await second.asked.promise
@@ -89,7 +89,7 @@ t.test('the first byte timeout of the first target does not end the second one, 
   t.strictSame([first.requests, second.requests], [1, 1])
 })
 
-t.test('both targets fail: the client gets the error of an upstream', async t => {
+t.test('if both targets fail, the client gets the error of one of them', async t => {
   const { first, second, gateway } = await startPair(t)
   const asking = ask(gateway, CHAT, { stream: true })
   const slow = await first.asked.promise
@@ -98,7 +98,7 @@ t.test('both targets fail: the client gets the error of an upstream', async t =>
   t.match(await asking, { status: /50[03]/, body: /some_code/ })
 })
 
-t.test('a client that disconnects ends both attempts', async t => {
+t.test('a client disconnect cancels both attempts', async t => {
   const { first, second, books, gateway } = await startPair(t)
   const leaving = new AbortController()
   const asking = ask(gateway, CHAT, { stream: true, signal: leaving.signal })
@@ -112,7 +112,7 @@ t.test('a client that disconnects ends both attempts', async t => {
   t.equal(row.usage.inputTokens, (prompts[0] ?? 0) + (prompts[1] ?? 0), 'both prompts are billed')
 })
 
-t.test('a cancelled attempt does not count for the health of its target', async t => {
+t.test('after a hedge both circuits are closed and no attempt counts as running', async t => {
   const { first, second, gateway } = await startPair(t)
   const asking = ask(gateway, CHAT, { stream: true })
   await first.asked.promise
@@ -121,12 +121,12 @@ t.test('a cancelled attempt does not count for the health of its target', async 
   t.match(await candidatesOf(gateway), [{ circuit: 'closed', in_flight: 0 }, { circuit: 'closed', in_flight: 0 }])
 })
 
-t.test('a response that is not a stream is not hedged', async t => {
+t.test('a request that does not ask for a stream is not hedged', async t => {
   const { first, second, gateway } = await startPair(t)
   const asking = ask(gateway, CHAT)
   const res = await first.asked.promise
   const stream = ask(gateway, CHAT, { stream: true })
-  // That of the stream, which began later.
+  // The hedge of the stream, which started later.
   respond(await second.asked.promise, 'second')
   await stream
   res.writeHead(200, { 'content-type': 'application/json' })
@@ -135,7 +135,7 @@ t.test('a response that is not a stream is not hedged', async t => {
   t.equal(second.requests, 1)
 })
 
-t.test('if the first target fails before the hedge, only the second one is tried', async t => {
+t.test('if the first target fails before hedge.after, the request fails over without a hedge', async t => {
   const { first, second, books, gateway } = await startPair(t, { after: '1h' })
   const asking = ask(gateway, CHAT, { stream: true })
   refuse(await first.asked.promise, 503)
@@ -146,7 +146,7 @@ t.test('if the first target fails before the hedge, only the second one is tried
   t.equal(row.costPico, costOf({ input: 10, output: 2 }))
 })
 
-t.test('an event without content does not win the hedge, and is sent with the first content', async t => {
+t.test('an event without content does not win the hedge, and the client gets no event of the cancelled attempt', async t => {
   for (const resume of ['off', 'continue', 'hold']) {
     const { first, second, gateway } = await startPair(t, { route: `, resume: ${resume}` })
     const asking = ask(gateway, CHAT, { stream: true })
@@ -161,7 +161,7 @@ t.test('an event without content does not win the hedge, and is sent with the fi
   }
 })
 
-t.test('the timeouts of the route apply to the chosen response', async t => {
+t.test('the idle timeout of the route applies to the response that wins the hedge', async t => {
   const { second, gateway } = await startPair(t, { route: ', timeouts: { idle: 300ms }' })
   const asking = ask(gateway, CHAT, { stream: true })
   const res = await second.asked.promise
@@ -170,7 +170,7 @@ t.test('the timeouts of the route apply to the chosen response', async t => {
   t.match((await asking).body, /idle_timeout/)
 })
 
-t.test('limits reserve the prompts of both attempts', async t => {
+t.test('the reservation of a hedged request covers the prompts of both attempts', async t => {
   const first = await new Provider().start(t)
   const books = await openBooks(t, `
 upstreams: { a: { url: "${first.url}" }, b: { url: "${first.url}" } }
@@ -189,7 +189,7 @@ ${priced('one', 'two')}`)
   t.match(await asking, { status: 200, text: 'first' })
 })
 
-t.test('after an error before the first content, the next target is asked', async t => {
+t.test('an error event before the first content causes a failover', async t => {
   const [, messages] = DIALECTS as [Dialect, Dialect]
   const { first, second, gateway } = await startPair(t, { after: '1h' })
   const asking = ask(gateway, messages, { stream: true })
@@ -202,7 +202,7 @@ t.test('after an error before the first content, the next target is asked', asyn
   t.match(await asking, { status: 400 })
 })
 
-t.test('metrics: a cancelled attempt counts as an attempt, and not as a failover', async t => {
+t.test('metrics count a cancelled attempt as an attempt, not as a failover', async t => {
   const { first, second, gateway } = await startPair(t, { more: 'telemetry: { prometheus: { listen: 127.0.0.1:0 } }' })
   const asking = ask(gateway, CHAT, { stream: true })
   await first.asked.promise
@@ -216,7 +216,7 @@ t.test('metrics: a cancelled attempt counts as an attempt, and not as a failover
   t.equal(sum(samples, 'gateway_continuations_total'), 0)
 })
 
-t.test('the second target speaks another protocol', async t => {
+t.test('a hedge can go to a target that speaks another protocol', async t => {
   const first = await new Provider().start(t)
   const second = await new Provider().start(t)
   const books = await openBooks(t, `
@@ -246,7 +246,7 @@ ${priced('one', 'two')}`)
   t.equal(row.usage.outputTokens, 2)
 })
 
-t.test('a response that breaks after a hedge is continued, also by the cancelled target', async t => {
+t.test('the target whose attempt was cancelled can continue a response that breaks after the hedge', async t => {
   const first = await new Provider().start(t)
   const second = await new Provider().start(t)
   const books = await openBooks(t, `
@@ -270,7 +270,7 @@ ${priced('one', 'two')}`)
   t.match(row.attempts.map(({ upstream, outcome }) => `${upstream} ${outcome}`), ['a hedge_lost', /^b upstream_/, 'a ok'])
 })
 
-t.test('without memory for a second attempt there is no hedge, and the first attempt continues', async t => {
+t.test('if there is no memory for a second attempt, the first attempt runs without a hedge', async t => {
   const first = await new Provider().start(t)
   const second = await new Provider().start(t)
   const gateway = await startTestGateway(t, `
@@ -281,7 +281,7 @@ routes: [{ to: [a, b], hedge: { after: 50ms } }]`)
   const res = await first.asked.promise
   const again = first.askAgain()
   const small = ask(gateway, CHAT, { stream: true, body: { messages: [{ role: 'user', content: 'x' }] } })
-  // That of the small request, which began later.
+  // The hedge of the small request, which started later.
   await second.asked.promise
   respond(await again, 'small')
   t.match(await small, { status: 200, text: 'small' })

@@ -11,7 +11,7 @@ import { FakeClock } from '../../support/fake-clock.ts'
 
 const FAILURE: AttemptFailure = { error: null, status: 503, response: null, said: null, reason: null, retryAfterMs: null }
 
-/** The itineraries of requests for one target, to which three attempts are allowed. */
+/** Retry plans of requests for one target, each with at most three attempts. */
 function setUp() {
   const clock = new FakeClock()
   clock.advance(1_000)
@@ -27,14 +27,14 @@ function setUp() {
 
 t.test('a target with an open circuit gets no second attempt, even during a probe', t => {
   const { clock, begin, ask } = setUp()
-  t.ok(begin().next(FAILURE, false), 'a good one is asked again')
+  t.ok(begin().next(FAILURE, false), 'a healthy target is tried again')
   for (let n = 0; n < 3; n++) ask().failed(null)
   t.equal(begin().next(FAILURE, false), null)
   clock.advance(1_000)
-  t.equal(begin().next(FAILURE, false), null, 'though its pause is over')
+  t.equal(begin().next(FAILURE, false), null, 'the circuit is half-open')
   const probe = ask()
-  t.equal(begin().next(FAILURE, false), null, 'though somebody has asked it')
+  t.equal(begin().next(FAILURE, false), null, 'a probe is running')
   probe.responseStarted(1)
-  t.ok(begin().next(FAILURE, false), 'it has answered')
+  t.ok(begin().next(FAILURE, false), 'the probe has a response')
   t.end()
 })

@@ -25,7 +25,7 @@ function bodyOf(text: string): ResponseContent {
   return { metered: { kind: 'body', body: Buffer.from(text) }, encoding: null, errorBody: null }
 }
 
-t.test('before the first attempt, price and estimate come from plan and reservation', async t => {
+t.test('the estimated input is that of the reservation, and after an attempt begins that of the attempt', async t => {
   const exchange = newExchange()
   const { quoted, estimatedInput, response } = exchange
   t.strictSame({ quoted, estimatedInput, response }, {
@@ -39,7 +39,7 @@ t.test('before the first attempt, price and estimate come from plan and reservat
   t.equal(exchange.estimatedInput, 6)
 })
 
-t.test('fail drops the response and keeps only the given settlement basis; null = nothing is settled', async t => {
+t.test('fail replaces the response by the given settlement basis, or by null', async t => {
   const exchange = newExchange()
   const attempt = newAttempt('a')
   exchange.begin(attempt)
@@ -51,7 +51,7 @@ t.test('fail drops the response and keeps only the given settlement basis; null 
   t.strictSame(exchange.response, { kind: 'none', delivered: false })
 })
 
-t.test('a part that another attempt continues is settled separately', async t => {
+t.test('an attempt that another attempt continues is settled separately, as an interrupted attempt', async t => {
   const exchange = newExchange()
   const first = newAttempt('a')
   exchange.begin(first)

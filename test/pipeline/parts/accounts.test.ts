@@ -34,7 +34,7 @@ function open(config: Config, options: Partial<AccountsOptions> = {}): Accounts 
 const daily = limits({ budget: { usd: '8', per: 'day' } })
 const monthly = limits({ budget: { usd: '8', per: 'month' } })
 
-t.test('a new budget counts all spend so far, written or not', async t => {
+t.test('a new budget counts the earlier spend, whether the ledger has written it or not', async t => {
   const accounts = open(configIn(t))
   t.teardown(() => accounts.close())
   const { ledger, limiter } = accounts
@@ -59,7 +59,7 @@ t.test('after a restart, budgets count the spend of the ledger', async t => {
     before.ledger?.close(row(at, { key: 'team', model: 'm', startedAt: Date.parse(at), costPico: usd * USD }))
   }
   await before.close()
-  // It begins with the year.
+  // The FakeClock starts on January 1.
   const clock = new FakeClock()
   clock.advance(20.5 * DAY)
   const left = { day: 4n, month: 2n, total: 1n } as const
@@ -89,7 +89,7 @@ t.test('after a restart, budgets count the spend of the ledger', async t => {
   await leaves('of a name that is stored, too, the configuration counts', 2n, keysOf(own), own, [team(daily)])
 })
 
-t.test('the ledger is asked only for budgets with new keys, models or periods', async t => {
+t.test('only the spend of a budget with a new key, model or period is read from the ledger', async t => {
   const dearer = limits({ budget: { usd: '9', per: 'day' } })
   const inside = (glob: string) => limits({ models: { [glob]: { budget: { usd: '1', per: 'day' } } } })
   const cases: [what: string, before: Limits | null, after: Limits | null, isNew: boolean][] = [

@@ -10,7 +10,7 @@ function setUp() {
   return { clock, drafts, written, add }
 }
 
-t.test('each draft is written once, a second after its change, on one timer', async t => {
+t.test('each checkpoint is written once, a second after the change, and all checkpoints share one timer', async t => {
   const { clock, written, add } = setUp()
   add('a')
   clock.advance(400)
@@ -23,10 +23,10 @@ t.test('each draft is written once, a second after its change, on one timer', as
   t.equal(clock.pending, 1)
   clock.advance(10_000)
   t.strictSame(written, ['a 1000', 'b 1400'])
-  t.equal(clock.pending, 0, 'and nothing ticks while nothing waits')
+  t.equal(clock.pending, 0, 'no timer runs if no checkpoint waits')
 })
 
-t.test('drafts that are due together are written together', async t => {
+t.test('checkpoints that are due at most 20 ms apart are written together', async t => {
   const { clock, written, add } = setUp()
   add('a')
   clock.advance(20)
@@ -37,7 +37,7 @@ t.test('drafts that are due together are written together', async t => {
   t.strictSame(written, ['a 1000', 'b 1000', 'c 1021'])
 })
 
-t.test('a draft that is added during a write waits its own second', async t => {
+t.test('a checkpoint that is added during a write is written a second later', async t => {
   const { clock, drafts, written, add } = setUp()
   drafts.add(() => add('late'))
   clock.advance(1_999)
@@ -46,7 +46,7 @@ t.test('a draft that is added during a write waits its own second', async t => {
   t.strictSame(written, ['late 2000'])
 })
 
-t.test('nothing is written after close', async t => {
+t.test('no checkpoint is written after close', async t => {
   const { clock, drafts, written, add } = setUp()
   add('a')
   drafts.close()

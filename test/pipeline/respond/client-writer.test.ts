@@ -10,7 +10,7 @@ import { frameChunks } from '../../../src/proxy/http/chunks.ts'
 import { end, writeHead } from '../../../src/proxy/client/client.ts'
 import type { ClientResponse } from '../../../src/proxy/client/client.ts'
 
-/** A response that was begun, and the client's side of it, which does not read yet. */
+/** A started response, and its body at the client, which is not read yet. */
 async function begun(t: Test, version: 'h1' | 'h2'): Promise<{ res: ClientResponse; body: Readable }> {
   const server = version === 'h1' ? http.createServer() : http2.createServer()
   t.teardown(() => server.close())
@@ -73,14 +73,14 @@ for (const version of ['h1', 'h2'] as const) {
     t.strictSame(faults, [])
   })
 
-  t.test(`${version}: unsent counts the bytes that the connection did not get, also after stop`, async t => {
+  t.test(`${version}: unsent is the number of bytes that are not sent yet, also after stop`, async t => {
     const { res, body } = await begun(t, version)
     const out = new ClientWriter(res, () => {})
     const total = Buffer.concat(PIECES).length
     for (const piece of PIECES) out.write(piece)
     const before = out.unsent
     t.ok(before > 0 && before < total, `${before} of ${total}`)
-    // A part of it is taken, and then no more is sent.
+    // The client reads a part of the response, and then the test sends no more.
     let came = 0
     body.on('data', (piece: Buffer) => {
       came += piece.length
@@ -105,7 +105,7 @@ for (const version of ['h1', 'h2'] as const) {
   })
 }
 
-t.test('a write together with the head keeps all byte values', async t => {
+t.test('data that is written together with the head keeps all byte values', async t => {
   const all = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
   const server = http.createServer((_, res) => {
     res.writeHead(200, { 'content-length': '512' })

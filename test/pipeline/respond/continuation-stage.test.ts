@@ -7,7 +7,7 @@ import { ResumableStream } from '../../../src/protocols/events/resumable-stream.
 import { SseReader } from '../../../src/protocols/events/sse.ts'
 import type { EventContent } from '../../../src/protocols/events/stream-event.ts'
 
-/** Wants only one last event. */
+/** A stream whose only last event is {"a":1}. */
 class Resumable extends ResumableStream {
   override isLastEvent({ text }: EventContent): boolean {
     return text === '{"a":1}'
@@ -19,7 +19,7 @@ class StagedStream {
   readonly stage: ContinuationStage
   readonly #reader: SseReader = new SseReader({ event: event => this.stage.event(event) })
 
-  /** @param isJoined it continues another stream, of which each event is translated to itself */
+  /** @param isJoined the stream continues another stream; its events are not changed */
   constructor(isJoined = false, reserveMemory?: ReserveMemory) {
     this.stage = new ContinuationStage({
       reader: this.#reader,
@@ -52,7 +52,7 @@ class StagedStream {
   }
 }
 
-/** Feeds a stream in pieces that end at those places. */
+/** Pushes a stream in pieces that end at `cuts`. */
 function feed(text: string, cuts: readonly number[]) {
   const gate = new StagedStream()
   const bytes = Buffer.from(text)
@@ -60,7 +60,7 @@ function feed(text: string, cuts: readonly number[]) {
   const out: Buffer[] = []
   let from = 0
   for (const to of [...places, bytes.length]) {
-    // A copy, as a socket's buffer is not to be kept.
+    // A copy, which is overwritten afterwards as the buffer of a socket would be.
     const piece = Buffer.from(bytes.subarray(from, to))
     out.push(Buffer.from(gate.push(piece)))
     piece.fill(0)
@@ -84,7 +84,7 @@ const ERRORS = [
 const cuts = fc.array(fc.nat(4_000), { maxLength: 40 })
 const events = fc.array(fc.constantFrom(...EVENTS), { maxLength: 12 })
 
-t.test('complete events pass in any split, and an incomplete event is held and dropped', t => {
+t.test('complete events pass for any chunk boundaries, and an incomplete last event is dropped', t => {
   const halves = fc.constantFrom('data: {"ha', 'data: {"a":{}\n')
   fc.assert(fc.property(events, halves, cuts, (list, half, cuts) => {
     const whole = list.join('')
@@ -94,7 +94,7 @@ t.test('complete events pass in any split, and an incomplete event is held and d
   t.end()
 })
 
-t.test('a last event without its blank line is complete, and gets the blank line', t => {
+t.test('a last event without a blank line passes, and the blank line is added', t => {
   const unended = fc.constantFrom(
     ['data: {"a":1}\n', '\n'], ['data: [DONE]', '\n\n'], [': bye', '\n\n'], ['data: {"a":1}\r', '\r'],
     ['event: a\r\ndata: {"a":1}', '\r\n\r\n'], ['event: a\r\ndata: {"a":1}\r', '\n\r\n'],
@@ -118,7 +118,7 @@ t.test('takeLastEvent returns only a complete event that the client needs', t =>
   t.end()
 })
 
-t.test('nothing passes from an error event or a malformed event on', t => {
+t.test('an error event or malformed event does not pass, nor do any later events', t => {
   for (const [kind, flaws] of [['error', ERRORS], ['malformed', MALFORMED]] as const) {
     fc.assert(fc.property(events, fc.constantFrom(...flaws), events, cuts, (before, flaw, after, cuts) => {
       const { gate, passed } = feed(before.join('') + flaw + after.join(''), cuts)
@@ -128,7 +128,7 @@ t.test('nothing passes from an error event or a malformed event on', t => {
   t.end()
 })
 
-t.test('an event that is too long to hold passes as it arrives', t => {
+t.test('an event that is too long to hold is forwarded as it arrives', t => {
   const gate = new StagedStream()
   const piece = Buffer.alloc(4 * 1024 * 1024, 'x')
   let passed = gate.push(Buffer.from('data: {"a":1}\n\ndata: ')).length
@@ -139,7 +139,7 @@ t.test('an event that is too long to hold passes as it arrives', t => {
   t.end()
 })
 
-t.test('in a continuation, an event passes only if it is short enough to be read', t => {
+t.test('in a continuation, an event that is too long to be read does not pass', t => {
   const most = 16 * 1024 * 1024
   const before = 'data: {"a":1}\n\n'
   for (const size of [most - 1, most, most + 1, most + 2]) {
@@ -159,13 +159,13 @@ t.test('in a continuation, an event passes only if it is short enough to be read
       t.equal(gate.stage.overflowed, false)
       t.equal(gate.stage.fault?.kind, sizes.at(-1) ? 'too_long' : undefined)
       t.equal(passed, sizes.at(-1) ? before.length : bytes.length, `${size} bytes, cut at ${cuts.join(', ')}`)
-      t.equal(gate.push(Buffer.from('data: {"c":1}\n\n')).length, gate.stage.fault ? 0 : 15, 'nothing behind it')
+      t.equal(gate.push(Buffer.from('data: {"c":1}\n\n')).length, gate.stage.fault ? 0 : 15, 'no event passes after the fault')
     }
   }
   t.end()
 })
 
-t.test('an event beyond the memory limit passes as it arrives, and releases its memory', async t => {
+t.test('an event beyond the memory limit is forwarded as it arrives, and its memory reservation is released', async t => {
   const piece = Buffer.alloc(32 * 1024, 'x')
   let reserved = 0
   const events = new StagedStream(false, bytes => {
@@ -181,5 +181,5 @@ t.test('an event beyond the memory limit passes as it arrives, and releases its 
   for (let n = 0; n < 8; n++) passed += events.push(piece).length
   t.ok(events.stage.overflowed)
   t.equal(reserved, 0)
-  t.equal(passed, 18 + 12 * piece.length, 'nothing of it is lost')
+  t.equal(passed, 18 + 12 * piece.length, 'all bytes pass')
 })

@@ -9,7 +9,7 @@ import { costOf, openBooks, priced, usedIn } from '../../behaviour/billing/books
 import { DIALECTS, WORDS, ask, everyWay } from '../../behaviour/failover/asking.ts'
 import type { Dialect } from '../../behaviour/failover/asking.ts'
 
-/** A route whose streams are continued, to the first model and then to the others, which take a prefill. */
+/** A route with continuation: the first target is the first model, the other targets accept a prefill. */
 function continued(url: string, models: readonly string[], rest = ''): string {
   const targets = models.map((model, n) => `{ upstream: u${n}, model: "${model}", prefill: ${n > 0} }`)
   return `
@@ -35,7 +35,7 @@ for (const fault of [
     t.match(answer, { status: 200, text: WORDS, whole: true })
     t.ok(dialect.isWhole(answer.body), answer.body)
     t.notOk(dialect.tellsError(answer.body))
-    t.equal(answer.headers.get('x-gateway-upstream'), 'u0', 'who began it')
+    t.equal(answer.headers.get('x-gateway-upstream'), 'u0', 'the upstream that began the stream')
     const line = await gateway.waitForLog(each => each.msg === 'exchange')
     t.match(line, { end: 'complete', upstream: 'u1', attempts: 2 })
   }, [true])
@@ -60,14 +60,14 @@ everyWay(t, 'a continued stream has one id, one role, one set of indexes and one
     ]) {
       t.equal(types.filter(type => type === once).length, 1, once)
     }
-    t.strictSame(every('index'), [], 'there is no other block than the first')
+    t.strictSame(every('index'), [], 'the stream has only one block')
   } else {
     t.equal(every('candidates', 0, 'finishReason').length, 1)
     t.equal(new Set(every('responseId')).size, 1)
   }
 }, [true])
 
-everyWay(t, 'the usage of both parts is summed, for the client and in the ledger', async (t, dialect) => {
+everyWay(t, 'the client and the ledger get the sum of the usage of both attempts', async (t, dialect) => {
   const { url } = await start(t)
   const models = ['sim,input=100,close_after=8', 'sim,input=120,output=11'] as const
   const books = await openBooks(t, `${continued(url, models)}\n${priced(...models)}`)
@@ -99,10 +99,10 @@ everyWay(t, 'the usage of both parts is summed, for the client and in the ledger
   t.match(story, /\n {2}attempt 1 +[\d.]+\n {2}attempt 2 +[\d.]+\n {2}total +[\d.]+ USD/)
   const told =
     [...answer.body.matchAll(/"(?:completion_tokens|output_tokens|candidatesTokenCount)":(\d+)/g)].at(-1)
-  t.ok(Number(told?.[1]) > 11, 'the client gets the usage of both parts')
+  t.ok(Number(told?.[1]) > 11, 'the client gets the usage of both attempts')
 }, [true])
 
-/** The last usage that the client got, in the ledger's words. */
+/** The last usage that the client gets, with the names of the ledger. */
 function toldIn(dialect: Dialect, body: string) {
   const usage = parseEvents(body).flatMap(({ data }) => {
     const found = at(data, dialect.name === 'generate' ? 'usageMetadata' : 'usage')
@@ -129,14 +129,14 @@ function toldIn(dialect: Dialect, body: string) {
 for (const [what, first, second] of [
   ['counted', 'usage=none,close_after=8', 'input=120,output=11'],
   ['counted in part', 'input=100,close_after=8', 'input=120,output=11'],
-  ['counted twice', 'usage=none,close_after=6', 'usage=none,close_after=6'],
+  ['counted, as is that of the second attempt', 'usage=none,close_after=6', 'usage=none,close_after=6'],
   [
-    'reported from a cache', 'input=100,cached=40,cache_write=10,close_after=8',
+    'reported with cached tokens', 'input=100,cached=40,cache_write=10,close_after=8',
     'input=120,cached=70,output=11',
   ],
   ['reported, without any text', 'input=100,close_after=1', 'input=120,output=11'],
 ] as const) {
-  everyWay(t, `the client gets the usage of the ledger: the first part ${what}`, async (t, dialect) => {
+  everyWay(t, `the client gets the usage of the ledger: the usage of the first attempt is ${what}`, async (t, dialect) => {
     const { url } = await start(t)
     const models = [`sim,${first}`, `sim,${second}`, 'sim,input=130,output=12']
     const books = await openBooks(t, continued(url, models))
@@ -165,7 +165,7 @@ everyWay(t, 'if a target rejects the prefill, the next target is tried', async (
   })
 }, [true])
 
-t.test('an upstream that refuses to continue is asked once, however many retries are left', async t => {
+t.test('an upstream that refuses to continue is not asked again, even if retries are left', async t => {
   const { url } = await start(t)
   const second = await start(t)
   const gateway = await startTestGateway(t, `
@@ -180,7 +180,7 @@ routes:
   t.equal(second.simulator.stats.requests, 1)
 })
 
-everyWay(t, 'if the second part breaks too, the third target continues both parts', async (t, dialect) => {
+everyWay(t, 'if the second attempt breaks too, the third target continues the text of both attempts', async (t, dialect) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, continued(url, [
     'sim,close_after=6', 'sim,error_event_after=6', 'sim',
@@ -194,7 +194,7 @@ for (const fault of [
   'status=503', 'reset', 'first_event_error', 'headers_delay=60s',
   'status=400', 'error_200', 'reject_prefill',
 ]) {
-  everyWay(t, `no target can continue (${fault}): the client gets an error and an abrupt end`, async (t, dialect) => {
+  everyWay(t, `if no target can continue (${fault}), the client gets an error event and the stream is cut`, async (t, dialect) => {
     const { url } = await start(t)
     const timeouts = fault.startsWith('headers') ? '    timeouts: { first_byte: 1s }' : ''
     const gateway = await startTestGateway(t, continued(url, ['sim,close_after=8', `sim,${fault}`], timeouts))
@@ -210,7 +210,7 @@ for (const fault of [
   }, [true])
 }
 
-everyWay(t, 'without a target that takes a prefill the client gets an error', async (t, dialect) => {
+everyWay(t, 'if no target accepts a prefill, the client gets an error', async (t, dialect) => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(
     t, continued(url, ['sim,close_after=8', 'sim']).replaceAll('prefill: true', 'prefill: false'),
@@ -221,13 +221,13 @@ everyWay(t, 'without a target that takes a prefill the client gets an error', as
   t.equal(simulator.stats.requests, 1)
 }, [true])
 
-everyWay(t, 'an error event that no target can continue is sent to the client', async (t, dialect) => {
+everyWay(t, 'if no target can continue after an error event, the error event is sent to the client', async (t, dialect) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, continued(url, ['sim,error_event_after=8', 'sim,status=500']))
   const answer = await ask(gateway, dialect, { stream: true })
   t.notOk(answer.whole)
   t.ok(dialect.tellsError(answer.body))
-  t.match(answer.body, /simulat/i, 'in its own words')
+  t.match(answer.body, /simulat/i, 'the error text of the upstream')
 }, [true])
 
 everyWay(t, 'a stream that breaks before any text is retried at any target', async (t, dialect) => {
@@ -252,7 +252,7 @@ everyWay(t, 'a stream that breaks within a tool call is not continued', async (t
   t.match(await gateway.waitForLog(each => each.msg === 'the stream cannot be continued'), { why: /./ })
 }, [true])
 
-everyWay(t, 'a body and a complete stream pass unchanged', async (t, dialect, stream) => {
+everyWay(t, 'a response without a break is forwarded unchanged', async (t, dialect, stream) => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, continued(url, ['sim', 'sim']))
   t.match(await ask(gateway, dialect, { stream }), { status: 200, text: WORDS, whole: true })
@@ -301,7 +301,7 @@ routes: [{ to: { upstream: a, model: "sim,close_after=8,first=1", prefill: true 
   t.match(await ask(gateway, dialect, { stream: true }), { status: 200, text: WORDS, whole: true })
 }, [true])
 
-t.test('an upstream that fell silent is not asked to continue, however many retries are left', async t => {
+t.test('an upstream that stops sending is not asked to continue, even if retries are left', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" } }
@@ -317,7 +317,7 @@ routes:
   t.equal(simulator.stats.requests, 1)
 })
 
-t.test('a complete stream without [DONE] gets its [DONE]', async t => {
+t.test('the gateway adds a missing [DONE] to a complete stream', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, continued(url, ['sim,no_terminator', 'sim']))
   for (const dialect of DIALECTS.slice(0, 2)) {
@@ -327,7 +327,7 @@ t.test('a complete stream without [DONE] gets its [DONE]', async t => {
   t.ok(simulator.stats.requests <= 4)
 })
 
-t.test('a complete stream ends with an error if it lacks the usage that the client asked for', async t => {
+t.test('a complete stream without the usage that the client requested ends with an error', async t => {
   const finish = { id: '1', choices: [{ index: 0, delta: { content: 'one' }, finish_reason: 'stop' }] }
   const up = await startWireUpstream(t, async wire => {
     await wire.request()
@@ -343,17 +343,17 @@ routes: [{ to: [a, { upstream: a, model: n, prefill: true }], resume: continue }
   const cut = await ask(books.gateway, chat, { stream: true, body: asking })
   t.match(cut, { status: 200, text: 'one', whole: false })
   t.ok(chat.tellsError(cut.body))
-  t.notMatch(cut.body, /"usage"|\[DONE\]/, 'no figure that nobody has named, and no end')
+  t.notMatch(cut.body, /"usage"|\[DONE\]/, 'no usage that the upstream did not report, and no end marker')
   await books.gateway.waitForLog(line => line.why === 'the usage that was asked for is missing')
   const whole = await ask(books.gateway, chat, { stream: true })
-  t.match(whole, { text: 'one', whole: true, body: /\[DONE\]/ }, 'who has not asked for it lacks nothing')
+  t.match(whole, { text: 'one', whole: true, body: /\[DONE\]/ }, 'without a request for usage the stream is complete')
   const rows = await books.drain()
   const rowOf = ({ headers }: typeof cut) => rows.get(headers.get('x-gateway-request-id') as string)
   t.match(rowOf(cut), { end: 'upstream_cut', source: 'estimated', attempts: [{ outcome: 'upstream_cut' }] })
   t.match(rowOf(whole), { end: 'complete', source: 'estimated', attempts: [{ outcome: 'upstream_cut' }] })
 })
 
-t.test('a stream that has an error instead of [DONE] is completed for the client', async t => {
+t.test('a complete stream with an error in place of [DONE] ends with [DONE] for the client', async t => {
   const up = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.send(STREAM_HEAD + chunk([
@@ -376,7 +376,7 @@ routes: [{ to: a, resume: continue }]
   t.match(await gateway.waitForLog(each => each.msg === 'exchange'), { end: 'complete' })
 })
 
-t.test('the client never gets half an event, and gets the rest of the stream byte for byte', async t => {
+t.test('the client gets only complete events, with the bytes that the upstreams sent', async t => {
   const events = [
     'data: {"id":"1","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}\n\n',
     'data: {"id":"1","choices":[{"index":0,"delta":{"content":"one"}}]}\n\n',
@@ -413,7 +413,7 @@ routes: [{ to: [a, { upstream: b, prefill: true }], resume: continue }]
   })
 })
 
-t.test('a client disconnects in mid-stream: no upstream continues, and the upstream has not failed', async t => {
+t.test('a client disconnect in mid-stream causes no continuation and does not count as a failed attempt', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, continued(url, ['sim,stall_after=4', 'sim']))
   const client = await connect(t, gateway.url)
@@ -425,7 +425,7 @@ t.test('a client disconnects in mid-stream: no upstream continues, and the upstr
   t.equal(simulator.stats.requests, 1)
 })
 
-t.test('a client disconnects while an upstream is asked to continue: no other upstream is tried', async t => {
+t.test('if the client disconnects while an upstream is asked to continue, no other upstream is tried', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, continued(url, [
     'sim,close_after=8', 'sim,headers_delay=60s', 'sim',

@@ -65,7 +65,7 @@ t.test('a client gets keep-alive comments each time it waits for a continuation'
     upstream.socket.end()
     upstream = await next
     clock.advance(10_000)
-    t.notMatch(await client.until(SIGN), /"one"/, 'none while the stream ran')
+    t.notMatch(await client.until(SIGN), /"one"/, 'no keep-alive while the stream runs')
     client.clear()
     clock.advance(10_000)
     await client.until(SIGN)

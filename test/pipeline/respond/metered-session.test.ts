@@ -22,7 +22,7 @@ function message(value: object): Buffer {
   return Buffer.concat([Buffer.from([0x81, text.length]), text])
 }
 
-/** A session of /v1/responses, with a counter that never gets anything done. */
+/** A session of /v1/responses, with a token counter that does not respond. */
 function openSession(t: Test, extensions: string | null = null) {
   const dir = t.testdir({
     'gateway.yaml': `
@@ -49,7 +49,7 @@ models: { m: { price: { input: 1, output: 1 } } }`,
   return { clock, session }
 }
 
-t.test('a client that responds to a close frame has not disconnected, even during inflation', async t => {
+t.test('a client that responds to a close frame does not count as disconnected, even while a message is inflated', async t => {
   const created = deflateRawSync(JSON.stringify({ type: 'response.created', response: { model: 'm' } }), {
     finishFlush: constants.Z_SYNC_FLUSH,
   }).subarray(0, -4)
@@ -60,7 +60,7 @@ t.test('a client that responds to a close frame has not disconnected, even durin
   await session.end(null)
 })
 
-t.test('responses beyond the queue of the token counter are counted by bytes', async t => {
+t.test('responses that do not fit in the queue of the token counter are estimated by their bytes', async t => {
   const { clock, session } = openSession(t)
   const said = [
     message({ type: 'response.output_text.delta', delta: 'eight by' }),
@@ -68,9 +68,9 @@ t.test('responses beyond the queue of the token counter are counted by bytes', a
   ]
   for (let n = 0; n < 20; n++) for (const one of said) session.receiveFromUpstream(one)
   await setImmediate()
-  t.equal(session.knownUsage.tokens, 2 * 16, 'the others by bytes, at once')
+  t.equal(session.knownUsage.tokens, 2 * 16, 'the other responses by their bytes')
   const soFar = { usage: { outputTokens: 2 * 20 }, source: 'estimated', costPico: 40_000_000n, model: 'm' }
-  t.match(session.usageSoFar(), soFar, 'those that wait as well, should the process die')
+  t.match(session.usageSoFar(), soFar, 'waiting responses are included in the checkpoint')
 
   const bill = session.end(null)
   clock.advance(1_000)

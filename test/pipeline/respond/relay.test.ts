@@ -18,11 +18,11 @@ import { FakeClock } from '../../support/fake-clock.ts'
 
 const TIMEOUTS = { connect: 1_000, firstByte: 2_000, idle: 60_000, total: 600_000 }
 const EVENTS = ['content-type', 'text/event-stream']
-/** More than the system takes for a client that does not read. */
+/** More bytes than the system buffers for a client that does not read. */
 const MUCH = Buffer.alloc(32 * 1024 * 1024, ': much\n\n')
 const LAST_WORDS = 'data: {"error":{}}\n\n'
 
-/** A relay whose stream another response may go on with or not, to a client that does not read yet. */
+/** A relay to a client that does not read yet. @param goesOn can another response continue the stream? */
 async function startRelay(t: Test, observer: ResponseBody | null = null, goesOn = true) {
   const server = http.createServer().listen(0, '127.0.0.1')
   t.teardown(() => {
@@ -32,7 +32,7 @@ async function startRelay(t: Test, observer: ResponseBody | null = null, goesOn 
   await once(server, 'listening')
   const client = net.connect((server.address() as net.AddressInfo).port, '127.0.0.1')
   t.teardown(() => client.destroy())
-  // A response with a length breaks by a reset.
+  // The gateway cuts a response with a Content-Length by a reset.
   client.on('error', () => {})
   client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
   const [, res] = (await once(server, 'request')) as [unknown, http.ServerResponse]
@@ -53,7 +53,7 @@ async function startRelay(t: Test, observer: ResponseBody | null = null, goesOn 
     if (refusal === null) relay.open(head, { body: observer, source: { resume: () => {} }, mayContinue: true })
     return refusal
   }
-  // Who reads the outcome decides what follows a break.
+  // The reader of `outcome` decides how the response continues after a break.
   const ended = async (): Promise<RelayEnd> => {
     for (;;) {
       const outcome = await relay.outcome
@@ -66,12 +66,12 @@ async function startRelay(t: Test, observer: ResponseBody | null = null, goesOn 
   return { relay, open, done: ended(), deadlines, clock, expired, client, res, sent }
 }
 
-t.test('a client that reads again does not shorten the wait for the next upstream', async t => {
+t.test('the wait for the next upstream does not become shorter when the client reads again', async t => {
   const { relay, open, deadlines, clock, expired, client, res } = await startRelay(t)
   deadlines.connecting()
   deadlines.waiting()
   open(200, EVENTS)
-  t.notOk(relay.data(MUCH), 'the client is to read first')
+  t.notOk(relay.data(MUCH), 'the relay waits until the client reads')
   relay.broken(new GatewayError('upstream_reset', 'gone'))
   await setImmediate()
   deadlines.betweenAttempts()
@@ -83,7 +83,7 @@ t.test('a client that reads again does not shorten the wait for the next upstrea
   t.match(expired, [{ code: 'first_byte_timeout' }])
 })
 
-t.test('a client that does not read the continuation is client_stalled', async t => {
+t.test('if the client does not read the continuation, the request ends with client_stalled', async t => {
   const { relay, open, deadlines, clock, expired } = await startRelay(t)
   deadlines.waiting()
   open(200, EVENTS)
@@ -98,7 +98,7 @@ t.test('a client that does not read the continuation is client_stalled', async t
   t.match(expired, [{ code: 'client_stalled' }])
 })
 
-t.test('after an early event-stream head, any other response is refused as invalid', async t => {
+t.test('after the gateway sends an event-stream head, a response of another type is upstream_invalid', async t => {
   const { relay, open } = await startRelay(t)
   relay.openEventStream()
   t.match(open(200, [...EVENTS, 'content-encoding', 'gzip']), { code: 'upstream_invalid' })
@@ -108,7 +108,7 @@ t.test('after an early event-stream head, any other response is refused as inval
   t.equal(open(200, [...EVENTS, 'content-encoding', 'identity']), null)
 })
 
-t.test('a head that is sent before the response has x-request-id', async t => {
+t.test('a head that is sent before the upstream responds has x-request-id', async t => {
   const { relay, client } = await startRelay(t)
   relay.openEventStream()
   relay.sendEvents(': here\n\n')
@@ -127,11 +127,11 @@ t.test('a client gets 5 s after the total timeout to read a complete stream', as
   await once(client.resume(), 'close')
 })
 
-/** More than the system holds for a client: who has taken so much has let the gateway write. */
+/** More bytes than the system buffers: after the client reads these, the gateway has written again. */
 const STEP = 40 * 1024 * 1024
 const PIECE = MUCH.subarray(0, 1024 * 1024)
 
-/** A response of so many bytes that is there at once. */
+/** A response of `total` bytes that is available immediately. */
 async function startWhole(t: Test, total: number) {
   const started = await startRelay(t)
   const { relay, open, deadlines, client } = started
@@ -166,7 +166,7 @@ t.test('a client that reads a large response slowly has not stalled', async t =>
   t.equal(await done, null)
 })
 
-t.test('the idle timeout of a client that stops reading counts from its last read', async t => {
+t.test('if the client stops reading, the idle timeout counts from its last read', async t => {
   const { relay, clock, expired, taken } = await startWhole(t, 2 * STEP)
   relay.end()
   clock.advance(TIMEOUTS.idle - 1)
@@ -180,7 +180,7 @@ t.test('the idle timeout of a client that stops reading counts from its last rea
   t.match(expired, [{ code: 'client_stalled' }])
 })
 
-t.test('data waiting for a slow client is sent before the break', async t => {
+t.test('waiting data is sent to a slow client before the response breaks', async t => {
   const { relay, done, taken, client } = await startWhole(t, 2 * STEP)
   relay.broken(new GatewayError('upstream_cut', 'cut'))
   t.match(await done, { code: 'upstream_cut' })
@@ -201,12 +201,12 @@ t.test('a client that reads slowly gets the waiting data, then the error event',
   t.ok(tail.endsWith(`: much\n\n\r\n${LAST_WORDS.length.toString(16)}\r\n${LAST_WORDS}\r\n`), tail)
 })
 
-/** As `once(client, 'close')`, which rejects where the connection is reset. */
+/** Resolves at the close; `once(client, 'close')` would reject after a reset. */
 function closed(client: net.Socket): Promise<void> {
   return new Promise(resolve => client.once('close', () => resolve()))
 }
 
-/** The body of a stream that passes as it comes. */
+/** The body of a stream that is forwarded unchanged. */
 function streamBody(at: Partial<ResponseBody> = {}): ResponseBody {
   return {
     push: chunk => chunk, end: () => {}, rest: () => Buffer.alloc(0), terminated: false, isFinished: false,
@@ -216,7 +216,7 @@ function streamBody(at: Partial<ResponseBody> = {}): ResponseBody {
 
 const CUT = new GatewayError('upstream_cut', 'cut')
 
-/** All that a client is sent of a stream that breaks, and how the relay ended. */
+/** Relays a stream that breaks. @returns all bytes for the client, and the outcome of the relay */
 async function broken(
   t: Test, observer: ResponseBody, { headers = EVENTS, body = ': x\n\n', error = CUT, goesOn = false } = {},
 ) {
@@ -239,12 +239,12 @@ t.test('a stream that breaks after a complete event ends with an error event', a
   t.equal(end, CUT)
 })
 
-t.test('a stream that breaks inside an event has no error event', async t => {
+t.test('a stream that breaks inside an event ends without an error event', async t => {
   const { text } = await broken(t, streamBody({ atBoundary: false }))
   t.ok(text.endsWith(': x\n\n\r\n'), text)
 })
 
-t.test('a stream with a content-length has no error event', async t => {
+t.test('a stream with a content-length breaks without an error event', async t => {
   const headers = [...EVENTS, 'content-length', '100']
   const { text } = await broken(t, streamBody({ terminated: null }), { headers })
   t.match(text, /content-length: 100/)
@@ -256,13 +256,13 @@ t.test('a client that does not read gets no error event', async t => {
   t.notMatch(text, LAST_WORDS)
 })
 
-t.test('a response that breaks before its body still has its head', async t => {
+t.test('the client gets the head of a response that breaks before its body', async t => {
   const { text } = await broken(t, streamBody({ atBoundary: false }), { body: '' })
   t.match(text, /^HTTP\/1\.1 200 OK\r\n/)
   t.notMatch(text, /0\r\n\r\n$/)
 })
 
-t.test('content-length is not sent for a stream whose protocol marks its end', async t => {
+t.test('content-length is removed from a stream if the protocol has an end marker', async t => {
   const { text } = await broken(t, streamBody(), { headers: [...EVENTS, 'content-length', '7'] })
   t.notMatch(text, /content-length/)
 })
@@ -272,7 +272,7 @@ t.test('a response that is not a stream is not continued', async t => {
   t.equal(end, CUT)
 })
 
-t.test('a stream is not continued after a fault of the response body', async t => {
+t.test('a stream is not continued after an internal error', async t => {
   const fault = () => {
     throw new TypeError('a fault of our own')
   }
@@ -282,9 +282,9 @@ t.test('a stream is not continued after a fault of the response body', async t =
   }
 })
 
-t.test('a stream that ends too early inside an event has no error event', async t => {
+t.test('a stream that the upstream ends inside an event ends without an error event', async t => {
   const observer = { ...streamBody({ atBoundary: false }) } as { -readonly [key in keyof ResponseBody]: ResponseBody[key] }
-  // At its end it takes what it has for an event.
+  // At the end of the stream an incomplete event counts as an event.
   observer.end = () => {
     observer.atBoundary = true
   }
@@ -301,7 +301,7 @@ t.test('a stream that ends too early inside an event has no error event', async 
   t.match(await done, { code: 'upstream_cut' })
 })
 
-t.test('a client that disconnects before it has read a complete stream is client_gone', async t => {
+t.test('if the client disconnects before it has read a complete stream, the request ends with client_gone', async t => {
   const { relay, open, done } = await startRelay(t, streamBody({ terminated: true }), false)
   open(200, EVENTS)
   relay.data(MUCH)
@@ -309,14 +309,14 @@ t.test('a client that disconnects before it has read a complete stream is client
   t.match(await done, { code: 'client_gone' })
 })
 
-t.test('a relay that is stopped before its head sends nothing', async t => {
+t.test('a relay that is stopped before it sends a head sends nothing', async t => {
   const { relay, open, res } = await startRelay(t)
   relay.stop(CUT)
   t.notOk(res.headersSent || res.destroyed)
   t.equal(open(200, EVENTS), null)
 })
 
-t.test('unread bytes are not counted, and no keep-alive is sent after them', async t => {
+t.test('bytes excludes data that the client has not read, and no keep-alive follows such data', async t => {
   const { relay, open, sent } = await startRelay(t)
   relay.openEventStream()
   relay.sendEvents(': here\n\n')
@@ -331,9 +331,9 @@ t.test('unread bytes are not counted, and no keep-alive is sent after them', asy
   t.equal(sent.length, 2)
 })
 
-t.test('a client that closes at the end of the protocol has the complete response', async t => {
+t.test('a client that closes after the end marker has the complete response', async t => {
   const { relay, open, done } = await startRelay(t, streamBody({ isFinished: true }))
-  t.notOk(relay.clientClosed(), 'there is no head yet')
+  t.notOk(relay.clientClosed(), 'no head is sent yet')
   open(200, EVENTS)
   relay.data(Buffer.from('data: [DONE]\n\n'))
   t.ok(relay.clientClosed())
@@ -341,7 +341,7 @@ t.test('a client that closes at the end of the protocol has the complete respons
   t.ok(relay.delivered)
 })
 
-t.test('a client that closes before it has read all does not have the complete response', async t => {
+t.test('a client that closes before it has read all data does not have the complete response', async t => {
   const { relay, open } = await startRelay(t, streamBody({ isFinished: true }))
   open(200, EVENTS)
   relay.data(MUCH)

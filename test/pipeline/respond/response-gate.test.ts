@@ -14,7 +14,7 @@ const CHAT = { model: 'm', stream: true, messages: [] }
 const EVENT = 'data: {"choices":[{"delta":{"content":"one"}}]}\n\n'
 const DONE = 'data: [DONE]\n\n'
 
-/** A gateway in front of one upstream that the test plays, with another behind it. */
+/** A gateway with two targets: an upstream that the test plays, and the simulator. */
 async function playing(t: Test, play: (wire: Wire) => Promise<void>, rest = '') {
   const first = await startWireUpstream(t, play)
   const { url, simulator } = await start(t)
@@ -22,7 +22,7 @@ async function playing(t: Test, play: (wire: Wire) => Promise<void>, rest = '') 
   return { gateway, simulator, client: await connect(t, gateway.url) }
 }
 
-t.test('if another candidate is left, the head is sent together with the first event', async t => {
+t.test('if another target is left, the head is sent together with the first event', async t => {
   const { promise: goOn, resolve: letGo } = Promise.withResolvers<void>()
   const headed = Promise.withResolvers<void>()
   const { client, gateway, simulator } = await playing(t, async wire => {
@@ -33,17 +33,17 @@ t.test('if another candidate is left, the head is sent together with the first e
   })
   client.send(post('/v1/chat/completions', CHAT))
   await headed.promise
-  // By the time that it has answered two others, what came before them has been dealt with.
+  // After two further responses the gateway has processed all earlier data.
   for (let n = 0; n < 2; n++) await fetch(`${gateway.url}/v1/models`)
   t.equal(client.text, '')
   letGo()
   const text = await client.until(/"one"/)
   t.match(text, /^HTTP\/1\.1 200 /)
-  t.match(text, /: keep-alive\n\n/, 'what stood before it is not lost')
+  t.match(text, /: keep-alive\n\n/, 'earlier comments are sent')
   t.equal(simulator.stats.requests, 0)
 })
 
-t.test('if no other candidate is left, the head is sent at once', async t => {
+t.test('if no other target is left, the head is sent at once', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.send(STREAM_HEAD)
@@ -73,8 +73,8 @@ t.test('the head of the last attempt is sent at once', async t => {
 })
 
 for (const keepAlive of [': ping\n\n', 'event: ping\ndata: {"type": "ping"}\n\n', 'data:\n\n', '\n\n']) {
-  t.test(`${JSON.stringify(keepAlive)} does not count as a first event: after first_byte ` +
-    'the next candidate is asked', async t => {
+  t.test(`${JSON.stringify(keepAlive)} is no first event: after timeouts.first_byte ` +
+    'the next target is tried', async t => {
     const { client } = await playing(t, async wire => {
       await wire.request()
       wire.send(STREAM_HEAD)
@@ -113,7 +113,7 @@ t.test('a first event that is an error and arrives byte by byte causes a failove
   t.match(await client.until(/\[DONE\]/), /x-gateway-upstream: b/)
 })
 
-t.test('a response that fails before its first event does not count as a response', async t => {
+t.test('response.failed as the first event causes a failover', async t => {
   const failed = { type: 'response.failed', response: { status: 'failed', error: { code: 'server_error' } } }
   const { client } = await playing(t, async wire => {
     await wire.request()
@@ -124,7 +124,7 @@ t.test('a response that fails before its first event does not count as a respons
   t.match(await client.until(/response\.\w+/), /x-gateway-upstream: b/)
 })
 
-t.test('an end marker alone does not count as a response', async t => {
+t.test('a stream with only an end marker causes a failover', async t => {
   const { client } = await playing(t, async wire => {
     await wire.request()
     wire.send(`${STREAM_HEAD}${chunk(`: well\n\n${DONE}`)}0\r\n\r\n`)
@@ -155,7 +155,7 @@ everyWay(t, 'a huge event is forwarded completely', async (t, dialect, stream) =
   t.ok(answer.text.length >= 300 * 1024)
 })
 
-/** The simulator, behind a server that does not say what it answers with. */
+/** The simulator, behind a server that forwards only the body of the response, without status and content type. */
 async function startUntold(t: Test) {
   const { url } = await start(t)
   return startUpstream(t, async (req, res) => {
@@ -167,7 +167,7 @@ async function startUntold(t: Test) {
 }
 
 for (const resume of ['off', 'hold']) {
-  everyWay(t, `a stream without a content type is recognized, resume: ${resume}`, async (t, dialect) => {
+  everyWay(t, `a stream without a content-type is recognized: resume ${resume}`, async (t, dialect) => {
     const { url } = await startUntold(t)
     const gateway = await startTestGateway(t, twoTargets(url, url, 'sim', 'sim', `    resume: ${resume}`))
     const answer = await ask(gateway, dialect, { stream: true })
@@ -175,7 +175,7 @@ for (const resume of ['off', 'hold']) {
     t.equal(answer.headers.get('x-gateway-upstream'), 'a')
   }, [true])
 
-  everyWay(t, `an error without a content type causes a failover, resume: ${resume}`, async (t, dialect) => {
+  everyWay(t, `an error without a content-type causes a failover: resume ${resume}`, async (t, dialect) => {
     const { url } = await startUntold(t)
     for (const fault of ['first_event_error', 'error_200']) {
       const gateway = await startTestGateway(
@@ -188,7 +188,7 @@ for (const resume of ['off', 'hold']) {
   }, [true])
 }
 
-t.test('a 200 whose body is not JSON does not count as a response', async t => {
+t.test('a 200 whose body is not JSON causes a failover', async t => {
   for (const body of ['<html>maintenance</html>', '', '{"choices":[', 'upstream connect error']) {
     const { client } = await playing(t, async wire => {
       await wire.request()
@@ -200,7 +200,7 @@ t.test('a 200 whose body is not JSON does not count as a response', async t => {
   }
 })
 
-everyWay(t, 'a bare value or a body with a wrong content-encoding does not count as a response', async (t, dialect, stream) => {
+everyWay(t, 'a body with a bare JSON value or a wrong content-encoding causes a failover', async (t, dialect, stream) => {
   const bodies: readonly (readonly [string, string?])[] = [
     ['null'], ['"down"'], ['7'], ['{"choices":[]', 'gzip'], ['x', 'br'],
   ]
@@ -216,7 +216,7 @@ everyWay(t, 'a bare value or a body with a wrong content-encoding does not count
   }
 })
 
-t.test('JSON after a byte order mark or blank lines is a response, and its usage is read', async t => {
+t.test('usage is read from JSON that follows a byte order mark or blank lines', async t => {
   const long = 'x'.repeat(600_000)
   for (const [before, padding] of [['\ufeff', ''], ['\ufeff', long], ['\n'.repeat(600), ''], ['\n'.repeat(600), long]] as const) {
     const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 }
@@ -236,7 +236,7 @@ t.test('JSON after a byte order mark or blank lines is a response, and its usage
   }
 })
 
-t.test('an error in a JSON body with status 200 causes a failover, if the body is at most 256 kB', async t => {
+t.test('an error in a JSON body with status 200 causes a failover if the body is smaller than 256 kB', async t => {
   const padding = 'x'.repeat(600_000)
   for (const body of [
     '{"error":{"code":502}}', '  {"id":"1","error":{"message":"no"}}', `{"error":{"message":"${padding}"}}`,
@@ -254,7 +254,7 @@ t.test('an error in a JSON body with status 200 causes a failover, if the body i
   }
 })
 
-t.test('a generate stream that is one JSON array fails over if its first element is an error', async t => {
+t.test('an error as the first element of a generate stream in the form of a JSON array causes a failover', async t => {
   const [, , generate] = DIALECTS
   for (const [body, who] of [
     ['[{"error":{"code":503,"message":"no","status":"UNAVAILABLE"}}]', 'b'],
@@ -346,9 +346,9 @@ t.test('if the client does not read, the gateway reads at most its buffer from t
   await taken.promise
 })
 
-t.test('if an upstream sends only keep-alives, the gateway sends its own after a while', async t => {
+t.test('while an upstream sends only keep-alives, the gateway sends keep-alives to the client', async t => {
   for (const goesOn of [true, false]) {
-    t.test(goesOn ? 'then the upstream responds' : 'then the upstream fails, and the next one responds', async t => {
+    t.test(goesOn ? 'then the upstream responds' : 'then the upstream fails, and the next upstream responds', async t => {
       const { promise: seen, resolve: see } = Promise.withResolvers<void>()
       const { client } = await playing(t, async wire => {
         await wire.request()

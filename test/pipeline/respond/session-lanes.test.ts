@@ -19,7 +19,7 @@ function textOf(message: string | object): string {
   return typeof message === 'string' ? message : JSON.stringify(message)
 }
 
-/** Says these over a WebSocket of its own, one after the other, once it is asked. */
+/** A WebSocket upstream that sends these messages in order after it gets a message. */
 async function startSpeaker(t: Test, said: readonly (string | object)[], options: ServerOptions = {}) {
   const { server, url } = await startUpstream(t, (_req, res) => res.end())
   new WebSocketServer({ server, ...options }).on('connection', peer => {
@@ -32,7 +32,7 @@ async function startSpeaker(t: Test, said: readonly (string | object)[], options
   return url
 }
 
-/** The row of a session in which the upstream says these. */
+/** @returns the ledger row of a session in which the upstream sends these messages */
 async function sessionWith(
   t: Test, said: readonly (string | object)[],
   { path = '/v1/responses', options = {} as ServerOptions, models = priced('m', 'n') } = {},
@@ -48,7 +48,7 @@ ${models}`)
   await once(client, 'open')
   client.send('{"type":"response.create"}')
   await once(client, 'close')
-  t.strictSame(heard, said.map(textOf), 'all of it passed')
+  t.strictSame(heard, said.map(textOf), 'all messages are forwarded')
   await books.gateway.waitForLog(line => line.msg === 'exchange')
   const [row] = [...(await books.close()).values()]
   return row
@@ -59,7 +59,7 @@ const COST = costOf({ input: 10, output: 4, reasoning: 1 })
 const KINDS = {
   'plain': {},
   'compressed': { perMessageDeflate: { threshold: 0 } },
-  'compressed, each for itself': {
+  'compressed without context takeover': {
     perMessageDeflate: { threshold: 0, serverNoContextTakeover: true, clientNoContextTakeover: true },
   },
   'compressed, with a small window': {
@@ -83,7 +83,7 @@ for (const [what, options] of Object.entries(KINDS)) {
   })
 }
 
-t.test('a cut response is counted, and a response without a price makes the cost unknown', async t => {
+t.test('the output of a cut response is counted; a response without a price makes the cost of the session unknown', async t => {
   const cut = await sessionWith(t, [
     completed('m'), { type: 'response.created', response: { model: 'm' } },
     { type: 'response.output_text.delta', delta: 'hello' },
@@ -113,7 +113,7 @@ models:
   t.notOk('costUsd' in (one?.attempts[0] ?? {}))
 })
 
-t.test('an error ends the running response', async t => {
+t.test('an error event ends the running response', async t => {
   const delta = { type: 'response.output_text.delta', delta: 'hello' }
   const row = await sessionWith(t, [
     { type: 'response.created', response: { model: 'm' } }, delta, { type: 'error', error: {} }, completed('m'),
@@ -123,7 +123,7 @@ t.test('an error ends the running response', async t => {
 
 const inLane = (stream_id: string, type: string, rest: object = {}) => ({ type, stream_id, ...rest })
 
-t.test('responses of several lanes at the same time are counted separately', async t => {
+t.test('simultaneous responses with different stream_ids are counted separately', async t => {
   const created = (model: string) => ({ response: { model } })
   const delta = { delta: 'hello' }
   const told = await sessionWith(t, [
@@ -133,7 +133,7 @@ t.test('responses of several lanes at the same time are counted separately', asy
     inLane('b', 'response.output_text.delta', delta),
     { ...completed('n'), stream_id: 'b' },
   ])
-  t.match(told, { source: 'mixed', usage: { outputTokens: 1 + 4 } }, 'what failed, and the other as it says')
+  t.match(told, { source: 'mixed', usage: { outputTokens: 1 + 4 } }, 'one failed response, and the reported usage of the other')
   t.equal(told?.costPico, COST + costOf({ input: 0, output: 1 }))
 
   const models = `
@@ -148,7 +148,7 @@ models:
   t.match(cut, { source: 'mixed', usage: { outputTokens: 1 + 4 }, costPico: 14_000_000_000n + 1_000_000n })
 })
 
-t.test('lanes beyond the maximum are counted as one', async t => {
+t.test('all responses of a session with 300 stream_ids are counted', async t => {
   const lanes = Array.from({ length: 300 }, (_, n) => `${n}`)
   const row = await sessionWith(t, [
     ...lanes.map(lane => inLane(lane, 'response.created', { response: { model: 'm' } })),
@@ -157,7 +157,7 @@ t.test('lanes beyond the maximum are counted as one', async t => {
   t.match(row, { source: 'reported', usage: { outputTokens: 4 * 300 }, costPico: 300n * COST })
 })
 
-t.test('a lane name that is too long counts as no name', async t => {
+t.test('a stream_id of more than 256 characters counts as absent', async t => {
   const long = 'x'.repeat(257)
   const row = await sessionWith(t, [
     inLane(`${long}a`, 'response.created', { response: { model: 'm' } }),
@@ -190,7 +190,7 @@ ${priced('m')}`)
   return [...(await books.close()).values()][0]
 }
 
-t.test('a session without requests costs nothing, and an unreadable one has an unknown cost', async t => {
+t.test('a session without responses costs 0, and the cost of an unreadable session is unknown', async t => {
   t.match(await sessionWith(t, [{ type: 'error', error: { code: 'x' } }, '[]', 'no JSON']), { costPico: 0n })
   const unknown = { costPico: null, usage: { inputTokens: null } }
   t.match(await unreadable(t, '', Buffer.from([0x81, 0x81, 1, 2, 3, 4, 5])), unknown)
@@ -199,7 +199,7 @@ t.test('a session without requests costs nothing, and an unreadable one has an u
   t.match(await unreadable(t, '\r\nSec-WebSocket-Extensions: ', Buffer.alloc(0)), { costPico: 0n })
 })
 
-t.test('a realtime session is billed by the model in its URL', async t => {
+t.test('a realtime session has the price of the model in its URL', async t => {
   const row = await sessionWith(t, [
     { type: 'session.created', session: { model: 'gpt-realtime-2026' } },
     { type: 'conversation.item.input_audio_transcription.delta', delta: 'said by the client' },
@@ -263,7 +263,7 @@ t.test('a session that only transcribes is billed', async t => {
 })
 
 for (const limit of ['budget: { usd: 0.0000001, per: total }', 'tokens_per_minute: 5']) {
-  t.test(`the usage of a WebSocket counts against the limit when it ends: ${limit}`, async t => {
+  t.test(`when a WebSocket ends, its usage counts against the limit: ${limit}`, async t => {
     const url = await startSpeaker(t, [completed('m'), completed('nobody-knows')])
     const books = await openBooks(t, `
 upstreams: { up: { url: "${url}", websocket: true } }

@@ -25,9 +25,9 @@ interface Asked {
 
 interface Upstream {
   readonly url: string
-  /** The requests for responses that have come. */
+  /** The requests for responses so far. */
   readonly asked: Asked[]
-  /** Completes all of them, each with all the output that it may have, or with `output` tokens. */
+  /** Completes all requests, each with its maximum of output tokens or with `output` tokens. */
   complete(output?: number): void
 }
 
@@ -81,7 +81,7 @@ class Client {
     return this
   }
 
-  /** Sends a message. @returns the type of what comes next, or the code with which the session ends */
+  /** Sends a message. @returns the type of the next message, or the close code of the session */
   async say(message: object): Promise<string | number> {
     this.socket.send(JSON.stringify(message))
     return Promise.race([once(this.socket, 'message').then(([data]) => (JSON.parse(String(data)) as { type: string }).type), this.ended.then(([code]) => code)])
@@ -99,14 +99,14 @@ class Client {
 
 const create = (more: object = {}): object => ({ type: 'response.create', model: 'm', max_output_tokens: 1000, input: 'Hi', ...more })
 
-t.test('sessions at the same time cannot overspend a budget', async t => {
+t.test('simultaneous sessions cannot overspend a budget', async t => {
   const upstream = await startSessions(t)
   const gateway = await startTestGateway(t, `${yamlOf(upstream.url, budget(0.035))}ledger: { file: ledger.db }\n`)
   const clients = await Promise.all(Array.from({ length: 10 }, () => new Client(gateway.url).open()))
   const first = await Promise.all(clients.map(client => client.say(create())))
   t.equal(first.filter(type => type === 'response.created').length, 3, 'three times 0.01 USD')
   t.equal(first.filter(code => code === 1008).length, 7)
-  t.equal(upstream.asked.length, 3, 'the others did not reach the upstream')
+  t.equal(upstream.asked.length, 3, 'refused responses do not reach the upstream')
   const [, reason] = await clients[first.indexOf(1008)]!.ended
   t.match(String(reason), /may cost more than is left/)
   upstream.complete()
@@ -121,7 +121,7 @@ t.test('sessions at the same time cannot overspend a budget', async t => {
   t.match(await gateway.waitForLog(({ error }) => error === 'budget_spent'), { key: 'team' })
 })
 
-t.test('a response releases the unused part of its reservation at its end', async t => {
+t.test('when a response ends, the unused part of its reservation is released', async t => {
   const upstream = await startSessions(t)
   const gateway = await startTestGateway(t, yamlOf(upstream.url, budget(0.03)))
   const client = await new Client(gateway.url).open()
@@ -132,13 +132,13 @@ t.test('a response releases the unused part of its reservation at its end', asyn
   }
   t.equal(await client.say(create({ max_output_tokens: 2900 })), 'response.created', 'only 20 tokens were used')
   const other = await new Client(gateway.url).open()
-  t.equal(await other.say(create()), 1008, 'while that runs, nothing is left')
+  t.equal(await other.say(create()), 1008, 'the running response reserves the rest of the budget')
   upstream.complete(1)
   t.equal(await client.next(), 'response.completed')
   t.equal(await client.say(create({ max_output_tokens: 2900 })), 'response.created')
 })
 
-t.test('a requested response that never begins releases its reservation at the end of the session', async t => {
+t.test('the next session can reserve the budget that an ended session did not use', async t => {
   const upstream = await startSessions(t)
   const gateway = await startTestGateway(t, yamlOf(upstream.url, budget(0.0301)))
   for (let n = 0; n < 3; n++) {
@@ -156,8 +156,8 @@ t.test('the reservation covers the output bound and the input of a response', as
   const gateway = await startTestGateway(t, yamlOf(upstream.url, budget(0.01)))
   const cases: readonly (readonly [what: string, message: object, passes: boolean])[] = [
     ['a bound that fits', create({ max_output_tokens: 900 }), true],
-    ['a bound that does not', create({ max_output_tokens: 1100 }), false],
-    ['none: the one that is assumed', create({ max_output_tokens: undefined }), true],
+    ['a bound that does not fit', create({ max_output_tokens: 1100 }), false],
+    ['no bound: the assumed bound', create({ max_output_tokens: undefined }), true],
     ['another spelling', create({ max_output_tokens: 1, maxOutputTokens: 1100 }), false],
     ['inside of `response`', { type: 'response.create', response: { model: 'm', max_output_tokens: 1100 } }, false],
     ['a fraction', create({ max_output_tokens: 1000.5 }), false],
@@ -175,7 +175,7 @@ t.test('the reservation covers the output bound and the input of a response', as
   }
 })
 
-t.test('a response that follows an earlier response reserves the input and output of both', async t => {
+t.test('a response with previous_response_id also reserves the tokens of the earlier response', async t => {
   const upstream = await startSessions(t)
   const gateway = await startTestGateway(t, yamlOf(upstream.url, '{ tokens_per_minute: 3000 }'))
   const client = await new Client(gateway.url).open()
@@ -185,10 +185,10 @@ t.test('a response that follows an earlier response reserves the input and outpu
   t.equal(await client.say(create({ max_output_tokens: 500 })), 'response.created')
   upstream.complete(0)
   await client.next()
-  t.equal(await client.say(create({ max_output_tokens: 1500, previous_response_id: 'resp_1' })), 1008, '1,010 tokens come before')
+  t.equal(await client.say(create({ max_output_tokens: 1500, previous_response_id: 'resp_1' })), 1008, '1,010 earlier tokens')
 })
 
-t.test('responses of a session do not count as requests or as running', async t => {
+t.test('responses of a session do not count against requests_per_minute or concurrent', async t => {
   const upstream = await startSessions(t)
   const gateway = await startTestGateway(t, yamlOf(upstream.url, '{ concurrent: 1, requests_per_minute: 1, tokens_per_minute: 100000 }'))
   const client = await new Client(gateway.url).open()
@@ -197,22 +197,22 @@ t.test('responses of a session do not count as requests or as running', async t 
   await client.next()
 })
 
-t.test('realtime: a response reserves the input that the client sent', async t => {
+t.test('realtime: a response reserves the input that the client has sent', async t => {
   const upstream = await startSessions(t)
   const gateway = await startTestGateway(t, yamlOf(upstream.url, budget(0.011)))
   const open = () => new Client(gateway.url, '/v1/realtime?model=m').open()
   const client = await open()
   t.equal(await client.say({ type: 'session.update', session: { max_response_output_tokens: 'inf' } }), 'noted')
-  t.equal(await client.say({ type: 'response.create', response: {} }), 'response.created', 'without a bound the assumed one')
+  t.equal(await client.say({ type: 'response.create', response: {} }), 'response.created', 'without a bound, the assumed bound')
   upstream.complete(1)
   await client.next()
   t.equal(await client.say({ type: 'conversation.item.create', item: { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'word '.repeat(4000) }] } }), 'noted')
   t.equal(await client.say({ type: 'response.create', response: { max_output_tokens: 500 } }), 'response.created')
   const other = await open()
-  t.equal(await other.say({ type: 'input_audio_buffer.append', audio: 'A'.repeat(1000) }), 1008, 'what is said may start a response')
+  t.equal(await other.say({ type: 'input_audio_buffer.append', audio: 'A'.repeat(1000) }), 1008, 'audio can start a response')
   upstream.complete(500)
   await client.next()
-  t.equal(await client.say({ type: 'response.create', response: { max_output_tokens: 590 } }), 1008, 'what was read and written is read again')
+  t.equal(await client.say({ type: 'response.create', response: { max_output_tokens: 590 } }), 1008, 'earlier input and output are input again')
   const third = await open()
   t.equal(await third.say({ type: 'input_audio_buffer.append', audio: 'A'.repeat(1000) }), 'response.created')
   const fourth = await open()
@@ -220,7 +220,7 @@ t.test('realtime: a response reserves the input that the client sent', async t =
   t.equal(await fourth.say({ type: 'response.create' }), 1008, 'the session allows more output')
 })
 
-t.test('reservations hold for several requests in one packet, and across workers', async t => {
+t.test('a budget holds across workers, and for several requests in one packet', async t => {
   const upstream = await startSessions(t)
   const file = `${t.testdir({})}/gateway.yaml`
   writeFileSync(file, `server: { listen: "127.0.0.1:0", workers: 2 }\n${yamlOf(upstream.url, budget(0.035))}`)
@@ -232,7 +232,7 @@ t.test('reservations hold for several requests in one packet, and across workers
   upstream.complete(0)
   const open = clients.filter((_, n) => first[n] === 'response.created')
   await Promise.all(open.map(client => client.next()))
-  // Two at once are decided together, and none of them passes if one is refused.
+  // Two messages that arrive together are decided together: if one is refused, neither is forwarded.
   const [client] = open as [Client]
   const raw = client.socket as unknown as { _socket: { cork(): void, uncork(): void } }
   raw._socket.cork()

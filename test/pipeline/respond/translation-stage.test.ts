@@ -33,18 +33,18 @@ t.test('a client gets pings only while the upstream sends something', async t =>
   const { take, rest } = startStage(clock)
   t.match(take(chatChunks({ delta: { role: 'assistant', content: 'Hel' } })), 'content_block_delta')
   clock.advance(9_000)
-  t.equal(take(': processing\n\n'), '', 'the client had an event just now')
+  t.equal(take(': processing\n\n'), '', 'the client got an event less than 10 s ago')
   clock.advance(2_000)
-  t.equal(take(': processing\n\n'), PING, 'the upstream said that it is alive')
-  t.equal(take(': processing\n\n'), '', 'once is enough')
+  t.equal(take(': processing\n\n'), PING, 'the upstream sent a comment')
+  t.equal(take(': processing\n\n'), '', 'one ping per 10 s')
   clock.advance(60_000)
   t.equal(clock.pending, 0, 'no timer sends pings for a silent upstream')
   t.match(take(chatStream({ delta: { content: 'lo' } }, { delta: {}, finish_reason: 'stop' })) + rest(), 'message_stop')
   clock.advance(60_000)
-  t.equal(take(': processing\n\n'), '', 'no ping behind the end')
+  t.equal(take(': processing\n\n'), '', 'no ping after the end')
 })
 
-t.test('an incomplete event shows that the upstream is alive too', async t => {
+t.test('a client also gets pings while the upstream sends an incomplete event', async t => {
   const clock = new FakeClock()
   const { take } = startStage(clock)
   take(chatChunks({ delta: { role: 'assistant', content: 'Hel' } }))

@@ -1,4 +1,4 @@
 import { parentPort } from 'node:worker_threads'
 
-/** A thread that dies of its first request. */
+/** A thread that exits at its first request. */
 parentPort?.on('message', () => process.exit(1))

@@ -1,4 +1,4 @@
 import { parentPort } from 'node:worker_threads'
 
-/** A thread that takes every request and answers none. */
+/** A thread that receives requests and does not reply. */
 parentPort?.on('message', () => undefined)

@@ -23,7 +23,7 @@ for (const [what, delta, expected] of [
   t.test(`a stream with ${what} ${expected === null ? 'can' : 'cannot'} be continued`, async t => t.equal(new ChatStreamProtocol({}).read(chunk(delta)), expected))
 }
 
-t.test('a stream is complete with its finish_reason, and with its usage if the client asked for it', async t => {
+t.test('a stream is complete after finish_reason, or after the usage if the client requests usage', async t => {
   const plain = new ChatStreamProtocol({})
   plain.read(chunk({ content: 'x' }))
   t.strictSame([plain.finished, plain.missing, plain.completes(chunk({}, {}, END))], [false, null, true])
@@ -49,19 +49,19 @@ t.test('a stream of several choices is never complete', async t => {
   }
 })
 
-t.test('the next upstream gets the text so far, and a limit without the tokens already spent', async t => {
+t.test('the next upstream gets the text so far, and a token limit that is reduced by the tokens already generated', async t => {
   const edited = (body: string, text: string, spent: number) => spliceBytes(Buffer.from(body), new ChatStreamProtocol({}).edits(Buffer.from(body), text, spent)).toString()
   t.equal(edited('{"messages":[{}],"max_tokens":10,"max_completion_tokens":20}', 'He', 4), '{"messages":[{},{"role":"assistant","content":"He"}],"max_tokens":6,"max_completion_tokens":16}')
   t.equal(edited('{"messages":[{}]}', '', 4), '{"messages":[{}]}')
 })
 
-t.test('chunks of the next upstream get the identity of the first chunk, and no second role', async t => {
+t.test('chunks of the next upstream get the id and model of the first chunk, and no second role', async t => {
   const stream = new ChatStreamProtocol({})
   stream.read(chunk({ role: 'assistant' }, { id: '' }))
   stream.read(chunk({ content: 'He' }, { system_fingerprint: 'f' }))
   const { translate, render } = stream.createTranslation(() => PRIOR)
   const text = (part: string) => part.toUpperCase()
-  t.strictSame(translate({ id: 'b', model: 'n', choices: [{ index: 0, delta: { role: 'assistant', content: '' } }] }, text), [], 'an empty chunk is not passed on')
+  t.strictSame(translate({ id: 'b', model: 'n', choices: [{ index: 0, delta: { role: 'assistant', content: '' } }] }, text), [], 'an empty chunk is not sent')
   t.strictSame(translate({ id: 'b', model: 'n', choices: [{ index: 0, delta: { role: 'assistant', content: 'llo' } }] }, text), [
     { id: 'a', object: 'o', created: 1, model: 'm', system_fingerprint: 'f', choices: [{ index: 0, delta: { content: 'LLO' } }] },
   ])
@@ -69,7 +69,7 @@ t.test('chunks of the next upstream get the identity of the first chunk, and no 
   t.equal(render({ a: 1 }), 'data: {"a":1}\n\n')
 })
 
-t.test('the usage of all parts is summed', async t => {
+t.test('the usage of all attempts of a continued response is summed', async t => {
   const stream = new ChatStreamProtocol({})
   stream.read(chunk({ content: 'He' }))
   const [whole] = stream.createTranslation(() => PRIOR).translate({ choices: [], usage: { prompt_tokens: 20, completion_tokens: 5, total_tokens: 25, prompt_tokens_details: { cached_tokens: 2 } } }, text => text)

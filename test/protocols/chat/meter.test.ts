@@ -29,7 +29,7 @@ const ENDS: readonly (readonly [what: string, events: readonly (object | string)
 ]
 
 for (const [what, events, terminated, hasEnd] of ENDS) {
-  t.test(`a chat stream with ${what} ${terminated ? 'has its end' : hasEnd ? 'lacks only its [DONE]' : 'is not complete'}`, async t => {
+  t.test(`a chat stream with ${what} ${terminated ? 'is complete' : hasEnd ? 'lacks only [DONE]' : 'is not complete'}`, async t => {
     const meter = metered(...events)
     t.equal(meter.terminated, terminated)
     t.equal(meter.missingEnd?.toString() ?? null, hasEnd ? 'data: [DONE]\n\n' : null)
@@ -47,12 +47,12 @@ for (const [what, event] of [
   })
 }
 
-t.test('output is not reported by usage: null, or if text follows the usage', async t => {
+t.test('output is not reported if the usage is null, or if text follows the usage', async t => {
   t.equal(metered({ ...chunk({ content: 'a' }), usage: null }).isOutputReported, false)
   t.equal(metered({ choices: [], usage: { prompt_tokens: 5, completion_tokens: 2 } }, chunk({ content: 'more' })).isOutputReported, false)
 })
 
-t.test('an image or audio cannot be counted', async t => {
+t.test('the tokens of an image or audio cannot be counted', async t => {
   t.equal(metered(chunk({ content: 'a' })).uncountable, false)
   t.equal(metered(chunk({ images: [{}] })).uncountable, true)
   t.equal(metered(chunk({ images: [] })).uncountable, false)
@@ -65,7 +65,7 @@ t.test('a service tier and an error are recognized', async t => {
   t.equal(metered({ error: null, choices: [] }).sawError, false)
 })
 
-t.test('content begins with the first text or call', async t => {
+t.test('sawContent is true from the first text or call', async t => {
   t.equal(metered(chunk({ role: 'assistant', content: '' })).sawContent, false)
   t.equal(metered(chunk({ content: 'a' })).sawContent, true)
   t.equal(metered(chunk({ tool_calls: [{ index: 0, function: { name: 'look' } }] })).sawContent, true)

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
 import { bodyBetween, dataOf, sse, streamBetween } from '../../support/translation.ts'
 
 /*
- * A chunk brings pieces of a call: its number, its id, its name and its arguments come together, or one after the other.
+ * Chunks contain pieces of a call: index, id, name and arguments, together or one after another.
  */
 
 const chunk = (delta: JsonObject, finishReason: string | null = null): JsonObject => ({
@@ -17,12 +17,12 @@ const text = (argumentsText: string): JsonObject => ({ function: { arguments: ar
 const CASES: readonly (readonly [what: string, chunks: readonly JsonObject[]])[] = [
   ['the name comes behind the number and the id', [piece(0, { id: 'call_1', type: 'function' }), piece(0, named('look')), piece(0, text('{"at":"sky"}'))]],
   ['the name is empty at first', [piece(0, { id: 'call_1', function: { name: '', arguments: '' } }), piece(0, named('look')), piece(0, text('{"at":"sky"}'))]],
-  ['the name comes behind the arguments', [piece(0, { id: 'call_1', ...text('{"at":') }), piece(0, text('"sky"}')), piece(0, named('look'))]],
-  ['the id comes behind the name', [piece(0, named('look')), piece(0, { id: 'call_1' }), piece(0, text('{"at":"sky"}'))]],
-  ['the id comes behind the arguments', [piece(0, named('look')), piece(0, text('{"at":"sky"}')), piece(0, { id: 'call_1' })]],
-  ['the id comes last, with the name again', [piece(0, { function: { name: 'look', arguments: '{"at":' } }), piece(0, { id: 'call_1', function: { name: 'look', arguments: '"sky"}' } })]],
-  ['the number comes first', [piece(0, {}), piece(0, { id: 'call_1', ...named('look') }), piece(0, text('{"at":"sky"}'))]],
-  ['another call is announced and does not come', [piece(0, { id: 'call_1', function: { name: 'look', arguments: '{"at":"sky"}' } }), piece(1, { function: { arguments: '' } })]],
+  ['the name comes after the arguments', [piece(0, { id: 'call_1', ...text('{"at":') }), piece(0, text('"sky"}')), piece(0, named('look'))]],
+  ['the id comes after the name', [piece(0, named('look')), piece(0, { id: 'call_1' }), piece(0, text('{"at":"sky"}'))]],
+  ['the id comes after the arguments', [piece(0, named('look')), piece(0, text('{"at":"sky"}')), piece(0, { id: 'call_1' })]],
+  ['the id comes last and the name is repeated', [piece(0, { function: { name: 'look', arguments: '{"at":' } }), piece(0, { id: 'call_1', function: { name: 'look', arguments: '"sky"}' } })]],
+  ['the index comes first', [piece(0, {}), piece(0, { id: 'call_1', ...named('look') }), piece(0, text('{"at":"sky"}'))]],
+  ['a further call is announced and does not follow', [piece(0, { id: 'call_1', function: { name: 'look', arguments: '{"at":"sky"}' } }), piece(1, { function: { arguments: '' } })]],
 ]
 
 /** The calls that a client gets: their ids, names and arguments. */
@@ -44,14 +44,14 @@ const CALLS: Readonly<Record<string, (events: readonly JsonObject[]) => unknown[
 
 for (const [client, callsOf] of Object.entries(CALLS)) {
   for (const [what, chunks] of CASES) {
-    t.test(`${client}: a streamed call of which ${what}`, async t => {
+    t.test(`${client}: a streamed call is complete if ${what}`, async t => {
       const stream = streamBetween(client, 'chat', [sse(...chunks, chunk({}, 'tool_calls'), '[DONE]')])
       t.strictSame(callsOf(dataOf(stream)), [['call_1', 'look', '{"at":"sky"}']])
     })
   }
 }
 
-t.test('two calls whose names arrive late keep their arguments', async t => {
+t.test('two calls keep their arguments if their names arrive after the arguments', async t => {
   const stream = streamBetween('responses', 'chat', [sse(
     chunk({ tool_calls: [{ index: 0, id: 'a' }, { index: 1, id: 'b' }] }), piece(1, { function: { name: 'two', arguments: '{"n":2}' } }),
     piece(0, { function: { name: 'one', arguments: '{"n":1}' } }), chunk({}, 'tool_calls'), '[DONE]',
@@ -59,7 +59,7 @@ t.test('two calls whose names arrive late keep their arguments', async t => {
   t.strictSame(CALLS['responses']?.(dataOf(stream)).toSorted(), [['a', 'one', '{"n":1}'], ['b', 'two', '{"n":2}']])
 })
 
-t.test('a call without an id gets a new one', async t => {
+t.test('a call without an id gets a new id', async t => {
   const events = dataOf(streamBetween('messages', 'chat', [sse(piece(0, named('look')), piece(0, text('{}')), chunk({}, 'tool_calls'), '[DONE]')]))
   t.match(CALLS['messages']?.(events), [[/^toolu_/, 'look', '{}']])
 })
@@ -73,7 +73,7 @@ for (const client of ['messages', 'responses', 'generate']) {
   })
 }
 
-t.test('a call of a responses upstream can have its name or id only in the last item', async t => {
+t.test('the name or id of a call from a responses upstream can come only in the last item', async t => {
   const whole = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'look', arguments: '{"at":"sky"}' }
   for (const missing of [{ name: '' }, { call_id: null }]) {
     const events = dataOf(streamBetween('messages', 'responses', [sse(

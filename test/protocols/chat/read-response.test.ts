@@ -84,14 +84,14 @@ t.test('empty arguments become an empty object', async t => {
   }), { content: [{ type: 'tool_use', id: 'call_1', input: {} }], stop_reason: 'tool_use' })
 })
 
-t.test('an id that the client cannot take is sealed in a capsule, and restored from it', async t => {
+t.test('a call id that the client does not accept is sealed in a capsule', async t => {
   const events = messagesOf(chunk({ tool_calls: [call(0, 'functions.a:0', 'a', '{}')] }), chunk({}, 'tool_calls'), '[DONE]')
   const { id } = (events[1] as JsonObject)['content_block'] as { id: string }
   t.match(id, /^[a-zA-Z0-9_-]+$/)
   t.equal(opened('tool_id', id)?.id, 'functions.a:0')
 })
 
-t.test('reasoning of either field becomes thinking that goes back only to its server', async t => {
+t.test('reasoning_content or reasoning becomes thinking with a signature for the same provider', async t => {
   for (const field of ['reasoning_content', 'reasoning']) {
     const events = messagesOf(chunk({ [field]: 'Hm' }), chunk({ [field]: '.' }), chunk({ content: 'Hi' }), chunk({}, 'stop'), '[DONE]')
     t.strictSame(events.slice(1, 4).map(event => event['content_block'] ?? event['delta']), [
@@ -102,21 +102,21 @@ t.test('reasoning of either field becomes thinking that goes back only to its se
   }
 })
 
-t.test('stop reasons: length, content filter, and a named stop sequence', async t => {
+t.test('length, content_filter and a stop sequence become stop reasons of messages', async t => {
   const stopOf = (reason: string, more: JsonObject = {}): unknown => messagesOf(chunk({ content: 'x' }), chunk({}, reason, more), '[DONE]').at(-2)
   t.match(stopOf('length'), { delta: { stop_reason: 'max_tokens' } })
   t.match(stopOf('content_filter'), { delta: { stop_reason: 'refusal', stop_details: { type: 'refusal' } } })
   t.match(stopOf('stop', { stop_reason: 'END' }), { delta: { stop_reason: 'stop_sequence', stop_sequence: 'END' } })
 })
 
-t.test('cached tokens are counted once, and never subtracted below zero', async t => {
+t.test('cached tokens above prompt_tokens are not subtracted', async t => {
   const counts = { prompt_tokens: 3, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 5 } }
   t.match(messagesOf(chunk({ content: 'x' }), chunk({}, 'stop'), usage(counts), '[DONE]').at(-2), {
     usage: { input_tokens: 3, cache_read_input_tokens: 0 },
   })
 })
 
-t.test('an error in mid-stream comes in the client\'s shape, and ends the stream', async t => {
+t.test('an error in mid-stream becomes an error event of the client\'s protocol, and ends the stream', async t => {
   const events = messagesOf(chunk({ content: 'x' }), { error: { message: 'busy', type: 'server_error', code: 503 } }, chunk({ content: 'y' }))
   t.strictSame(events.at(-1), { type: 'error', error: { type: 'overloaded_error', message: 'busy' }, request_id: null })
 })
@@ -125,7 +125,7 @@ t.test('a stream that is cut has no message_stop', async t => {
   t.notMatch(streamBetween('messages', 'chat', [sse(chunk({ content: 'x' }), chunk({}, 'stop'))]), 'message_stop')
 })
 
-t.test('any split of the bytes gives the same events', async t => {
+t.test('property: the events do not depend on the chunk boundaries', async t => {
   const stream = sse(
     chunk({ role: 'assistant', reasoning_content: 'Grüße, 世界' }), chunk({ content: 'naïve \u{1f600}\n"quoted"' }),
     chunk({ tool_calls: [call(0, 'call_1', 'f', '{"a":"\\u00fc')] }), chunk({ tool_calls: [more(0, '\u{1f680}"}')] }),

@@ -11,7 +11,7 @@ const CONTENT = 'data: {"id":"c1","object":"chat.completion.chunk",'
   + '"choices":[{"index":0,"delta":{"content":"Hi"}}],"usage":null}\n\n'
 const DONE = 'data: [DONE]\n\n'
 
-/** A filter with the reader that gives it its events. */
+/** A filter, and the reader that passes events to the filter. */
 class Filter {
   readonly #reader: SseReader = new SseReader({ event: event => void this.#filter.event(event) })
   readonly #filter = new UsageChunkFilter(this.#reader)
@@ -42,7 +42,7 @@ function filter(chunks: readonly (Buffer | string)[]): string {
   return Buffer.concat([...out, filter.end()]).toString()
 }
 
-t.test('only the usage chunk is removed, in any split', async t => {
+t.test('only the usage chunk is removed, for any chunk boundaries', async t => {
   const events = chat.events.filter((_, n) => n !== chat.events.length - 2)
   const bytes = Buffer.from(chat.events.join(''))
   for (const ends of ['\n', '\r\n', '\r']) {
@@ -158,7 +158,7 @@ t.test('an event that has passed in part is not removed', async t => {
   t.equal(filter([odd.slice(0, 30), odd.slice(30)]), odd)
 })
 
-t.test('at the end held bytes are released, except a usage chunk', async t => {
+t.test('at the end of the stream held bytes are released, except a usage chunk', async t => {
   t.equal(filter([CONTENT, 'data: {"choices":[]']), `${CONTENT}data: {"choices":[]`)
   t.equal(filter([CONTENT, HIDDEN.trimEnd()]), CONTENT)
   t.equal(filter([]), '')

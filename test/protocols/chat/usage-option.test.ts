@@ -15,7 +15,7 @@ function scan(body: Buffer): ValidJson {
 
 type Parsed = Record<string, unknown>
 
-/** The body with usage asked for, or null when there is nothing to do. */
+/** @returns the body with include_usage, or null if no edit is needed */
 function asking(text: string): string | null {
   const body = Buffer.from(text)
   const edits = withIncludeUsage(body, scan(body))
@@ -43,7 +43,7 @@ t.test('include_usage is added to existing stream_options', async t => {
     '{"stream_options":{"include_usage":true,"x":{"include_usage":true}}}')
 })
 
-t.test('a repeated include_usage or stream_options is set each time', async t => {
+t.test('each repetition of include_usage or stream_options is set', async t => {
   t.equal(
     asking('{"stream_options":{"include_usage":true,"include_usage":0},"stream_options":null}'),
     '{"stream_options":{"include_usage":true,"include_usage":true},"stream_options":{"include_usage":true}}')

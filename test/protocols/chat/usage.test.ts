@@ -4,7 +4,7 @@ import { endpointNamed } from '../endpoint-named.ts'
 import { sound } from '../usage-readings.ts'
 
 t.test(
-  'chat: prompt_tokens includes cached, written and audio; completion_tokens includes reasoning',
+  'chat: prompt_tokens includes cache reads, cache writes and audio; completion_tokens includes reasoning',
   async t => {
     const usage = {
       prompt_tokens: 2006,
@@ -72,7 +72,7 @@ t.test('chat: cache hits in top-level fields count', async t => {
   t.equal(readUsage(endpointNamed('chat.completions').usage, moonshot)?.usage.cachedInputTokens, 3)
 })
 
-t.test('chat: cache writes count under the names of other vendors', async t => {
+t.test('chat: cache writes are read from the field names of other vendors', async t => {
   const read = (details: object) => readUsage(endpointNamed('chat.completions').usage, {
     prompt_tokens: 2000, completion_tokens: 1, total_tokens: 2001, prompt_tokens_details: details,
   })
@@ -93,7 +93,7 @@ t.test('chat: cache writes count under the names of other vendors', async t => {
   }))
 })
 
-t.test('chat: reasoning is added to the completion if the total is the sum of all three', async t => {
+t.test('chat: reasoning is added to the output if the total is the sum of prompt, completion and reasoning', async t => {
   const beside = {
     prompt_tokens: 32,
     completion_tokens: 9,
@@ -112,7 +112,7 @@ t.test('chat: reasoning is added to the completion if the total is the sum of al
   )
 })
 
-t.test('chat: top-level reasoning tokens are added for Perplexity, included for SGLang', async t => {
+t.test('chat: the output excludes top-level reasoning tokens for Perplexity, and includes them for SGLang', async t => {
   const read = (usage: object) => readUsage(endpointNamed('chat.completions').usage, usage)
   const research = {
     prompt_tokens: 33, completion_tokens: 7163, total_tokens: 7196, search_context_size: 'low',
@@ -122,11 +122,11 @@ t.test('chat: top-level reasoning tokens are added for Perplexity, included for 
   const used = sound({ inputTokens: 33, outputTokens: 81_160, reasoningTokens: 73_997 })
   t.strictSame(read(research), used)
   t.strictSame(read({ ...research, total_tokens: 33 + 7163 + 73_997 }), used)
-  t.strictSame(read({ ...research, total_tokens: 33 + 7163 + 20_016 + 73_997 }), used, 'whatever is in the total')
+  t.strictSame(read({ ...research, total_tokens: 33 + 7163 + 20_016 + 73_997 }), used, 'the total has no effect')
   t.strictSame(
     read({ prompt_tokens: 5, completion_tokens: 9, total_tokens: 20, citation_tokens: 6 }),
     sound({ inputTokens: 5, outputTokens: 9 }),
-    'what is besides in the total are the citations',
+    'the rest of the total are citations',
   )
   t.strictSame(
     read({ prompt_tokens: 5, completion_tokens: 9, total_tokens: 14, reasoning_tokens: 4 }),
@@ -147,10 +147,10 @@ t.test('chat: thoughts that Gemini reports only in the total count as output', a
     t.match(read({ total_tokens: total }), { outputTokens: 424, reasoningTokens: null }, String(total))
   }
   const other = { outputTokens: 424 }
-  t.match(read({ completion_tokens_details: { reasoning_tokens: 24 } }), other, 'they are reported')
-  t.match(read({ prompt_tokens_details: { cached_tokens: 9 } }), other, 'it may be what was cached')
+  t.match(read({ completion_tokens_details: { reasoning_tokens: 24 } }), other, 'the reasoning tokens are reported')
+  t.match(read({ prompt_tokens_details: { cached_tokens: 9 } }), other, 'the rest can be cached tokens')
   t.match(read({ prompt_cache_hit_tokens: 9 }), other)
-  t.match(read({ prompt_audio_seconds: 9 }), other, 'it may be sound')
+  t.match(read({ prompt_audio_seconds: 9 }), other, 'the rest can be audio')
 })
 
 t.test('chat: cached audio is not counted twice', async t => {
@@ -165,7 +165,7 @@ t.test('chat: cached audio is not counted twice', async t => {
   )
 })
 
-t.test('embeddings: prompt_tokens count, or the total if there is no other count', async t => {
+t.test('embeddings: the input is prompt_tokens, or the total if prompt_tokens is missing', async t => {
   t.strictSame(readUsage(endpointNamed('embeddings').usage, { prompt_tokens: 8, total_tokens: 8 }), sound({ inputTokens: 8 }))
   t.strictSame(readUsage(endpointNamed('embeddings').usage, { total_tokens: 9 }), sound({ inputTokens: 9 }))
   t.strictSame(readUsage(endpointNamed('generate.embed').usage, { promptTokenCount: 3 }), sound({ inputTokens: 3 }))

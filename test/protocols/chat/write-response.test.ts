@@ -29,7 +29,7 @@ const deltasOf = (...events: readonly ResponseEvent[]) => streamOf({}, ...events
 for (const [reason, expected] of [
   ['end', 'stop'], ['max_tokens', 'length'], ['context_window', 'length'], ['stop_sequence', 'stop'], ['tool_calls', 'tool_calls'], ['refusal', 'content_filter'], ['content_filter', 'content_filter'], ['pause', 'stop'],
 ] as const) {
-  t.test(`a chat that ends by ${reason} has the finish_reason ${expected}`, async t => {
+  t.test(`a chat response that ends by ${reason} has the finish_reason ${expected}`, async t => {
     t.equal(choiceOf(bodyOf([], reason))['finish_reason'], expected)
     t.match(streamOf({}, stop(reason)), [{ choices: [{ finish_reason: expected }] }])
   })
@@ -43,7 +43,7 @@ t.test('texts are joined, and without text the content is null', async t => {
   t.match(bodyOf([]), { id: 'chatcmpl-unique', object: 'chat.completion', created: 1_700_000_000, model: 'client-model' })
 })
 
-t.test('a refusal part ends with stop, and a refusal without one with content_filter', async t => {
+t.test('a refusal with a refusal part ends with stop, and a refusal without a refusal part ends with content_filter', async t => {
   const refused = bodyOf([[{ type: 'refusal' }, 'No']], 'refusal', null, 'why')
   t.match(refused, { choices: [{ message: { refusal: 'No' }, finish_reason: 'stop' }] })
   t.match(bodyOf([], 'refusal', null, 'why'), { choices: [{ message: { refusal: 'why' }, finish_reason: 'content_filter' }] })
@@ -63,7 +63,7 @@ const USAGES: readonly (readonly [what: string, usage: Partial<TokenUsage>, expe
 ]
 
 for (const [what, usage, expected] of USAGES) {
-  t.test(`the usage of a chat has ${what}`, async t => t.strictSame(bodyOf([], 'end', usage)['usage'], expected))
+  t.test(`the usage of a chat response has ${what}`, async t => t.strictSame(bodyOf([], 'end', usage)['usage'], expected))
 }
 
 t.test('calls have an index, an id and arguments that can be parsed', async t => {

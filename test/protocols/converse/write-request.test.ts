@@ -96,7 +96,7 @@ t.test('a message with only a document gets a text, and blank stop sequences are
 for (const [model, amongTools, inText, behindDocument] of [
   [CLAUDE, { type: 'default', ttl: '1h' }, { type: 'default', ttl: '1h' }, null], [NOVA, null, { type: 'default' }, { type: 'default' }], [LLAMA, null, null, null],
 ] as const) {
-  t.test(`cache marks for ${model}`, async t => {
+  t.test(`cache_control marks become cache points where ${model} accepts cache points`, async t => {
     const { body, dropped } = written({
       max_tokens: 9, tools: [{ name: 'look', input_schema: { type: 'object' }, cache_control: MARK }],
       system: [{ type: 'text', text: 'Be brief', cache_control: MARK }],
@@ -110,7 +110,7 @@ for (const [model, amongTools, inText, behindDocument] of [
   })
 }
 
-t.test('thinking becomes an effort if the model decides, and drops sampling fields', async t => {
+t.test('thinking becomes an effort for newer models, and sampling fields are dropped', async t => {
   const thinking = { type: 'enabled', budget_tokens: 2000 }
   const fields = (body: JsonObject, model: string) => written({ max_tokens: 8000, ...body }, model, 'messages')
   t.strictSame(fields({ thinking }, CLAUDE).body.additionalModelRequestFields, { thinking })
@@ -119,6 +119,6 @@ t.test('thinking becomes an effort if the model decides, and drops sampling fiel
   t.strictSame(sampled.body.inferenceConfig, { maxTokens: 8000 })
   t.strictSame([...sampled.dropped].sort(), ['temperature', 'top_k', 'top_p'])
   const loop = [HI, { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'look', input: {} }] }, { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'x' }] }]
-  t.equal(fields({ thinking, messages: loop }, CLAUDE).body.additionalModelRequestFields, undefined, 'a loop of tools without its thinking')
+  t.equal(fields({ thinking, messages: loop }, CLAUDE).body.additionalModelRequestFields, undefined, 'a tool loop without thinking')
   t.match(fields({ thinking, messages: loop }, NEWER).body.additionalModelRequestFields, { thinking: { type: 'adaptive' } })
 })

@@ -26,16 +26,16 @@ const BEFORE = () => ({ ...blankUsage(), inputTokens: 20, outputTokens: 5 })
 
 type Json = Record<string, unknown>
 
-/** How a protocol's stream looks: its events for a text in parts, and what its own SDKs make of them. */
+/** The events of a protocol for a text in parts, and the results of its SDKs for these events. */
 interface Protocol {
   readonly endpoint: EndpointName
   readonly body: Json
   events(words: readonly string[], id: string): string[]
-  /** The events that come before the first word and after the last. */
+  /** Number of events before the first word and after the last word. */
   readonly head: number
   readonly tail: number
   readonly sdks: Record<string, (base: string) => Promise<unknown>>
-  /** What an SDK makes of one answer of which `before` was another upstream's. */
+  /** The result that each SDK must return for a response of two upstreams. */
   expected(usage: { input: number; output: number }): unknown
 }
 
@@ -171,7 +171,7 @@ const GENERATE: Protocol = {
 
 const PROTOCOLS = [CHAT, MESSAGES, GENERATE]
 
-/** A resumable stream that takes the bytes of events. */
+/** A resumable stream that reads the bytes of events. */
 class ByteStream {
   readonly #resumable: ResumableStream
 
@@ -230,7 +230,7 @@ function prepare(endpoint: EndpointName, body: Json): ByteStream {
   return new ByteStream(endpoint, Buffer.from(JSON.stringify(body)))
 }
 
-/** The client's bytes of a response that broke behind `cut` events and that another finished. */
+/** @returns the bytes that a client gets of a response that breaks after `cut` events and that another response completes */
 function joined(protocol: Protocol, cut: number): string {
   const first = protocol.events(WORDS, 'first').slice(0, cut)
   const said = Math.min(WORDS.length, Math.max(0, cut - protocol.head))
@@ -259,7 +259,7 @@ for (const protocol of PROTOCOLS) {
       const base = await play(t, joined(protocol, cut))
       for (const [name, ask] of Object.entries(sdks)) {
         const got = JSON.stringify(await ask(base))
-        // Of a response that had not begun there is nothing that the client knows of the first.
+        // If the first response has not started, the client gets the id of the second response.
         const named = JSON.parse(cut === 0 ? got.replaceAll('second', 'first') : got) as Json
         t.match(named, expected({ input: 30, output: 8 }), `${name}, behind event ${cut}`)
       }
@@ -302,9 +302,9 @@ for (const protocol of PROTOCOLS) {
     t.strictSame(prepared.recovery, { can: 'finish', rest: Buffer.alloc(0) })
   })
 
-  t.test(`${endpoint}: a stream that lacks only its end is finished without another request`, async t => {
+  t.test(`${endpoint}: a stream that lacks only its last event is completed without another request`, async t => {
     for (let cut = all - tail + 1; cut <= all; cut++) {
-      // The reason of the stop comes with the last but one, and so does the usage that was asked for.
+      // The last event but one has the finish reason and the requested usage.
       const first = events(WORDS, 'first').slice(0, endpoint === 'generate.stream' ? cut : Math.max(cut, all - 1))
       const prepared = prepare(endpoint, body)
       prepared.recordSent(Buffer.from(first.join('')))
@@ -318,7 +318,7 @@ for (const protocol of PROTOCOLS) {
     }
   })
 
-  t.test(`${endpoint}: property: a stream can break several times, in any split`, async () => {
+  t.test(`${endpoint}: property: a stream can break several times, for any chunk boundaries`, async () => {
     await fc.assert(fc.asyncProperty(
       fc.array(fc.nat(3), { maxLength: 4 }),
       fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 20 }),
@@ -347,14 +347,14 @@ for (const protocol of PROTOCOLS) {
   })
 }
 
-/** All words in a stream of any of the protocols. */
+/** @returns all words in a stream of any protocol */
 function textOf(stream: string): string {
   return [
     ...stream.matchAll(/"(?:content|text)":("(?:[^"\\]|\\.)*")/g),
   ].map(([, word]) => JSON.parse(word as string) as string).join('')
 }
 
-t.test('white space at the end of the text is not sent upstream, and not repeated', async t => {
+t.test('white space at the end of the text is not sent upstream, and the client gets the white space once', async t => {
   const prepared = prepare('chat.completions', CHAT.body)
   prepared.recordSent(Buffer.from(CHAT.events(['Hello', ' \n'], 'a').slice(0, 3).join('')))
   const bytes = Buffer.from(JSON.stringify(CHAT.body))
@@ -372,7 +372,7 @@ t.test('white space that comes after new text is not dropped as repeated', async
   t.equal(textOf(out), 'you\nall')
 })
 
-t.test('a stream with content that cannot be continued is not continued', async t => {
+t.test('a stream with a tool call or other content than text is not continued', async t => {
   const chunk = (delta: Json, more: Json = {}) =>
     `data: ${JSON.stringify({ choices: [{ index: 0, delta, ...more }] })}\n\n`
   const block = (type: string) => 'event: content_block_start\n' +
@@ -471,7 +471,7 @@ t.test('chat content that is a list of parts cannot be continued', async t => {
   t.match(prepared.recovery, { can: 'nothing', reason: /not plain text/ })
 })
 
-t.test('a complete stream is finished despite a tool call, but not one with several choices', async t => {
+t.test('a complete stream with a tool call gets a missing end, and a stream with several choices does not', async t => {
   const tool = prepare('chat.completions', chatBody)
   tool.recordSent(
     Buffer.from(chunkOf({ tool_calls: [{ index: 0 }] }) + chunkOf({}, { finish_reason: 'tool_calls' })),
@@ -481,10 +481,10 @@ t.test('a complete stream is finished despite a tool call, but not one with seve
   several.recordSent(Buffer.from(chunkOf({}, { finish_reason: 'stop' }) + chunkOf({ content: 'x' }, { index: 1 })))
   t.match(several.recovery, { can: 'nothing' })
   several.recordSent(Buffer.from(chunkOf({}, { finish_reason: 'stop' })))
-  t.match(several.recovery, { can: 'nothing' }, 'the first of them has ended once more')
+  t.match(several.recovery, { can: 'nothing' }, 'the first choice has ended again')
 })
 
-t.test('the role comes once, and the usage covers both upstreams', async t => {
+t.test('the role is sent once, and the usage covers both upstreams', async t => {
   const prepared = prepare('chat.completions', CHAT.body)
   prepared.recordSent(Buffer.from(chunkOf({ role: 'assistant', content: 'One' })))
   const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
@@ -496,7 +496,7 @@ t.test('the role comes once, and the usage covers both upstreams', async t => {
   t.match(out, '"usage":{"prompt_tokens":21,')
 })
 
-t.test('id and model come from the first chunk with values for them', async t => {
+t.test('id and model are those of the first chunk in which they are not empty', async t => {
   const prepared = prepare('chat.completions', CHAT.body)
   prepared.recordSent(Buffer.from(chunkOf({}, {}, { id: '', model: '', created: 0 })))
   prepared.recordSent(Buffer.from(chunkOf({ content: 'One' }, {}, { id: 'real', model: 'm', created: 5 })))
@@ -506,7 +506,7 @@ t.test('id and model come from the first chunk with values for them', async t =>
   t.match(JSON.parse(out.toString().slice(6)), { id: 'real', model: 'm', created: 5 })
 })
 
-t.test('finish_reason and [DONE] come once, even if the second upstream repeats them', async t => {
+t.test('finish_reason and [DONE] are sent once, even if the second upstream repeats them', async t => {
   const prepared = prepare('chat.completions', CHAT.body)
   prepared.recordSent(Buffer.from(chunkOf({ content: 'One' })))
   const stop = chunkOf({}, { finish_reason: 'stop' })
@@ -541,8 +541,8 @@ t.test('messages: a continuation without text closes the open block', async t =>
   )
 })
 
-t.test('messages: behind a closed block an empty one is left out, ' +
-  'and one with words is the next', async t => {
+t.test('messages: after a closed block, an empty block is left out, ' +
+  'and a block with text gets the next index', async t => {
   const first = eventOf('message_start', { message: {} }) + textBlock(0) + words(0, 'One.')
     + eventOf('content_block_stop', { index: 0 })
   for (const [text, blocks] of [['', []], ['Two.', ['1', '1', '1']]] as const) {
@@ -593,7 +593,7 @@ t.test('messages: the initial text of a block continues the open block', async t
   ])
 })
 
-t.test('messages: the usage adds the inputs of both upstreams, each kind once', async t => {
+t.test('messages: the usage is the sum of the inputs of both upstreams, with each kind of input counted once', async t => {
   const prepared = prepare('messages', MESSAGES.body)
   prepared.recordSent(Buffer.from(eventOf('message_start', { message: {} }) + textBlock(0) + words(0, 'One')))
   const before = () => ({
@@ -636,7 +636,7 @@ t.test('generate: both responses get one id and one usage, and thoughts are unch
   t.notMatch(nameless.toString(), 'responseId')
 })
 
-t.test('a last event without its blank line comes at the end of a continuation', async t => {
+t.test('a last event without its blank line is sent at the end of a continuation', async t => {
   const prepared = prepare('chat.completions', CHAT.body)
   prepared.recordSent(Buffer.from(chunkOf({ content: 'One' })))
   const joiner = prepared.createTranslator(BEFORE)

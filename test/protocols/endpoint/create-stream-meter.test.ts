@@ -21,7 +21,7 @@ import type { ReadableMeter } from '../../support/readable-meter.ts'
 import { endpointNamed } from '../endpoint-named.ts'
 import { chunksOf, chunksOfSize } from '../events/chunks.ts'
 
-/** Pushes copies that are spoilt afterwards: a meter must not lean on old chunks. */
+/** Pushes copies and overwrites them afterwards, because a meter must not use old chunks. */
 function meterOf(
   endpoint: EndpointName,
   chunks: readonly (Buffer | string)[],
@@ -73,7 +73,7 @@ const whole = (recording: Recording) => Buffer.from(recording.events.join(''))
 for (const recording of RECORDINGS) {
   const { name, endpoint, events, usage } = recording
 
-  t.test(`${name}: a complete stream is metered the same in any split`, async t => {
+  t.test(`${name}: a complete stream is metered the same for any chunk boundaries`, async t => {
     const bytes = whole(recording)
     const check = (chunks: readonly Buffer[]) => {
       const meter = ended(meterOf(endpoint, chunks))
@@ -92,7 +92,7 @@ for (const recording of RECORDINGS) {
     fc.assert(fc.property(chunksOf(bytes), check), { numRuns: 30 })
   })
 
-  t.test(`${name}: a stream that is cut after an event is not terminated, and its text counts`, async t => {
+  t.test(`${name}: a stream that is cut after an event is not terminated, and the text of the stream is counted`, async t => {
     for (let cut = 0; cut < events.length; cut++) {
       const meter = ended(meterOf(endpoint, events.slice(0, cut)))
       t.equal(meter.terminated, false, `after ${cut}`)
@@ -108,7 +108,7 @@ for (const recording of RECORDINGS) {
     for (let cut = 0; cut < bytes.length; cut += step) {
       const meter = ended(meterOf(endpoint, [bytes.subarray(0, cut)]))
       const events = ends.filter(end => end <= cut).length
-      // An event that lacks its blank line alone was whole: it may count.
+      // An event without its blank line is complete, and may be counted.
       const now = texts(meter.partial()).join('\n')
       const before = textsAfter(recording, events).join('\n')
       const after = textsAfter(recording, events + 1).join('\n')
@@ -148,7 +148,7 @@ t.test('chat: a cut stream has no usage before its usage chunk', async t => {
   t.equal(meter.isOutputReported, true)
 })
 
-t.test('messages: a cut stream has its input from the start, and its output at the end', async t => {
+t.test('messages: a cut stream has reported input after message_start, and reported output after message_delta', async t => {
   const input = {
     inputTokens: 2125,
     cachedInputTokens: 2000,
@@ -166,7 +166,7 @@ t.test('messages: a cut stream has its input from the start, and its output at t
   t.equal(meter.isOutputReported, true)
 })
 
-t.test('generate: a cut stream has the usage of its last metadata', async t => {
+t.test('generate: a cut stream has the usage of its last usageMetadata', async t => {
   for (const { endpoint, events } of [generate, generateArray]) {
     t.strictSame(
       figures(ended(meterOf(endpoint, events.slice(0, 1)))),
@@ -179,11 +179,11 @@ t.test('generate: a cut stream has the usage of its last metadata', async t => {
   }
   const without = 'data: {"candidates":[{"content":{"parts":[{"text":"more"}]}}]}\r\n\r\n'
   const meter = ended(meterOf('generate.stream', [...generate.events.slice(0, 4), without]))
-  t.equal(meter.isOutputReported, false, 'text after the last figures')
+  t.equal(meter.isOutputReported, false, 'text after the last usage')
   t.strictSame(figures(meter), { inputTokens: 12, outputTokens: 35, reasoningTokens: 20 })
 })
 
-t.test('chat: if every chunk has usage, the last one counts', async t => {
+t.test('chat: if every chunk has usage, the last usage counts', async t => {
   const chunk = (text: string, tokens: number | null) => {
     const usage = tokens === null ? '' : `,"usage":{"prompt_tokens":5,"completion_tokens":${tokens}}`
     return `data: {"choices":[{"index":0,"delta":{"content":"${text}"}}]${usage}}\n\n`
@@ -204,7 +204,7 @@ t.test('chat: usage: null does not reset an earlier usage', async t => {
   t.match(figures(meter), { inputTokens: 5, outputTokens: 1 })
   t.equal(meter.isOutputReported, true)
   meter.push(Buffer.from('data: {"choices":[{"delta":{"content":"more"}}],"usage":null}\n\n'))
-  t.equal(meter.isOutputReported, false, 'nor does it count what comes with it')
+  t.equal(meter.isOutputReported, false, 'the text of the same chunk is not counted by the earlier usage')
   const message = meterOf('messages', [
     'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"hi"}}\n\n',
     'data: {"type":"message_delta","delta":{},"usage":{"input_tokens":5,"output_tokens":null}}\n\n',
@@ -253,7 +253,7 @@ t.test('chat: parts, audio transcripts, refusals and function_call count as text
   t.strictSame(texts(meter.partial()), ['yes spoken no', 'hm so', '{}'])
 })
 
-t.test('chat: an image is content', async t => {
+t.test('chat: sawContent is true after an image', async t => {
   const seen = (delta: object): boolean => {
     return meterOf('chat.completions', [`data: ${JSON.stringify({ choices: [{ delta }] })}\n\n`]).sawContent
   }
@@ -310,11 +310,11 @@ t.test('sawContent is true from the first token', async t => {
   for (const [endpoint, event] of Object.entries(events)) {
     const meter = meterOf(endpoint as EndpointName, [`data: ${JSON.stringify(event)}\n\n`])
     t.equal(meter.sawContent, true, event.type)
-    t.strictSame(meter.generatedBytes, { content: 0, reasoning: 0, tool: 0 }, 'of which nothing is text')
+    t.strictSame(meter.generatedBytes, { content: 0, reasoning: 0, tool: 0 }, 'no event has text')
   }
 })
 
-t.test('messages: redacted thinking is content', async t => {
+t.test('messages: sawContent is true after redacted thinking', async t => {
   const block = { type: 'redacted_thinking', data: 'RW5jcnlwdGVk' }
   const event = { type: 'content_block_start', index: 0, content_block: block }
   const wire = [...messages.events.slice(0, 1), `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`]
@@ -350,7 +350,7 @@ t.test('error: null is not an error', async t => {
   }
 })
 
-t.test('responses: failed and incomplete end the stream, and failed is an error', async t => {
+t.test('responses: response.failed and response.incomplete end the stream, and response.failed is an error', async t => {
   const last = (type: string) =>
     `event: ${type}\ndata: {"type":"${type}","response":{"usage":{"input_tokens":3,"output_tokens":4}}}\n\n`
   const incomplete = meterOf('responses', [last('response.incomplete')])
@@ -369,8 +369,8 @@ t.test('generate: a stream ends when each candidate has finished, or the prompt 
   t.equal(over(wire({ candidates: [{ finishReason: 'STOP' }] })), true, 'index 0 is left out')
   t.equal(over(candidate(0, 'STOP'), candidate(1)), false)
   t.equal(over(candidate(0, 'STOP'), candidate(1), candidate(1, 'MAX_TOKENS')), true)
-  t.equal(over(candidate(0, 'STOP'), candidate(0)), false, 'it went on')
-  t.equal(over(candidate(0, 'STOP'), wire({ usageMetadata: {} })), true, 'only figures came after')
+  t.equal(over(candidate(0, 'STOP'), candidate(0)), false, 'the candidate continues after STOP')
+  t.equal(over(candidate(0, 'STOP'), wire({ usageMetadata: {} })), true, 'only usage follows')
   t.equal(over(candidate(0, 'FINISH_REASON_UNSPECIFIED')), false)
   t.equal(over(candidate(0, '')), false)
   t.equal(over(wire({ promptFeedback: { blockReason: 'SAFETY' } })), true)
@@ -454,7 +454,7 @@ t.test('a last event ends the stream only if it is well-formed', async t => {
   const last = 'event: response.completed\ndata: {"type":"response.completed","response":{"id":\n\n'
   t.equal(ended(meterOf('responses', [last])).terminated, false)
   const usage = 'data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":1}}'
-  t.match(figures(ended(meterOf('chat.completions', [usage]))), { outputTokens: 1 }, 'but for its line end')
+  t.match(figures(ended(meterOf('chat.completions', [usage]))), { outputTokens: 1 }, 'only the line end is missing')
 })
 
 t.test('malformed events do not throw', async t => {
@@ -483,7 +483,7 @@ t.test('malformed events do not throw', async t => {
   }
 })
 
-t.test('kept text is limited, and counting goes on', async t => {
+t.test('the size of the kept text is limited, and later text is still counted', async t => {
   const meter = readableMeter(endpointNamed('chat.completions'), { textLimit: 1000 })
   const chunk = Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"some words "}}]}\n\n')
   for (let i = 0; i < 1000; i++) meter.push(chunk)
@@ -504,22 +504,22 @@ t.test('the usage of an event with 20 MB of base64 is read', async t => {
   t.strictSame(figures(meter), { inputTokens: 5, outputTokens: 6, outputImageTokens: 6, images: 1 })
 })
 
-t.test('an event beyond the limit counts as content, and is not read', async t => {
+t.test('an event above the size limit counts as content, and is not read', async t => {
   const event = `data: {"choices":[{"delta":{"content":"${'x'.repeat(5000)}"}}]}\n\n`
   const meter = ended(meterOf('chat.completions', [event, 'data: [DONE]\n\n'], { maxEvent: 1000 }))
   t.equal(meter.sawContent, true)
   t.equal(meter.terminated, true)
   t.equal(meter.partial().generatedBytes.content, 0)
   const cut = ended(meterOf('responses', [`data: {"x":"${'x'.repeat(5000)}`], { maxEvent: 1000 }))
-  t.equal(cut.terminated, false, 'one that is cut was not the last')
+  t.equal(cut.terminated, false, 'a cut event does not end the stream')
   const generated = (end: string) =>
     ended(meterOf('generate.stream', [`data: {"x":"${'x'.repeat(5000)}"}${end}`], { maxEvent: 1000 })).terminated
-  t.equal(generated('\n\n'), null, 'it may have been')
+  t.equal(generated('\n\n'), null, 'the event can be the last')
   t.equal(generated(''), false)
   const response = meterOf('responses', [`data: {"x":"${'x'.repeat(5000)}"}\n\n`], { maxEvent: 1000 })
   t.equal(response.terminated, null)
   response.push(Buffer.from('data: {"type":"response.output_text.delta","delta":"hi"}\n\n'))
-  t.equal(response.terminated, false, 'another one came')
+  t.equal(response.terminated, false, 'another event follows')
 })
 
 t.test('a stream without a known protocol is not read', async t => {

@@ -12,7 +12,7 @@ const delta = (value: Json, finish: string | null = null, index = 0) =>
 
 const CHAT = {
   endpoint: 'chat.completions', body: { messages: [] },
-  /** All of these have to be there. */
+  /** Events that a complete stream needs. */
   needed: [delta({ role: 'assistant' }), delta({ content: 'Schön 😀' }), delta({}, 'stop')],
   more: [data({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 2 } })],
   end: 'data: [DONE]\n\n',
@@ -58,15 +58,15 @@ for (const crlf of [false, true]) {
     const bytes = (events: readonly string[]) =>
       Buffer.from(crlf ? events.join('').replaceAll('\n', '\r\n') : events.join(''))
 
-    t.test(`${endpoint}: ${needed.length} events cut at any byte get the right end${crlf ? ', CRLF' : ''}`, t => {
+    t.test(`${endpoint}: a stream of ${needed.length} events gets its missing end, cut at any byte${crlf ? ', CRLF' : ''}`, t => {
       const all = bytes([...needed, ...more, end])
       const least = bytes(needed)
       const blank = crlf ? 4 : 2
-      // Each end that is right: with none, or with all of what may stand before it.
+      // The possible ends: with none or all of the optional events before the end.
       const right = [[], more].map(some => bytes([...needed, ...some]).toString() + end)
       for (let cut = 0; cut <= all.length; cut++) {
         const whole = ended(endpoint, body, all.subarray(0, cut))
-        // Of the last of them the ends of its lines may be missing, which are made up for.
+        // The line ends of the last needed event may be missing; they are added.
         if (cut < least.length - blank) t.equal(whole, null, `at ${cut}`)
         else if (cut <= least.length) t.ok(isSame(right[0] as string, String(whole)), `at ${cut}: ${whole}`)
         else if (whole !== null) t.ok(right.some(each => isSame(each, whole.toString())), `at ${cut}: ${whole}`)
@@ -82,7 +82,7 @@ function isSame(a: string, b: string): boolean {
   return one === other
 }
 
-t.test('a missing end is not added to an uncertain stream', async t => {
+t.test('a missing end is not added to a stream that may be incomplete', async t => {
   const said = CHAT.needed.join('')
   for (const [endpoint, body, stream] of [
     ['chat.completions', { n: 2 }, said],

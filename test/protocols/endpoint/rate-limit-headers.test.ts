@@ -5,7 +5,7 @@ import { rateLimitHeaders } from '../../../src/protocols/endpoint/rate-limit-hea
 
 const none = { requests: null, tokens: null }
 
-/** A flat list of names and values as an object. */
+/** Converts a flat list of names and values to an object. */
 function named(flat: readonly string[]): Record<string, string> {
   return Object.fromEntries(Array.from({ length: flat.length / 2 }, (_, i) => flat.slice(2 * i, 2 * i + 2)))
 }

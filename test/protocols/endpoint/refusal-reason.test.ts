@@ -11,7 +11,7 @@ import { DIALECTS, WITH_STATUS, WORDS, ask, candidatesOf, everyWay } from '../..
 const JSON_TYPE = { 'content-type': 'application/json' }
 const TOO_LONG = '{"error":{"code":"context_length_exceeded"}}'
 
-/** As the vendors word it. */
+/** Error bodies of the vendors. */
 const REFUSALS: readonly (readonly [string, 'context_length' | 'content_filter', number, object])[] = [
   ['openai', 'context_length', 400, {
     error: {
@@ -122,13 +122,13 @@ const REFUSALS: readonly (readonly [string, 'context_length' | 'content_filter',
 ]
 
 for (const [whose, reason, , body] of REFUSALS) {
-  t.test(`${reason} is recognized in the words of ${whose}`, t => {
+  t.test(`${reason} is recognized in an error of ${whose}`, t => {
     t.equal(refusalReason(Buffer.from(JSON.stringify(body))), reason)
     t.end()
   })
 }
 
-t.test('a refusal for another reason, or an unreadable one, has no reason', t => {
+t.test('refusalReason is null for an unreadable error or another cause', t => {
   for (const body of [
     '{"error":{"message":"Unknown model","type":"invalid_request_error","code":"model_not_found"}}',
     '{"error":{"message":"temperature must be at most 2","type":"invalid_request_error","code":null}}',
@@ -162,7 +162,7 @@ t.test('the retry delay is read from an error in the format of Gemini', t => {
 })
 
 for (const [whose, reason, status, body] of REFUSALS) {
-  everyWay(t, `a refusal with ${reason} (${whose}) goes to the target that the route names`, async (t, dialect, stream) => {
+  everyWay(t, `a refusal with ${reason} (${whose}) is retried at the target of on.${reason}`, async (t, dialect, stream) => {
     const upstream = await startUpstream(t, (_req, res) => {
       res.writeHead(status, JSON_TYPE).end(JSON.stringify(body))
     })
@@ -177,11 +177,11 @@ routes:
     t.match(answer, { status: 200, text: WORDS })
     t.equal(answer.headers.get('x-gateway-upstream'), 'large')
     t.equal(answer.headers.get('x-gateway-attempts'), '2')
-    t.equal(simulator.stats.requests, 1, 'the other candidate is not asked')
+    t.equal(simulator.stats.requests, 1, 'the other target is not tried')
   })
 }
 
-t.test('a refusal for another reason goes to the client', async t => {
+t.test('a refusal whose reason has no target in `on` goes to the client', async t => {
   const { url, simulator } = await start(t)
   const tooLong = await startUpstream(t, (_req, res) => {
     res.writeHead(400, JSON_TYPE).end(TOO_LONG)
@@ -195,7 +195,7 @@ routes: [{ to: a, on: { content_filter: b } }]
   t.equal(simulator.stats.requests, 0)
 })
 
-t.test('a 403 for flagged input does not count as a refused credential, and the client gets it', async t => {
+t.test('a 403 for flagged input does not count as a refused credential, and the client gets the 403', async t => {
   const flagged = '{"error":{"message":"Your input was flagged by moderation","code":403}}'
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(403, JSON_TYPE).end(flagged)
@@ -214,7 +214,7 @@ routes:
   t.notOk(gateway.logged.some(({ msg }) => /credential/.test(String(msg))))
 })
 
-/** As the vendors word it: it is not the credential that is at fault. */
+/** Error bodies of the vendors that do not mean a rejected credential. */
 const DENIALS: readonly (readonly [string, RefusalReason, number, object])[] = [
   ['a project without the model (OpenAI)', 'model_access', 403, {
     error: {
@@ -277,7 +277,7 @@ routes: [{ model: alone, to: a }, { to: [a, b] }]
   })
 }
 
-t.test('an error about the credential, or without a reason, concerns the operator', t => {
+t.test('denialReason is null for an error about the credential or without a reason', t => {
   for (const error of [
     { message: 'Your API key does not have access to model `gpt-4o`', code: 'model_not_found' },
     { message: 'The token has no access: no access to model x', code: 'no_access' },
@@ -311,7 +311,7 @@ routes: [{ to: a }]
   t.match(await ask(gateway, DIALECTS[0]!), { status: 502, body: /upstream_rejected_key/ })
 })
 
-t.test('a 403 for a flagged account is a problem of the operator, not of the client', async t => {
+t.test('a 403 for a flagged account counts as a refused credential, and the client gets 502', async t => {
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(403, JSON_TYPE).end('{"error":{"message":"Your account was flagged for potential abuse"}}')
   })
@@ -325,7 +325,7 @@ routes: [{ to: a }]
   await gateway.waitForLog(({ msg }) => /credential/.test(String(msg)))
 })
 
-t.test('a fallback that refuses for the same reason is not asked again', async t => {
+t.test('a target of `on` that refuses for the same reason is not tried again', async t => {
   let asked = 0
   const tooLong = await startUpstream(t, (_req, res) => {
     asked++
@@ -340,7 +340,7 @@ routes: [{ to: a, on: { context_length: { upstream: a, model: large } } }]
   t.equal(asked, 2)
 })
 
-t.test('a refusal for its length and a later one by the filter each go to their own target', async t => {
+t.test('the target of on.context_length can refuse by content_filter, and then the target of on.content_filter is tried', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     const code = req.url?.startsWith('/one') ? 'context_length_exceeded' : 'content_filter'
     res.writeHead(400, JSON_TYPE).end(JSON.stringify({ error: { code } }))
@@ -355,7 +355,7 @@ routes: [{ to: a, on: { context_length: b, content_filter: { upstream: c, model:
   t.equal(answer.headers.get('x-gateway-attempts'), '3')
 })
 
-t.test('a refusal does not count as a failure of the upstream: its circuit stays closed', async t => {
+t.test('a refusal does not count as a failure, so the circuit stays closed', async t => {
   const tooLong = await startUpstream(t, (_req, res) => {
     res.writeHead(400, JSON_TYPE).end(TOO_LONG)
   })
@@ -369,7 +369,7 @@ routes:
   for (let n = 0; n < 8; n++) {
     const answer = await ask(gateway, DIALECTS[0]!)
     t.equal(answer.status, 400)
-    t.equal(answer.headers.get('x-gateway-attempts'), '2', 'the first candidate was asked first')
+    t.equal(answer.headers.get('x-gateway-attempts'), '2', 'the first target and then the second are tried')
   }
 })
 

@@ -37,11 +37,11 @@ t.test('property: options are read as JSON.parse reads them', async t => {
   }), { numRuns: 200 })
 })
 
-t.test('a prompt of many small parts makes no objects', async t => {
+t.test('reading a prompt of many small parts creates no objects', async t => {
   const pieces = '{},'.repeat(4_000_000)
   const body = Buffer.from(`{"messages":[{"role":"user","content":[${pieces}{}]}]}`)
   const heap = process.memoryUsage().heapUsed
   const answer = createResumableStream(endpointNamed('chat.completions'), body)
   t.not(typeof answer, 'string')
-  t.ok(process.memoryUsage().heapUsed - heap < 32 * 1024 * 1024, 'no objects are made of it')
+  t.ok(process.memoryUsage().heapUsed - heap < 32 * 1024 * 1024, 'no objects are created for the prompt')
 })

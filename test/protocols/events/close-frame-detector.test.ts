@@ -5,7 +5,7 @@ const TEXT = 0x81
 const PING = 0x89
 const CLOSE = 0x88
 
-/** A client's frame (RFC 6455 section 5.2), by default with so many bytes as the head says. */
+/** A WebSocket frame of a client (RFC 6455 section 5.2), with `bytes` bytes, by default as many as the head says. */
 function frame(first: number, length: number, bytes = length): Buffer {
   const head = length < 126 ? Buffer.from([first, 0x80 | length]) : Buffer.alloc(length < 65_536 ? 4 : 10)
   if (length >= 126) {
@@ -14,7 +14,7 @@ function frame(first: number, length: number, bytes = length): Buffer {
     if (length < 65_536) head.writeUInt16BE(length, 2)
     else head.writeBigUInt64BE(BigInt(length), 2)
   }
-  // What stands in it looks like a close frame.
+  // The bytes of the content look like a close frame.
   return Buffer.concat([head, Buffer.from([0x88, 0x80, 0x88, 0x80]), Buffer.alloc(bytes, 0x88)])
 }
 
@@ -24,19 +24,19 @@ const BEFORE = [0, 1, 125, 126, 127, 65_535, 65_536].flatMap(length => [
 
 for (const size of [1, 2, 3, 7, 65_536, 10_000_000]) {
   for (const length of [0, 2, 125]) {
-    t.test(`a close frame of ${length} bytes after other frames is found, in pieces of ${size}`, t => {
+    t.test(`a close frame of ${length} bytes after other frames is found, in chunks of ${size} bytes`, t => {
       const heads = new CloseFrameDetector()
       const bytes = Buffer.concat([...BEFORE, frame(CLOSE, length)])
       const copy = Buffer.from(bytes)
       for (let at = 0; at < bytes.length - 1; at += size) {
         heads.push(bytes.subarray(at, Math.min(at + size, bytes.length - 1)))
       }
-      t.notOk(heads.closed, 'not before its last byte')
+      t.notOk(heads.closed, 'the last byte is missing')
       heads.push(bytes.subarray(-1))
       t.ok(heads.closed)
       heads.push(frame(TEXT, 5))
-      t.ok(heads.closed, 'whatever comes behind it')
-      t.ok(bytes.equals(copy), 'nothing of it was changed')
+      t.ok(heads.closed, 'later bytes have no effect')
+      t.ok(bytes.equals(copy), 'the bytes are unchanged')
       t.end()
     })
   }

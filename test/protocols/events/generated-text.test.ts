@@ -16,7 +16,7 @@ function append(kept: GeneratedText, kind: TextKind, index: number, text: string
   kept.append(kind, index, escaped, bytes, 1, bytes.length - 1)
 }
 
-t.test('interleaved texts are joined separately', async t => {
+t.test('interleaved texts of different kinds and indexes are joined separately', async t => {
   const kept = new GeneratedText(10_000)
   append(kept, 'reasoning', 0, 'Let me ')
   append(kept, 'reasoning', 0, 'think.')
@@ -59,7 +59,7 @@ t.test('property: texts within the limit are kept completely', async t => {
   )
 })
 
-t.test('text is cut at the limit between characters and escapes, and counting goes on', async t => {
+t.test('kept text is cut at the limit between characters and escapes, and later text is still counted', async t => {
   for (const [text, whole] of [
     ['abcdefghij', 'abcdef'],
     ['äöüß', 'äöü'],

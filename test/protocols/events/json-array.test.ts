@@ -23,7 +23,7 @@ function read(chunks: readonly Buffer[], maxEvent?: number): Outcome {
     elements.push({ text: buf.toString('utf8', dataStart, dataEnd), start, end, terminated, oversize })
   } }, maxEvent === undefined ? {} : { maxEvent })
   for (const chunk of chunks) {
-    // A copy that is spoilt afterwards: the reader must not lean on old chunks.
+    // A copy that is overwritten afterwards, because the reader must not use old chunks.
     const copy = Buffer.from(chunk)
     reader.push(copy)
     copy.fill(0x5d)
@@ -105,7 +105,7 @@ t.test('text that is not one array is malformed, and reading stops', async t => 
   t.match(readText('[{"a":1}}{"b":2}]').elements, [{ text: '{"a":1}' }])
 })
 
-t.test('an element beyond the limit is skipped, and the next one is read', async t => {
+t.test('an element above the size limit is skipped, and the next element is read', async t => {
   const long = `{"a":"${'x'.repeat(100)}"}`
   const bytes = Buffer.from(`[{"a":1},${long},{"a":2}]`)
   for (const size of [1, 7, 64, 1000]) {
@@ -144,7 +144,7 @@ const array = fc.tuple(space, fc.array(fc.tuple(space, element, space), { maxLen
     return { text: `${before}[${inside}]${after}`, due: elements.map(parts => parts[1]) }
   })
 
-t.test('property: the elements do not depend on the split', async t => {
+t.test('property: the elements do not depend on the chunk boundaries', async t => {
   const cases = array.chain(({ text, due }) =>
     fc.tuple(fc.constant(due), fc.constant(Buffer.from(text)), chunksOf(Buffer.from(text))))
   fc.assert(fc.property(cases, ([due, bytes, chunks]) => {
@@ -155,7 +155,7 @@ t.test('property: the elements do not depend on the split', async t => {
   t.pass()
 })
 
-t.test('property: the result does not depend on the split, for any bytes and limit', async t => {
+t.test('property: the result does not depend on the chunk boundaries, for any bytes and limit', async t => {
   const piece = fc.constantFrom('[', ']', '{', '}', ',', '"', '\\', ' ', '1', 'true', '"a":', '{"a":1}', 'é')
   const cases = fc.array(piece, { maxLength: 25 }).map(all => Buffer.from(`[${all.join('')}`))
     .chain(bytes => fc.tuple(fc.constant(bytes), chunksOf(bytes)))

@@ -6,7 +6,7 @@ import { readableMeter } from '../../support/readable-meter.ts'
 import type { ReadableMeter } from '../../support/readable-meter.ts'
 import { endpointNamed } from '../endpoint-named.ts'
 
-/** What an event may say, in the spellings of vendors and in odd ones. */
+/** Values of an event, as vendors write them and in unusual forms. */
 interface Values {
   readonly text: string
   readonly other: string
@@ -97,7 +97,7 @@ const STREAMS: readonly { readonly name: string, readonly endpoint: EndpointName
   ] },
 ]
 
-/** Texts that end in a backslash, have quotes, look like JSON, or are empty. */
+/** Texts that end with a backslash, contain quotes, look like JSON, or are empty. */
 const text = fc.oneof(
   fc.constantFrom('', 'word', ' a', '\\', '\\\\"', '"usage":{"completion_tokens":9}', '"}', '\u00e9\u20ac', 'finish_reason', 'x'.repeat(300)),
   fc.string({ maxLength: 8 }),
@@ -107,7 +107,7 @@ const values = fc.record({
   index: fc.nat({ max: 2 }), count: fc.nat({ max: 120 }),
 })
 
-/** All that a meter tells. */
+/** All results of a meter. */
 function told(meter: ReadableMeter): unknown {
   const { sawContent, sawError, terminated, isOutputReported, uncountable, serviceTier, generatedBytes } = meter
   const { runs, keptBytes } = meter.partial()
@@ -119,7 +119,7 @@ function told(meter: ReadableMeter): unknown {
 }
 
 for (const { name, endpoint, shapes, isArray = false } of STREAMS) {
-  t.test(`${name}: an event with a remembered shape reads the same as one that is parsed`, async t => {
+  t.test(`${name}: an event with a remembered shape gives the same result as an event that is parsed`, async t => {
     // Few shapes, often in a row, as in a stream.
     const events = fc.array(fc.tuple(fc.nat({ max: shapes.length - 1 }), fc.array(values, { minLength: 1, maxLength: 6 })), { maxLength: 8 })
     const property = fc.property(events, events => {
@@ -128,7 +128,7 @@ for (const { name, endpoint, shapes, isArray = false } of STREAMS) {
       for (const [n, event] of all.entries()) {
         const frame = (data: string) => Buffer.from(isArray ? `${n === 0 ? '[' : ','}${data}` : `data: ${data}\n\n`)
         remembering.push(frame(event))
-        // No event has the white space of another, so none is another one again.
+        // Each event has different white space, so that no event equals an earlier one.
         walking.push(frame(event.replace('{', `{${' '.repeat(n)}`)))
         deepStrictEqual(told(remembering), told(walking), event)
       }

@@ -21,7 +21,7 @@ function read(chunks: readonly Buffer[], maxEvent?: number): Seen[] {
     events.push({ data, name: buf.toString('latin1', nameStart, nameEnd), start, end, terminated, oversize })
   } }, maxEvent === undefined ? {} : { maxEvent })
   for (const chunk of chunks) {
-    // A copy that is spoilt afterwards: the reader must not lean on old chunks.
+    // A copy that is overwritten afterwards, because the reader must not use old chunks.
     const copy = Buffer.from(chunk)
     reader.push(copy)
     copy.fill(0x0a)
@@ -33,7 +33,7 @@ function read(chunks: readonly Buffer[], maxEvent?: number): Seen[] {
 const readText = (text: string, maxEvent?: number): Seen[] => read([Buffer.from(text)], maxEvent)
 const dataOf = (events: readonly Seen[]): string[] => events.map(event => event.data)
 
-/** The standard's algorithm, spelled out on a string of the whole stream. */
+/** The algorithm of the standard, applied to the whole stream as a string. */
 function reference(bytes: Buffer, maxEvent = Infinity): Seen[] {
   const stream = bytes.toString('latin1')
   const events: Seen[] = []
@@ -117,7 +117,7 @@ t.test('several data lines are joined, before and after the name', async t => {
   }
 })
 
-t.test('an event is reported as soon as its blank line is there', async t => {
+t.test('an event is reported as soon as its blank line arrives', async t => {
   const seen: number[] = []
   const reader = new SseReader({ event: event => void seen.push(event.end) })
   const push = (text: string): void => reader.push(Buffer.from(text))
@@ -126,7 +126,7 @@ t.test('an event is reported as soon as its blank line is there', async t => {
   push('\n')
   t.strictSame(seen, [9])
   push('data: 2\r\n\r')
-  t.strictSame(seen, [9], 'the CR may have an LF')
+  t.strictSame(seen, [9], 'an LF can follow the CR')
   push('\n')
   t.strictSame(seen, [9, 20])
   push('data: 3\r\r')
@@ -162,7 +162,7 @@ t.test('a last event without a blank line is reported as not terminated', async 
   t.strictSame(last('\n\n\n'), [])
 })
 
-t.test('a byte order mark is skipped at the start only, in any split', async t => {
+t.test('a byte order mark is skipped only at the start, for any chunk boundaries', async t => {
   const bytes = Buffer.from('\ufeffdata: 1\n\n\ufeffdata: 2\n\ndata: 3\n\n')
   for (const cut of [0, 1, 2, 3, 4]) {
     const events = read([bytes.subarray(0, cut), bytes.subarray(cut)])
@@ -176,7 +176,7 @@ t.test('a byte order mark is skipped at the start only, in any split', async t =
   }
 })
 
-t.test('an event beyond the limit is skipped, and the next one is read', async t => {
+t.test('an event above the size limit is skipped, and the next event is read', async t => {
   const long = `event: big\ndata: ${'x'.repeat(100)}\n\n`
   const text = `data: a\n\n${long}data: b\n\n`
   for (const size of [1, 7, 64, 1000]) {
@@ -233,7 +233,7 @@ const stream = fc.tuple(
   fc.oneof(fc.constant(''), line)
 ).map(([mark, lines, last]) => Buffer.from(mark + lines.flat().join('') + last))
 
-t.test('property: the events do not depend on the split, with any limit', async t => {
+t.test('property: the events do not depend on the chunk boundaries, with any limit', async t => {
   const cases = stream.chain(bytes => fc.tuple(fc.constant(bytes), chunksOf(bytes)))
   fc.assert(fc.property(cases, fc.constantFrom(undefined, 8, 12, 30), ([bytes, chunks], maxEvent) => {
     const due = JSON.stringify(reference(bytes, maxEvent))
@@ -259,7 +259,7 @@ t.test('property: removing an event from the bytes removes exactly that event', 
     const n = pick % events.length
     const { start, end } = events[n]!
     const rest = Buffer.concat([bytes.subarray(0, start), bytes.subarray(end)])
-    // What begins the stream now may begin with a mark of its own.
+    // Without the first event the stream may start with a byte order mark of the next event.
     if (start === 0 && rest.subarray(0, 3).equals(Buffer.from('\ufeff'))) return true
     return JSON.stringify(dataOf(read([rest]))) === JSON.stringify(dataOf(events.toSpliced(n, 1)))
   }), { numRuns: 2000 })

@@ -46,7 +46,7 @@ for (const [data, name, expected] of [
   t.test(`${JSON.stringify(data)} with the name "${name}" ${expected ? 'is data without parsing' : 'has to be parsed'}`, async t => t.equal(looksLikeData(eventOf(data, name)), expected))
 }
 
-t.test('text and value are read once, and again after clear', async t => {
+t.test('text and value are read once, and read again after clear', async t => {
   const event = eventOf(' {"a":1} ')
   t.equal(event.text, '{"a":1}')
   t.equal(event.value, event.value)
@@ -59,7 +59,7 @@ t.test('text and value are read once, and again after clear', async t => {
   t.equal(event.value, 7)
 })
 
-t.test('a message outside a stream is an event', async t => {
+t.test('StreamEvent.of returns an event for a message outside a stream', async t => {
   const event = StreamEvent.of(Buffer.from('{"a":"é"}'))
   t.strictSame([event.text, event.value, event.start, event.end, event.terminated], ['{"a":"é"}', { a: 'é' }, 0, 10, true])
 })

@@ -27,7 +27,7 @@ for (const [what, parts, expected] of [
   t.test(`a stream with ${what} ${expected === null ? 'can' : 'cannot'} be continued`, async t => t.equal(new GenerateStreamProtocol().read(chunk(parts)), expected))
 }
 
-t.test('a stream is complete with its finishReason', async t => {
+t.test('a stream is complete after finishReason', async t => {
   const stream = new GenerateStreamProtocol()
   stream.read(chunk([{ text: 'x' }]))
   t.equal(stream.finished, false)
@@ -37,7 +37,7 @@ t.test('a stream is complete with its finishReason', async t => {
   t.equal(new GenerateStreamProtocol().read({ candidates: [{}, {}] }), 'the stream has several choices')
 })
 
-t.test('the next upstream gets the text so far and a reduced limit, in either spelling', async t => {
+t.test('the next upstream gets the text so far and a reduced token limit, also for names in snake case', async t => {
   const edited = (body: string, text = 'He') => spliceBytes(Buffer.from(body), new GenerateStreamProtocol().edits(Buffer.from(body), text, 4)).toString()
   const model = '{"role":"model","parts":[{"text":"He"}]}'
   t.equal(edited('{"contents":[{}],"generationConfig":{"maxOutputTokens":10}}'), `{"contents":[{},${model}],"generationConfig":{"maxOutputTokens":6}}`)
@@ -45,7 +45,7 @@ t.test('the next upstream gets the text so far and a reduced limit, in either sp
   t.equal(edited('{"contents":[],"maxOutputTokens":10}', ''), '{"contents":[],"maxOutputTokens":10}')
 })
 
-t.test('chunks of the next upstream get the identity of the first chunk', async t => {
+t.test('chunks of the next upstream get the responseId and modelVersion of the first chunk', async t => {
   const stream = new GenerateStreamProtocol()
   stream.read(chunk([{ text: 'He' }], {}, { responseId: 'a', modelVersion: 'm' }))
   const { translate, render } = stream.createTranslation(() => PRIOR)
@@ -57,7 +57,7 @@ t.test('chunks of the next upstream get the identity of the first chunk', async 
   t.equal(render({ a: 1 }), 'data: {"a":1}\r\n\r\n')
 })
 
-t.test('the usage of all parts is summed, also if the second part has no output', async t => {
+t.test('the usage of all attempts is summed, also if the second attempt has no output', async t => {
   const usageOf = (usageMetadata: object) => new GenerateStreamProtocol().createTranslation(() => PRIOR).translate({ usageMetadata }, text => text)[0]?.['usageMetadata']
   t.strictSame(usageOf({ promptTokenCount: 20, candidatesTokenCount: 5, totalTokenCount: 25 }), { promptTokenCount: 30, candidatesTokenCount: 9, totalTokenCount: 39, cachedContentTokenCount: 3 })
   t.strictSame(usageOf({ promptTokenCount: 20, totalTokenCount: 20 }), { promptTokenCount: 30, totalTokenCount: 34, candidatesTokenCount: 4, cachedContentTokenCount: 3 })

@@ -7,7 +7,7 @@ const VECTORS = [[0.5, -0.25, 1], [0, 2, -3.5]]
 const GEMINI = { speaks: 'generate', responses: [{ body: { embeddings: VECTORS.map(values => ({ values })) } }] }
 const CHAT = { speaks: 'chat', responses: [{ body: {
   object: 'list', model: 'up', usage: { prompt_tokens: 6, total_tokens: 6 },
-  // Not in order.
+  // Not in the order of `index`.
   data: VECTORS.map((embedding, index) => ({ object: 'embedding', index, embedding })).toReversed(),
 } }] }
 const failureOf = (promise: PromiseLike<unknown>): Promise<unknown> => Promise.resolve(promise).then(() => null, (error: unknown) => error)
@@ -18,7 +18,7 @@ t.test('an OpenAI client gets embeddings from Gemini, as base64 and as numbers',
     const { data: list, response } = await openaiClient(gateway).embeddings.create({
       model: 'm', input: ['one', 'two'], dimensions: 3, user: 'u', ...format && { encoding_format: format },
     }).withResponse()
-    // The SDK asks for base64 itself, and decodes it.
+    // By default the SDK requests base64 and decodes the response.
     if (format !== 'base64') t.strictSame(list.data.map(({ embedding }) => embedding), VECTORS)
     else t.equal(Buffer.from(String(list.data[0]?.embedding), 'base64').readFloatLE(4), -0.25)
     t.match(list, { object: 'list', model: 'm', data: [{ index: 0 }, { index: 1 }] })
@@ -66,7 +66,7 @@ t.test('errors of embeddings have the shape of the client\'s protocol', async t 
   t.match(limited, { message: /slow down/ })
 })
 
-t.test('a request without input is refused, and the missing field named', async t => {
+t.test('a request without input is refused, and the error names the missing field', async t => {
   const { gateway, seen } = await startTranslating(t, { up: CHAT })
   for (const [verb, body, param] of [['batchEmbedContents', {}, 'content'], ['batchEmbedContents', { requests: [{}] }, 'requests[0].content'], ['embedContent', {}, 'content']] as const) {
     const response = await fetch(`${gateway.url}/v1beta/models/m:${verb}`, {

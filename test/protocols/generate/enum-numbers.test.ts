@@ -16,7 +16,7 @@ const REASONS: readonly (readonly [given: unknown, text: string, stop: string])[
   ['NEWER_REASON', '', 'refusal'], ['NEWER_REASON', 'Hi', 'end_turn'], [99, '', 'refusal'], [99, 'Hi', 'end_turn'], ['MALFORMED_FUNCTION_CALL', '', 'refusal'],
 ]
 for (const [given, text, stop] of REASONS) {
-  t.test(`finishReason ${String(given)} with ${text === '' ? 'no' : 'a'} text`, async t => {
+  t.test(`finishReason ${String(given)} with ${text === '' ? 'no' : 'a'} text becomes ${stop}`, async t => {
     t.match(bodyBetween('messages', 'generate', candidate(given, text)), { stop_reason: stop })
     const stream = streamBetween('messages', 'generate', [sse(candidate(undefined, text), candidate(given, ''))], {}, true)
     t.match(dataOf(stream).at(-2), { type: 'message_delta', delta: { stop_reason: stop } })

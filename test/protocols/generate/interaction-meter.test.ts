@@ -8,7 +8,7 @@ const USAGE = { total_input_tokens: 62, total_output_tokens: 171, total_thought_
 const USED = { input: 62, output: 468, reasoning: 297 }
 const { events } = interaction
 
-t.test('interactions are billed by their usage, and cut interactions by the text that arrived', async t => {
+t.test('an interaction is billed by its reported usage, and a cut interaction by its received text', async t => {
   const upstream = await startUpstream(t, async (req, res) => {
     const { input, stream } = JSON.parse(String(await bodyOf(req))) as { input: string; stream?: boolean }
     if (!stream) {
@@ -38,7 +38,7 @@ ${priced('m')}`)
   const whole = await ask('/v1beta/interactions', { input: 'whole', stream: true })
   const cut = await ask('/v1beta/interactions', { input: 'cut it', stream: true })
   const later = await ask('/v1beta/interactions', { input: 'later', background: true })
-  t.equal(whole.text, `${events.join('')}event: done\ndata: [DONE]\n\n`, 'byte for byte')
+  t.equal(whole.text, `${events.join('')}event: done\ndata: [DONE]\n\n`, 'the stream is forwarded unchanged')
 
   const rows = await books.drain()
   for (const [what, { id }] of [['plain', plain], ['a stream', whole]] as const) {
@@ -49,10 +49,10 @@ ${priced('m')}`)
   }
   const row = rows.get(cut.id)!
   t.match(row, { end: 'upstream_cut', source: 'estimated' })
-  t.ok(row.usage.outputTokens! >= 5 && row.usage.outputTokens! < 20, 'what was thought and said')
+  t.ok(row.usage.outputTokens! >= 5 && row.usage.outputTokens! < 20, 'the thoughts and the text')
   t.ok(row.usage.reasoningTokens! > 0)
   t.equal(row.costPico, costOf(usedIn(row)))
-  t.match(rows.get(later.id), { end: 'complete', costPico: null }, 'what is still to come is unknown')
+  t.match(rows.get(later.id), { end: 'complete', costPico: null }, 'later output is unknown')
 })
 
 t.test('a cut interaction ends with an error event that clients understand', async t => {

@@ -44,7 +44,7 @@ t.test('an array is complete once it is closed, and a single object is not a str
   t.equal(read(last), null)
 })
 
-t.test('the last usage counts, and its output only if it has a count', async t => {
+t.test('the last usage counts, and the output is reported only if the last usage has an output count', async t => {
   const first = { ...chunk([{ text: 'four' }]), usageMetadata: { promptTokenCount: 5, totalTokenCount: 5 } }
   const meter = metered(first)
   t.equal(meter.isOutputReported, false)
@@ -62,7 +62,7 @@ t.test('an absent count is 0 only at the end of a response without output', asyn
   t.equal(metered({ ...chunk([{ functionCall: { name: 'a' } }], END), usageMetadata }).reading()?.usage.outputTokens, null)
 })
 
-t.test('the output of an image cannot be counted, and an error is recognized', async t => {
+t.test('the output tokens of an image cannot be counted, and an error is recognized', async t => {
   t.equal(metered(chunk([{ text: 'a' }])).uncountable, false)
   t.equal(metered(chunk([{ inlineData: { data: 'AAAA' } }])).uncountable, true)
   t.equal(metered({ error: { code: 503 } }).sawError, true)

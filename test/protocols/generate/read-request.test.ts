@@ -73,7 +73,7 @@ t.test('a Gemini schema becomes JSON Schema', async t => {
   t.strictSame(dropped, ['tools[].googleSearch'])
 })
 
-t.test('thinking inside the signature of a call goes back to its provider', async t => {
+t.test('thinking in the signature of a call goes back only to its provider', async t => {
   const opaque = { provider: PROVIDER, value: 'sig' }
   const thoughtSignature = sealed('opaque_value', { thinking: [{ text: 'Hm.', opaque }] })
   const contents = [user({ text: 'Go' }), model({ text: 'Hm.', thought: true }, call('f', {}, { thoughtSignature })), user(result('f', {}))]

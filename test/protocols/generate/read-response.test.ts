@@ -15,7 +15,7 @@ const UPSTREAM = [
   chunk([{ text: '', thoughtSignature: 'END' }], { finishReason: 'STOP' }, LAST),
 ]
 
-/** A stream of a generate upstream ends with HTTP alone. */
+/** Translates a stream of a generate upstream, which has no last event. */
 function whole(to: string, upstream: readonly JsonObject[], body: JsonObject = {}): string {
   const translator = new StreamTranslator(clientSide(to), upstreamSide('generate'), contextOf(to, body), PROVIDER)
   for (const event of upstream) translator.event('', event)
@@ -28,7 +28,7 @@ t.test('a Gemini stream becomes a message: thinking, text, parallel calls, signa
   const starts = events.filter(({ type }) => type === 'content_block_start').map(event => event['content_block'] as JsonObject)
   t.match(starts, [{ type: 'thinking' }, { type: 'text' }, { type: 'tool_use', name: 'f' }, { type: 'tool_use', name: 'g' }, { type: 'redacted_thinking' }])
   t.strictSame(opened('tool_id', starts[2]?.['id'])?.opaque, { provider: PROVIDER, value: 'SIG' })
-  t.strictSame(opened('opaque_value', starts[4]?.['data'])?.opaque, { provider: PROVIDER, value: 'END' }, 'a signature on a part of its own')
+  t.strictSame(opened('opaque_value', starts[4]?.['data'])?.opaque, { provider: PROVIDER, value: 'END' }, 'a signature in a separate part')
   t.not(starts[2]?.['id'], starts[3]?.['id'])
   t.match(events[0], { message: { usage: { input_tokens: 10 } } }, 'usage that is known at the start')
   t.match(events.at(-2), { delta: { stop_reason: 'tool_use' }, usage: { input_tokens: 6, cache_read_input_tokens: 4, output_tokens: 8, output_tokens_details: { thinking_tokens: 3 } } })
@@ -74,7 +74,7 @@ t.test('a chat stream becomes a Gemini stream with complete calls and separate t
   })
 })
 
-t.test('any split of the bytes gives the same stream', async t => {
+t.test('property: the stream does not depend on the chunk boundaries', async t => {
   const bytes = sse(...CHAT, USAGE, '[DONE]')
   const expected = streamBetween('generate', 'chat', [bytes])
   fc.assert(fc.property(fc.array(fc.nat(bytes.length), { maxLength: 8 }), cuts => {

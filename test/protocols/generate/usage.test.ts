@@ -39,7 +39,7 @@ t.test('generate: thoughts are added to the output, and tool results to the inpu
   )
 })
 
-t.test('generate: missing candidates are computed from the total', async t => {
+t.test('generate: a missing candidatesTokenCount is computed from the total', async t => {
   const start = { promptTokenCount: 8, totalTokenCount: 8 }
   t.strictSame(readUsage(endpointNamed('generate.stream').usage, start, false), sound({ inputTokens: 8 }), 'not counted yet')
   t.strictSame(
@@ -56,10 +56,10 @@ t.test('generate: missing candidates are computed from the total', async t => {
   t.equal(readUsage(endpointNamed('generate.stream').usage, rest, false)?.usage.outputTokens, 52)
   const impossible = { promptTokenCount: 8, totalTokenCount: 5 }
   t.strictSame(readUsage(endpointNamed('generate.stream').usage, impossible, true), doubtful({ inputTokens: 8 }))
-  t.strictSame(readUsage(endpointNamed('generate.stream').usage, { totalTokenCount: 60 }), doubtful({}), 'but not for both')
+  t.strictSame(readUsage(endpointNamed('generate.stream').usage, { totalTokenCount: 60 }), doubtful({}), 'two counts are missing')
 })
 
-t.test('interactions: usage is read under the names of that API', async t => {
+t.test('interactions: usage is read from the field names of the Interactions API', async t => {
   const usage = {
     total_input_tokens: 62,
     input_tokens_by_modality: [{ modality: 'text', tokens: 50 }, { modality: 'audio', tokens: 12 }],
@@ -77,5 +77,5 @@ t.test('interactions: usage is read under the names of that API', async t => {
   }))
   const { total_output_tokens: _, ...thoughtsAlone } = { ...usage, total_tokens: 364 }
   t.equal(readUsage(endpointNamed('interactions').usage, thoughtsAlone)?.usage.outputTokens, 297)
-  t.strictSame(readUsage(endpointNamed('interactions').usage, { total_tokens: 197 }), doubtful({}), 'they cannot be separated')
+  t.strictSame(readUsage(endpointNamed('interactions').usage, { total_tokens: 197 }), doubtful({}), 'input and output cannot be separated')
 })

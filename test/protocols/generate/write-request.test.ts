@@ -26,7 +26,7 @@ t.test('instructions, sampling and limits become a Gemini request', async t => {
   t.strictSame(dropped, ['parallel_tool_calls'])
 })
 
-t.test('a Gemini request has one result for each call, in order and with its name', async t => {
+t.test('a Gemini request has one result for each call, in the order of the calls and with the name of the call', async t => {
   const { body } = toGenerate({ messages: [user('Go'), calls(call('a', 'f'), call('b', 'g'), call('c', 'f')), result('c', 'three'), result('a', 'one'), user('And?')] })
   t.strictSame((body['contents'] as JsonObject[]).slice(1), [
     { role: 'model', parts: [
@@ -42,7 +42,7 @@ t.test('a Gemini request has one result for each call, in order and with its nam
   ])
 })
 
-t.test('a call gets its own signature back, and no signature of another provider', async t => {
+t.test('a call is sent with its own signature, but never with a signature of another provider', async t => {
   const id = (provider: string): string => sealed('tool_id', { id: 'a', opaque: { provider, value: 'SIG' } })
   const contentsOf = (given: string, model?: string): unknown => (toGenerate({ messages: [user('Go'), calls(call(given, 'f')), result(given, 'one')] }, model).body['contents'] as JsonObject[])[1]
   t.match(contentsOf(id(PROVIDER)), { parts: [{ functionCall: { id: 'a' }, thoughtSignature: 'SIG' }] })
@@ -82,7 +82,7 @@ t.test('structured output, images and documents become parts of a Gemini request
   })
 })
 
-t.test('thinking becomes a budget before Gemini 3, and a level from then on', async t => {
+t.test('thinking becomes a budget for models before Gemini 3, and a level for Gemini 3', async t => {
   const thinking = (body: JsonObject, model: string): unknown => (
     requestBetween('messages', 'generate', { max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }], ...body }, model).body['generationConfig'] as JsonObject
   )['thinkingConfig']

@@ -57,7 +57,7 @@ t.test('the thinking before a call is sealed in the signature of the call', asyn
   t.match(opened('opaque_value', called?.['thoughtSignature']), { opaque })
 })
 
-t.test('a stream has one chunk for each text, and complete calls', async t => {
+t.test('a stream has one chunk for each text and one chunk for each complete call', async t => {
   const chunks = dataOf(textOf(true,
     { type: 'start', id: null, model: null, usage: null }, { type: 'part_start', index: 0, part: { type: 'thinking' } }, { type: 'delta', index: 0, text: 'Hm' }, { type: 'part_end', index: 0, opaque: null },
     { type: 'part_start', index: 1, part: TEXT }, { type: 'delta', index: 1, text: 'Hi' }, { type: 'part_end', index: 1, opaque: null },
@@ -92,7 +92,7 @@ t.test('arguments of open calls are held up to 16 MiB', async t => {
 
 t.test('a stream without a stop event has no last chunk', async t => t.equal(textOf(true, { type: 'end' }, { type: 'ping' }), ''))
 
-t.test('an error has a status for its kind, and a reason if it has a code', async t => {
+t.test('an error has a status for its kind, and a reason if the error has a code', async t => {
   const error: NeutralError = { kind: 'rate_limit', status: 429, message: 'slow down', code: null, param: null }
   t.strictSame(writeGenerateError(error), { error: { code: 429, message: 'slow down', status: 'RESOURCE_EXHAUSTED' } })
   t.match(writeGenerateError({ ...error, code: 'quota_exceeded' }), { error: { details: [{ reason: 'QUOTA_EXCEEDED', domain: 'model-gateway' }] } })

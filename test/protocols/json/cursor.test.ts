@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { JsonCursor, closingQuote } from '../../../src/protocols/json/cursor.ts'
 
-/** Rebuilds a value by walking it: what the cursor enters, it reads to the end. */
+/** Rebuilds a value with the cursor, which reads each object and array to its end. */
 function walk(cursor: JsonCursor, text: Buffer): unknown {
   if (cursor.beginObject()) {
     const entries: [string, unknown][] = []
@@ -37,7 +37,7 @@ t.test('a cursor reads any JSON to the same value as JSON.parse', async t => {
   )
 })
 
-t.test('skip leaves out any value in one step', async t => {
+t.test('skip moves past any value in one step', async t => {
   fc.assert(
     fc.property(fc.jsonValue(), value => {
       const text = ` ${JSON.stringify(value, null, 1)}\r\n`
@@ -50,7 +50,7 @@ t.test('skip leaves out any value in one step', async t => {
   )
 })
 
-t.test('a cursor on cut text ends broken, and returns false from then on', async t => {
+t.test('a cursor on cut text becomes broken, and its methods return false', async t => {
   const text = Buffer.from('{"a": [1, {"b": "c\\"d"}, null], "e": {"f": [true, "g"]}, "h": "i"}')
   for (let end = 0; end < text.length; end++) {
     const cursor = new JsonCursor(text, 0, end)
@@ -63,7 +63,7 @@ t.test('a cursor on cut text ends broken, and returns false from then on', async
   }
 })
 
-t.test('a cursor ends on any bytes', async () => {
+t.test('property: a cursor comes to an end on any bytes', async () => {
   const pieces = fc.constantFrom(
     '{',
     '}',

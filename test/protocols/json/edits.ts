@@ -1,6 +1,6 @@
 import type { Edit } from '../../../src/protocols/json/splice.ts'
 
-/** Every byte outside of the edits is where it was, in the original's order. */
+/** Are all bytes outside of the edits unchanged and in the original order? */
 export function untouched(body: Buffer, edits: readonly Edit[], spliced: Buffer): boolean {
   let from = 0
   let at = 0

@@ -3,7 +3,7 @@ import { AFTER_ELEMENT, AFTER_MEMBER, CLOSE, COLON, END, ESCAPE, EXPECTED, FIRST
 
 const next = (state: number, byte: string) => NEXT[state << 8 | byte.charCodeAt(0)] ?? -1
 
-/** Follows the bytes from a state. @returns the state behind them */
+/** Applies the bytes to a state. @returns the state after the bytes */
 function follow(bytes: string, from: number): number {
   let state = from
   for (const byte of bytes) state = next(state, byte)
@@ -21,7 +21,7 @@ for (const [name, state, bytes] of [
   ['the digits of an exponent', follow('1e-', VALUE), '0123456789'], ['hexadecimal digits', follow('u', ESCAPE), '0123456789abcdefABCDEF'], ['the second letter of true', follow('t', VALUE), 'r'],
   ['another key', follow(',', AFTER_MEMBER), ' \n\r\t"'],
 ] as const) {
-  t.test(`the bytes that the grammar accepts at ${name}`, async t => t.equal(accepted(state), of(bytes)))
+  t.test(`the grammar accepts only the valid bytes at ${name}`, async t => t.equal(accepted(state), of(bytes)))
 }
 
 for (const [what, bytes, from, expected] of [
@@ -29,10 +29,10 @@ for (const [what, bytes, from, expected] of [
   ['a zero before a digit', '00', VALUE, NUMBER_END], ['a number', '-10.50e+07,', VALUE, NUMBER_END], ['white space', ' ', END, SPACE], ['the end of a list', ']', FIRST_VALUE, CLOSE], ['a key', '"', FIRST_KEY, KEY_START],
   ['a list without a value before its end', ']', VALUE, WRONG], ['a comma before the end of an object', ',}', AFTER_MEMBER, WRONG], ['a point without digits', '1.,', VALUE, WRONG],
 ] as const) {
-  t.test(`the state of the grammar after ${what}`, async t => t.equal(follow(bytes, from), expected))
+  t.test(`the grammar is in the right state after ${what}`, async t => t.equal(follow(bytes, from), expected))
 }
 
-t.test('each state has a text for what it expects', async t => {
+t.test('each state of the grammar has a text that says what is expected', async t => {
   t.equal(EXPECTED[VALUE], 'a value')
   t.equal(EXPECTED[follow('u0', ESCAPE)], 'four hexadecimal digits after \\u')
   t.equal(EXPECTED[follow('1e', VALUE)], 'a digit or a sign')

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { jsonPath } from '../../../src/protocols/json/json-path.ts'
 
-/** The offset is where the mark stands, which is removed. */
+/** The offset is the place of ^, which is removed from the text. */
 const CASES: readonly (readonly [text: string, expected: string])[] = [
   ['^{"a":1}', ''],
   ['{"a":^1}', 'a'],

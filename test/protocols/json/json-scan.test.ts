@@ -26,7 +26,7 @@ function valid(text: string): ValidJson {
   return result
 }
 
-/** What JSON.parse makes of the bytes. */
+/** Does JSON.parse accept the bytes, and are they UTF-8? */
 function accepted(bytes: Buffer): boolean {
   try {
     JSON.parse(bytes.toString())
@@ -36,7 +36,7 @@ function accepted(bytes: Buffer): boolean {
   }
 }
 
-/** Plain data, for comparisons that are strict about Maps too. */
+/** Converts a Map to an object, so that comparisons include its entries. */
 function plain(result: ValidJson | InvalidJson): unknown {
   return result.ok ? { ...result, fields: Object.fromEntries(result.fields) } : result
 }
@@ -93,7 +93,7 @@ t.test('the end of a string is found at any offset', async t => {
   }
 })
 
-t.test('an error names what was expected, with line and column', async t => {
+t.test('an error says what was expected, and at which line and column', async t => {
   const cases: [text: string, message: string][] = [
     ['', 'expected a value, but the text ends at line 1, column 1'],
     ['{"a":1,\n "b" 2}', "expected ':' after the key at line 2, column 6"],
@@ -142,7 +142,7 @@ t.test('each type of value is recognized', async t => {
   }
 })
 
-t.test('members says if the object is empty, and is null for other roots', async t => {
+t.test('members says whether the root object is empty, and is null for other roots', async t => {
   t.strictSame(valid(' { \n} ').members, { open: 2, close: 4, empty: true })
   t.strictSame(valid('{"":{}}').members, { open: 1, close: 6, empty: false })
   for (const text of ['[]', '[{"model":1}]', '"model"', '1', 'null']) {
@@ -152,7 +152,7 @@ t.test('members says if the object is empty, and is null for other roots', async
   }
 })
 
-t.test('keys with escapes are compared without a string for each', async t => {
+t.test('keys with escapes are compared without JSON.parse', async t => {
   const keys = [
     '\\u006da', '\\u006dodem', '\\u006dodell', '\\u0073trea\\n', '\\ud83d\\ude00', '\\"', 'm\\u00f6del',
   ]
@@ -198,7 +198,7 @@ t.test('nesting beyond the limit is refused, and the error names the limit', asy
   t.notOk(scanText('{"a":'.repeat(1_000_000)).ok)
 })
 
-t.test('push returns false after the first error, and ignores what follows', async t => {
+t.test('push returns false after the first error, and ignores later chunks', async t => {
   const scan = new JsonScan(['model'])
   t.equal(scan.push(Buffer.from('{"model":"x",')), true)
   t.equal(scan.push(Buffer.alloc(0)), true)
@@ -271,7 +271,7 @@ const tokens = fc.array(
 ).map(parts => Buffer.from(parts.join('')))
 
 // After those that read keys with JSON.parse, which is not to be trusted with them any more: see keyText.
-t.test('property: exactly the UTF-8 that JSON.parse accepts is accepted', async t => {
+t.test('property: scanJson accepts exactly the bytes that JSON.parse accepts', async t => {
   fc.assert(
     fc.property(fc.oneof(mutated, tokens), bytes => scanJson(bytes, keys).ok === accepted(bytes)),
     { numRuns: 5000 })

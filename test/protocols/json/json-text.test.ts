@@ -38,7 +38,7 @@ for (const [written, name, anyCase, expected] of NAMES) {
   })
 }
 
-t.test('names are compared with case by default', async t => t.equal(matchesName(Buffer.from('Model'), 0, 5, Buffer.from('model')), false))
+t.test('the case of names counts by default', async t => t.equal(matchesName(Buffer.from('Model'), 0, 5, Buffer.from('model')), false))
 
 for (const [digits, expected] of [['0000', 0], ['ffff', 0xffff], ['FfAa', 0xffaa], ['00e9', 0xe9], ['00g0', -1], ['12', -1], ['/000', -1], [':000', -1], ['@000', -1], ['`000', -1]] as const) {
   t.test(`the hexadecimal digits ${digits} give ${expected}`, async t => t.equal(hexUnit(Buffer.from(digits), 0), expected))

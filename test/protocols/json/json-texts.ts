@@ -5,7 +5,7 @@ const space = fc.oneof(
   { weight: 4, arbitrary: fc.constant('') },
   fc.array(fc.constantFrom(' ', '\n', '\r', '\t'), { minLength: 1, maxLength: 3 }).map(all => all.join('')))
 
-/** Numbers as nobody's serialiser writes them: 1.0, 1e5, -0, integers beyond 2^53. */
+/** Numbers that serializers rarely write: 1.0, 1e5, -0, integers above 2^53. */
 export const numberText = fc.oneof(
   fc.constantFrom('1.0', '1e5', '-0', '0', '12345678901234567890123', '1E+2', '0.10', '-1.5e-7', '1e400'),
   fc.stringMatching(/^-?(0|[1-9][0-9]{0,20})(\.[0-9]{1,5})?([eE][+-]?[0-9]{1,3})?$/))
@@ -18,7 +18,7 @@ const character = fc.oneof(
 /** Strings with needless escapes, lone surrogates and characters of one to four bytes. */
 export const stringText = fc.array(character, { maxLength: 6 }).map(parts => `"${parts.join('')}"`)
 
-/** Names to watch. */
+/** Names of members that the scan watches. */
 export const NAMES = ['model', 'stream', 'stream_options', 'größe']
 
 /**

@@ -18,15 +18,15 @@ const CASES: readonly (readonly [what: string, bytes: Buffer, expected: number])
   ['characters of every length', Buffer.from('aé研\u{1f600}é研\u{1f600}z'), -1],
   ['the last characters of each length', Buffer.from('\u007f\u07ff\ud7ff\uffff\u{10ffff}'), -1],
   ['a byte that cannot begin a character', Buffer.from([0x61, 0xff, 0x62]), 1],
-  ['a continuation alone', Buffer.from([0x61, 0x80]), 1],
+  ['a continuation byte alone', Buffer.from([0x61, 0x80]), 1],
   ['an overlong form of two bytes', Buffer.from([0x61, 0x62, 0xc0, 0xaf]), 2],
   ['an overlong form of three bytes', Buffer.from([0xe0, 0x80, 0xaf, 0x61]), 0],
   ['a surrogate', Buffer.from([0x61, 0xed, 0xa0, 0x80]), 1],
   ['more than U+10FFFF', Buffer.from([0xf4, 0x90, 0x80, 0x80]), 0],
-  ['a lead of five bytes', Buffer.from([0xf8, 0x88, 0x80, 0x80, 0x80]), 0],
-  ['a character that another one interrupts', Buffer.from([0xe7, 0xa0, 0x61, 0x61]), 0],
+  ['the first byte of a five-byte character', Buffer.from([0xf8, 0x88, 0x80, 0x80, 0x80]), 0],
+  ['a character that is interrupted by another character', Buffer.from([0xe7, 0xa0, 0x61, 0x61]), 0],
   ['an incomplete character at the end', Buffer.concat([Buffer.from('aé'), Buffer.from([0xf0, 0x9f, 0x98])]), 3],
-  ['a fault behind whole characters', Buffer.concat([Buffer.from('é研'), Buffer.from([0xc3, 0x28])]), 5],
+  ['an error after complete characters', Buffer.concat([Buffer.from('é研'), Buffer.from([0xc3, 0x28])]), 5],
 ]
 
 for (const [what, bytes, expected] of CASES) {

@@ -32,7 +32,7 @@ t.test('a key with the same hash as a name does not match', async t => {
   t.equal(keys.find(Buffer.from('b['), 0, 2), null)
 })
 
-t.test('loosely ignores case and separators', async t => {
+t.test('loosely() ignores case and separators', async t => {
   t.equal(loosely('Max_Output-Tokens'), 'maxoutputtokens')
   t.equal(loosely('\u212a'), 'k', 'the Kelvin sign')
 })

@@ -44,7 +44,7 @@ const bytewise = (bytes: Buffer, push: (chunk: Buffer) => void): (() => unknown)
   for (let at = 0; at < bytes.length; at++) push(bytes.subarray(at, at + 1))
 }
 
-/** Each took time in proportion to the square of its length, or could. */
+/** Inputs whose translation took time in proportion to the square of their length, or could. */
 const CASES: Readonly<Record<string, readonly [entries: number, prepare: (entries: number) => () => unknown]>> = {
   'calls of one id, to messages': [2000, n => request('chat', 'messages', { messages: [chatCalls(n, () => 'a')] })],
   'calls of one id, and of its numbered forms, to messages': [1000, n => request('chat', 'messages', { messages: [chatCalls(n, at => `a_${at}`), chatCalls(n, () => 'a')] })],
@@ -66,11 +66,11 @@ const CASES: Readonly<Record<string, readonly [entries: number, prepare: (entrie
   'allowed tools, to responses': [16_000, n => request('chat', 'responses', allowed(n))],
   'open calls of a chat upstream, to messages': [1000, n => stream('chat', 'messages', openCalls(n))],
   'open calls of a chat upstream, to responses': [1000, n => stream('chat', 'responses', openCalls(n))],
-  'a call that grows between others, of a chat upstream': [1000, n => stream('chat', 'generate', growingCall(n))],
-  'messages that end while calls are open, of a responses upstream': [2000, n => stream('responses', 'chat', openItems(n))],
-  'a long usage, and many reports of it, of a messages upstream': [1000, n => stream('messages', 'chat', usageEvents(n))],
+  'a call of a chat upstream that grows between other calls': [1000, n => stream('chat', 'generate', growingCall(n))],
+  'messages of a responses upstream that end while calls are open': [2000, n => stream('responses', 'chat', openItems(n))],
+  'a long usage that a messages upstream reports many times': [1000, n => stream('messages', 'chat', usageEvents(n))],
   'a long name of a model in a stream': [1000, n => stream('chat', 'generate', longModel(n))],
-  'a frame of Bedrock, byte by byte': [50_000, n => {
+  'a Bedrock frame, byte by byte': [50_000, n => {
     const frame = Buffer.alloc(n)
     frame.writeUInt32BE(n + 1)
     const decoder = new EventStreamDecoder(() => '')
@@ -87,7 +87,7 @@ const CASES: Readonly<Record<string, readonly [entries: number, prepare: (entrie
 }
 
 for (const [name, [entries, prepare]] of Object.entries(CASES)) {
-  t.test(`linear: ${name}`, async t => {
+  t.test(`the time grows linearly: ${name}`, async t => {
     t.notOk(isQuadratic(prepare, entries))
   })
 }

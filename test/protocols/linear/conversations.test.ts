@@ -6,13 +6,13 @@ import { isQuadratic } from './growth.ts'
 import { REQUESTS } from './request-samples.ts'
 
 const ENTRIES = 6000
-/** Characters of all copies, at most: more are garbage that takes long to collect. */
+/** Maximum characters of all copies, because more garbage would take long to collect. */
 const MAX_TEXT = 1_500_000
-/** The list of each protocol's request that is the conversation. */
+/** Names of the list with the conversation, in any protocol. */
 const LISTS = ['messages', 'input', 'contents'] as const
 const UPSTREAMS = PROTOCOLS.filter(({ translation }) => translation?.upstream).map(({ name }) => name)
 
-// Targets join messages that follow each other: copies of a whole conversation alternate, and show nothing of that.
+// Copies of a single entry, because targets join successive messages; copies of a conversation alternate roles.
 for (const [from, sample] of Object.entries(REQUESTS)) {
   const list = LISTS.find(name => Array.isArray(sample[name])) as string
   const conversation = sample[list] as readonly unknown[]

@@ -2,16 +2,16 @@ import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
 
 /** How an entry differs from the other copies of it. */
 export type Copies =
-  /** In nothing: all have one id. */
+  /** All copies are equal, with the same id. */
   | 'same'
-  /** Strings and numbers that tell entries apart carry the number of the copy. */
+  /** Strings and numbers that identify an entry contain the number of the copy. */
   | 'numbered'
 
-/** Milliseconds of the processor below which twice as many entries are no sign of anything: a nested loop over them takes longer. */
+/** CPU time in ms below which the ratio is not used, because a nested loop over the entries takes longer. */
 const FLOOR = 20
 const MAX_RATIO = 3
 const ATTEMPTS = 4
-/** Milliseconds of the processor from which on one run tells: chance does not make a run so long. */
+/** CPU time in ms from which one run is enough, because chance does not make a run so long. */
 const CLEAR = 1_000
 
 /**
@@ -34,7 +34,7 @@ function growthRatio(prepare: (entries: number) => () => unknown, entries: numbe
   return longer / shorter
 }
 
-/** Is it quadratic? A ratio that other causes make, such as garbage, does not stay for more entries. */
+/** Is the time quadratic? Checks twice as many entries too, because a ratio by other causes, such as garbage, does not stay. */
 export function isQuadratic(prepare: (entries: number) => () => unknown, entries: number): boolean {
   return growthRatio(prepare, entries) > MAX_RATIO && growthRatio(prepare, 2 * entries) > MAX_RATIO
 }
@@ -47,14 +47,14 @@ function milliseconds(run: () => unknown): number {
 
 type Path = readonly (string | number)[]
 
-/** A list in a sample, and in how many other lists it is. */
+/** A list in a sample; `level` is the number of lists around it. */
 export interface List {
   readonly path: Path
   readonly level: number
   readonly hasLists: boolean
 }
 
-/** The lists of a sample that have something in them. */
+/** @returns the lists of a sample that are not empty */
 export function listsIn(value: unknown, path: Path = [], level = 0): List[] {
   if (typeof value !== 'object' || value === null) return []
   const isList = Array.isArray(value)
@@ -62,7 +62,7 @@ export function listsIn(value: unknown, path: Path = [], level = 0): List[] {
   return isList && value.length > 0 ? [{ path, level, hasLists: inner.length > 0 }, ...inner] : inner
 }
 
-/** Members whose names are the client's own. */
+/** Objects whose member names the client chooses. */
 const OPEN = new Set(['properties', '$defs', 'metadata', 'labels', 'args', 'input', 'response'])
 
 /** The objects of a sample that may have any members. */
@@ -75,12 +75,12 @@ export function openObjectsIn(value: unknown, path: Path = []): Path[] {
   })
 }
 
-/** The value with the lists at these paths, none of which is in another, that long. */
+/** @returns the value with the lists at these paths extended to `entries`; no list is inside of another */
 export function withLists(value: unknown, paths: readonly Path[], entries: number, copies: Copies): unknown {
   return paths.reduce((grown, path) => replaced(grown, path, list => repeated(list as readonly unknown[], entries, copies)), value)
 }
 
-/** The value with that many members in an object. */
+/** @returns the value with that many members in an object */
 export function withMembers(value: unknown, path: Path, members: number): unknown {
   return replaced(value, path, object => {
     const given = Object.values(object as JsonObject)
@@ -88,7 +88,7 @@ export function withMembers(value: unknown, path: Path, members: number): unknow
   })
 }
 
-/** Copies of a list, one behind the other, up to a length. */
+/** @returns copies of a list, joined up to a length */
 export function repeated(list: readonly unknown[], entries: number, copies: Copies): unknown[] {
   return Array.from({ length: entries }, (_, n) => {
     const entry = list[n % list.length]
@@ -98,7 +98,7 @@ export function repeated(list: readonly unknown[], entries: number, copies: Copi
 
 const NUMBERED = /id$|^name$|^Name$|index$|Index$/
 
-/** A copy of an entry with the number in all that tells entries apart. */
+/** @returns a copy of an entry with the number in each value that identifies the entry */
 export function numbered(value: unknown, n: number, name = ''): unknown {
   if (Array.isArray(value)) return value.map(item => numbered(item, n, name))
   if (typeof value === 'object' && value !== null) {

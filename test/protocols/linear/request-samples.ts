@@ -128,7 +128,7 @@ const generate: JsonObject = {
 /** A request of each protocol with everything that its reader knows. */
 export const REQUESTS: Readonly<Record<string, JsonObject>> = { chat, responses, messages, generate }
 
-/** Words that a reader knows and no sample can have: what is refused, and what excludes another word. */
+/** Words that a reader knows and no sample can contain, because they are refused or exclude another word. */
 export const NOT_IN_REQUESTS: ReadonlySet<string> = new Set([
   'chat: json_object', 'responses: json_object', 'responses: item_reference', 'responses: compaction', 'responses: compaction_summary',
   'responses: compaction_trigger', 'messages: tool', 'messages: file',

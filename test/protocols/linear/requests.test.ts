@@ -64,7 +64,7 @@ for (const from of CLIENTS) {
   })
 }
 
-/** The sample without the entries that the target refuses: behind a refusal nothing is tried. */
+/** @returns the sample without the entries that the target refuses, because a refusal ends the translation */
 function withoutRefused(sample: JsonObject, translate: (body: unknown) => unknown): unknown {
   let left: unknown = sample
   for (let refusal = refusalOf(left, translate); refusal !== null; refusal = refusalOf(left, translate)) {
@@ -86,7 +86,7 @@ function refusalOf(body: unknown, translate: (body: unknown) => unknown): string
   }
 }
 
-/** The value without one entry of its lists, the innermost first. */
+/** @returns copies of the value, each without one entry of a list, innermost lists first */
 function withoutEach(value: unknown): unknown[] {
   if (typeof value !== 'object' || value === null) return []
   if (!Array.isArray(value)) return Object.entries(value).flatMap(([name, member]) => withoutEach(member).map(inner => ({ ...value, [name]: inner })))

@@ -118,7 +118,7 @@ const converse: ResponseSample = {
 /** A response of each protocol with everything that its reader knows: whole, and as a stream. */
 export const RESPONSES: Readonly<Record<string, ResponseSample>> = { chat, responses, messages, generate, converse }
 
-/** Words that a reader knows and no sample has: the end of a response in other ways. */
+/** Words that a reader knows and no sample contains, because they end a response in other ways. */
 export const NOT_IN_RESPONSES: ReadonlySet<string> = new Set([
   'chat: content_filter', 'chat: function_call', 'chat: length', 'responses: response.failed', 'responses: response.incomplete', 'responses: error',
   'messages: error', 'converse: error',

@@ -25,9 +25,9 @@ t.test('the sample response of each protocol has every type that its reader know
   }
 })
 
-/** How the events of a stream become many. */
+/** Ways to repeat the events of a stream. */
 const STREAMS: Readonly<Record<string, (events: readonly SampleEvent[], entries: number, copies: Copies) => readonly SampleEvent[]>> = {
-  // All at once, and then one after the other.
+  // Each event is repeated before the next event.
   'each event many times': (events, entries, copies) => events.flatMap((event, at) => (
     isEdge(events, at) ? [event] : repeated([event], entries / events.length, copies) as SampleEvent[]
   )),

@@ -2,7 +2,7 @@ import t from 'tap'
 import { RealtimeConversation } from '../../../src/protocols/media/realtime-conversation.ts'
 import { settingsIn } from '../../../src/protocols/media/realtime-event.ts'
 
-/** What the next response reads after the upstream has said these. */
+/** @returns the input of the next response after these events of the upstream */
 function inputAfter(...events: readonly { readonly type: string }[]) {
   const conversation = new RealtimeConversation()
   for (const event of events) {
@@ -37,14 +37,14 @@ t.test('instructions, tools, speech and items that the model did not write count
   t.equal(inputAfter(call, said('x', { role: 'assistant' })), null)
   const picture = item({ role: 'user', content: [{ type: 'input_image', image_url: 'data:' }] })
   t.match(inputAfter(picture), { inputTokens: 1000 })
-  t.match(inputAfter(said('x'.repeat(300_000))), { inputTokens: 1000 }, 'so long a one is not parsed')
+  t.match(inputAfter(said('x'.repeat(300_000))), { inputTokens: 1000 }, 'an item of this length is not parsed')
   t.match(inputAfter(started(500), stopped(701)), { inputTokens: 3, inputAudioTokens: 3 })
   t.end()
 })
 
 t.test('repeated and invalid items do not count', t => {
   t.match(inputAfter(said('1234', { id: 'a' }), said('1234', { id: 'a' })), { inputTokens: 1 })
-  t.match(inputAfter(said('1234'), said('1234')), { inputTokens: 2 }, 'items without ids are not one')
+  t.match(inputAfter(said('1234'), said('1234')), { inputTokens: 2 }, 'items without ids count separately')
   for (const [from, to] of [[null, 5], [5, null], [5, 4], ['1', 5], [-1, 5]]) {
     t.equal(inputAfter(started(from), stopped(to)), null)
   }
@@ -61,7 +61,7 @@ t.test('the estimate continues from the usage of the last response', t => {
   t.strictSame(inputAfter(done({ usage: USAGE, conversation_id: 'c' })), KNOWN)
   const others = [{ usage: USAGE, conversation_id: null }, { usage: null }, { usage: { input_tokens: 5 } }]
   for (const other of others) {
-    t.strictSame(inputAfter(...before, done(other)), KNOWN, 'one beside the conversation, or without figures')
+    t.strictSame(inputAfter(...before, done(other)), KNOWN, 'a response outside the conversation, or without usage')
   }
   const interrupted = [started(0), done({ usage: USAGE }), stopped(100)]
   t.match(inputAfter(...interrupted), { inputTokens: 121, inputAudioTokens: 1 })

@@ -47,7 +47,7 @@ t.test('transcriptions: usage is in tokens or seconds', async t => {
   }
 })
 
-t.test('transcriptions: Mistral reports seconds and tokens, and vLLM the usage of chat', async t => {
+t.test('transcriptions: Mistral reports seconds and tokens, and vLLM reports usage in the format of chat', async t => {
   const heard = { prompt_audio_seconds: 203, prompt_tokens: 4, completion_tokens: 635, total_tokens: 3264 }
   t.strictSame(
     readUsage(endpointNamed('audio.transcriptions').usage, heard),

@@ -31,14 +31,14 @@ for (const [what, event, content, reasoning, tool, isContent] of TEXTS) {
 
 t.test('the first event has the input, and the last event the output', async t => {
   const meter = metered(START, delta({ type: 'text_delta', text: 'a' }))
-  t.match(meter.reading()?.usage, { inputTokens: 8, cachedInputTokens: 3, outputTokens: null }, 'the first token or two are not all')
+  t.match(meter.reading()?.usage, { inputTokens: 8, cachedInputTokens: 3, outputTokens: null }, 'output is not complete')
   t.equal(meter.isOutputReported, false)
   const whole = metered(START, delta({ type: 'text_delta', text: 'a' }), end({ output_tokens: 9 }), { type: 'message_stop' })
   t.match(whole.reading()?.usage, { inputTokens: 8, cachedInputTokens: 3, outputTokens: 9 })
   t.strictSame([whole.isOutputReported, whole.terminated, meter.terminated], [true, true, false])
 })
 
-t.test('later counts replace earlier ones, except null', async t => {
+t.test('a later count replaces an earlier count, except if the later count is null', async t => {
   t.match(metered(START, end({ input_tokens: 50, cache_read_input_tokens: null, output_tokens: 4 }), end({ output_tokens: 9 })).reading()?.usage, { inputTokens: 53, cachedInputTokens: 3, outputTokens: 9 })
   const meter = metered(START, delta({ type: 'text_delta', text: 'a' }), end(null), end({ output_tokens: null }))
   t.equal(meter.isOutputReported, false)
@@ -50,7 +50,7 @@ t.test('a usage that is not an object is suspect', async t => {
   t.equal(metered(end('9')).reading(), null)
 })
 
-t.test('the name of an event decides its kind; without a name its type does', async t => {
+t.test('the kind of an event is read from its name, or from its type if there is no name', async t => {
   const read = (text: string) => {
     const meter = readableMeter(endpointNamed('messages'))
     meter.push(Buffer.from(text))

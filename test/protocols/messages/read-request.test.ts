@@ -114,7 +114,7 @@ t.test('images and documents become parts of a chat message', async t => {
   }])
 })
 
-t.test('a signature goes back to its provider, and not to another', async t => {
+t.test('a signature goes back only to the provider that created the signature', async t => {
   const own = sealed('opaque_value', { opaque: { provider: PROVIDER, value: 'reasoning_content' } })
   const messages = (signature: string): Anthropic.MessageParam[] => [
     { role: 'user', content: 'Hi' },
@@ -129,7 +129,7 @@ t.test('a signature goes back to its provider, and not to another', async t => {
   t.strictSame(back.dropped, [])
 })
 
-t.test('structured output and reasoning are translated, and fields without a counterpart named', async t => {
+t.test('structured output and reasoning are translated, and fields without a counterpart are reported as dropped', async t => {
   const schema = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false }
   const { body, dropped } = toChat({
     thinking: { type: 'enabled', budget_tokens: 10_000 },
@@ -143,7 +143,7 @@ t.test('structured output and reasoning are translated, and fields without a cou
   t.strictSame(dropped, ['brand_new', 'tools[].web_search_20250305', 'messages[].content[].cache_control'])
 })
 
-t.test('a field whose loss changes the response is refused and named', async t => {
+t.test('a request is refused if the loss of a field would change the response, and the error names the field', async t => {
   const refusal = (request: Record<string, unknown>): GatewayError => {
     try {
       toChat(request)

@@ -31,7 +31,7 @@ const STREAM = [
 
 const deltas = (stream: string): unknown[] => dataOf(stream).map(event => (event['choices'] as JsonObject[])[0]).map(choice => choice?.['delta'])
 
-t.test('thinking, text and parallel tool calls become chunks, with an index each', async t => {
+t.test('thinking, text and parallel tool calls become chunks, and each call has its own index', async t => {
   const stream = streamBetween('chat', 'messages', [sse(...STREAM)])
   const [role, thinking, text, first, more, rest, second, empty, end] = deltas(stream) as JsonObject[]
   t.strictSame([role, thinking, text], [{ role: 'assistant', content: '' }, { reasoning_content: 'Hm.' }, { content: 'I look.' }])
@@ -48,7 +48,7 @@ t.test('thinking, text and parallel tool calls become chunks, with an index each
   t.ok(stream.endsWith('data: [DONE]\n\n'))
 })
 
-t.test('a client that keeps only standard fields returns thinking and its signature', async t => {
+t.test('thinking and its signature come back from a client that keeps only standard fields', async t => {
   const [call] = (deltas(streamBetween('chat', 'messages', [sse(...STREAM)]))[3] as JsonObject)['tool_calls'] as JsonObject[]
   const id = call?.['id'] as string
   const next = {
@@ -81,7 +81,7 @@ t.test('a client that keeps only standard fields returns thinking and its signat
   t.strictSame(elsewhere.dropped, ['reasoning_effort', 'messages[].tool_calls[].thinking'])
 })
 
-t.test('the usage chunk comes only if asked for, and counts cached tokens once', async t => {
+t.test('the usage chunk is sent only if the client requests usage, and counts cached tokens once', async t => {
   const text = [START, block(0, { type: 'text', text: 'Hi' }), stop(0), ...finish('end_turn')]
   t.notMatch(streamBetween('chat', 'messages', [sse(...text)]), 'usage')
   const asked = dataOf(streamBetween('chat', 'messages', [sse(...text)], { stream: true, stream_options: { include_usage: true } }))
@@ -101,7 +101,7 @@ t.test('a refusal keeps its explanation, in bodies and streams', async t => {
   })
 })
 
-t.test('pause_turn becomes stop, and a full context window length', async t => {
+t.test('pause_turn becomes stop, and model_context_window_exceeded becomes length', async t => {
   const reasonOf = (reason: string): unknown => (bodyBetween('chat', 'messages', { content: [], stop_reason: reason })['choices'] as JsonObject[])[0]?.['finish_reason']
   t.equal(reasonOf('pause_turn'), 'stop')
   t.equal(reasonOf('model_context_window_exceeded'), 'length')

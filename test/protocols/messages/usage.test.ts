@@ -51,7 +51,7 @@ t.test('messages: cache writes without a lifetime count as 5m', async t => {
   )
 })
 
-t.test('messages: cache writes by lifetime are summed without a total, and suspect above it', async t => {
+t.test('messages: cache writes by lifetime are summed if there is no total, and are suspect if they exceed the total', async t => {
   const split = { ephemeral_5m_input_tokens: 3, ephemeral_1h_input_tokens: 5 }
   t.strictSame(
     readUsage(endpointNamed('messages').usage, { input_tokens: 1, output_tokens: 1, cache_creation: split }),
@@ -86,10 +86,10 @@ t.test('messages: the usage of a compaction is added to the top-level usage', as
     sound({
       inputTokens: 203_540, cachedInputTokens: 500, cacheWrite5mTokens: 10, cacheWrite1hTokens: 30,
     }),
-    'an output that is not reported yet is not that of the compaction',
+    'the output is unknown until it is reported',
   )
   const wrong = { ...usage, iterations: [{ ...compaction, input_tokens: -1 }, message] }
-  t.equal(readUsage(endpointNamed('messages').usage, wrong)?.usage.inputTokens, null, 'half a sum is none')
+  t.equal(readUsage(endpointNamed('messages').usage, wrong)?.usage.inputTokens, null, 'an incomplete sum counts as unknown')
   t.equal(readUsage(endpointNamed('messages').usage, { ...usage, iterations: 'many' })?.suspect, true)
 })
 

@@ -6,7 +6,7 @@ import { requestBetween } from '../../support/translation.ts'
 const toMessages = (body: JsonObject, model = 'claude-sonnet-4-5'): ReturnType<typeof requestBetween> => requestBetween('chat', 'messages', body, model)
 const user = (content: unknown): JsonObject => ({ role: 'user', content })
 
-t.test('system and developer messages keep their position, and the first ones become the system field', async t => {
+t.test('the first system and developer messages become the system field, and later messages keep their position', async t => {
   const { body, headers } = toMessages({
     messages: [
       { role: 'system', content: 'One.' }, { role: 'developer', content: 'Two.' }, user('Hi'),
@@ -34,7 +34,7 @@ t.test('consecutive messages of one role are merged, and empty content is droppe
   }])
 })
 
-t.test('tool ids that the target refuses are rewritten the same way for call and result', async t => {
+t.test('a tool id that the target refuses is rewritten to the same id in call and result', async t => {
   const turn = (id: string): JsonObject[] => [
     { role: 'assistant', content: null, tool_calls: [{ id, type: 'function', function: { name: 'f', arguments: '' } }] },
     { role: 'tool', tool_call_id: id, content: 'done' },
@@ -68,7 +68,7 @@ t.test('a forced tool choice drops reasoning_effort, because Anthropic refuses b
   t.strictSame(dropped, ['reasoning_effort'])
 })
 
-t.test('thinking: a model gets a budget or an effort, whichever it accepts', async t => {
+t.test('thinking becomes a budget or an effort, depending on what the model accepts', async t => {
   const of = (model: string, more: JsonObject = {}): JsonObject => toMessages({ messages: [user('Go')], reasoning_effort: 'high', ...more }, model).body
   t.strictSame(of('claude-opus-4-20250514')['thinking'], { type: 'enabled', budget_tokens: 16_000 })
   t.strictSame(of('claude-sonnet-4-5', { max_tokens: 4096 })['thinking'], { type: 'enabled', budget_tokens: 2048 })
@@ -79,7 +79,7 @@ t.test('thinking: a model gets a budget or an effort, whichever it accepts', asy
   t.strictSame(dropped, ['top_p', 'temperature'])
 })
 
-t.test('sampling: fields without a counterpart are dropped and named', async t => {
+t.test('sampling: fields without a counterpart are dropped and reported', async t => {
   const { body, dropped } = toMessages({
     messages: [user('Go')], temperature: 1.5, top_p: 0.9, seed: 1, presence_penalty: 0.1, logit_bias: { 1: 1 }, n: 1,
     store: false, logprobs: false, user: 'u1', service_tier: 'flex', metadata: { a: 'b' }, stop: 'END',
@@ -113,7 +113,7 @@ t.test('a schema keeps properties that are named like keywords', async t => {
   t.strictSame(json.dropped, ['response_format'])
 })
 
-t.test('of more than four cache_control marks the first and the last three stay', async t => {
+t.test('if there are more than four cache_control marks, the first and the last three are kept', async t => {
   const marked = (text: string): JsonObject => ({ type: 'text', text, cache_control: { type: 'ephemeral' } })
   const { body, dropped } = toMessages({ messages: [user(['a', 'b', 'c', 'd', 'e', 'f'].map(marked))] })
   const [{ content }] = body['messages'] as [{ content: JsonObject[] }]
@@ -121,7 +121,7 @@ t.test('of more than four cache_control marks the first and the last three stay'
   t.strictSame(dropped, ['cache_control'])
 })
 
-t.test('images and documents are translated, and files of another provider refused', async t => {
+t.test('images and documents are translated, and files of another provider are refused', async t => {
   const { body } = toMessages({
     messages: [user([
       { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }, { type: 'image_url', image_url: { url: 'https://example.com/a.png' } },
@@ -145,6 +145,6 @@ t.test('images and documents are translated, and files of another provider refus
   t.equal(refused({ type: 'input_audio', input_audio: { format: 'wav', data: 'AAAA' } }), 'not_translatable')
 })
 
-t.test('several responses to one request are refused', async t => {
+t.test('a request for several responses is refused', async t => {
   t.throws(() => toMessages({ messages: [user('Go')], n: 2 }), { code: 'not_translatable', param: 'n' })
 })

@@ -34,29 +34,29 @@ t.test('a text without the mark is not a capsule', async t => {
   }
 })
 
-/** Each has nothing in it, and is named. */
+/** Invalid capsules: nothing is read, and the field is reported. */
 const REFUSED: Readonly<Record<string, string>> = {
   'the mark alone': 'Gateway1',
-  'one of an older version': `Gateway1${deflateRawSync('["call_1",["p","sig"],[]]').toString('base64url')}`,
-  'one with another byte': CALL.slice(0, -1) + (CALL.endsWith('A') ? 'B' : 'A'),
-  'one with another MAC': CALL.slice(0, 16) + 'A'.repeat(32) + CALL.slice(48),
-  'one with another key': CALL.slice(0, 8) + 'AAAAAAAA' + CALL.slice(16),
-  'one that is cut': CALL.slice(0, -4),
-  'one that is longer': `${CALL}AAAA`,
-  'one that is cut in its MAC': CALL.slice(0, 30),
-  'one with other characters': `${CALL.slice(0, 20)}é\u0141${CALL.slice(22)}`,
-  'one of another place': OTHER_PLACE,
-  'one of another gateway': seal(new CapsuleKeys(systemClock), 'tool_id', { ...NOTHING, id: 'call_1' }) as string,
-  'a long one': `Gateway1${'A'.repeat(200_000)}`,
+  'a capsule of an older version': `Gateway1${deflateRawSync('["call_1",["p","sig"],[]]').toString('base64url')}`,
+  'a capsule with a changed byte': CALL.slice(0, -1) + (CALL.endsWith('A') ? 'B' : 'A'),
+  'a capsule with another MAC': CALL.slice(0, 16) + 'A'.repeat(32) + CALL.slice(48),
+  'a capsule with another key': CALL.slice(0, 8) + 'AAAAAAAA' + CALL.slice(16),
+  'a capsule that is cut': CALL.slice(0, -4),
+  'a capsule with more characters': `${CALL}AAAA`,
+  'a capsule that is cut in the MAC': CALL.slice(0, 30),
+  'a capsule with invalid characters': `${CALL.slice(0, 20)}é\u0141${CALL.slice(22)}`,
+  'a capsule for another place': OTHER_PLACE,
+  'a capsule of another gateway': seal(new CapsuleKeys(systemClock), 'tool_id', { ...NOTHING, id: 'call_1' }) as string,
+  'a long text with the mark of a capsule': `Gateway1${'A'.repeat(200_000)}`,
 }
 
 for (const [name, text] of Object.entries(REFUSED)) {
-  t.test(`${name} is empty, and is named as dropped`, async t => {
+  t.test(`${name} is read as empty, and is reported as dropped`, async t => {
     const dropped: string[] = []
     const { id, ...rest } = capsuleReader(dropped).open('tool_id', text, 'calls[].id') as Capsule
     t.strictSame(rest, { opaque: null, thinking: [] })
     t.match(id, /^call_[0-9a-f]{24}$/)
-    t.equal(capsuleReader(dropped).toolId(text, 'results[].id'), id, 'the call and its result stay a pair')
+    t.equal(capsuleReader(dropped).toolId(text, 'results[].id'), id, 'the call and its result still have the same id')
     t.strictSame(dropped, ['calls[].id', 'results[].id'])
     t.strictSame(capsuleReader().open('opaque_value', text === OTHER_PLACE ? CALL : text, 'f'), NOTHING)
   })
@@ -74,7 +74,7 @@ t.test('memory is reserved before a capsule is inflated', async t => {
   t.strictSame(reserved, [Buffer.byteLength(JSON.stringify([['p', 'x'.repeat(1000)], []]))])
 })
 
-t.test('a capsule is at least a third of its content\'s size', async t => {
+t.test('a capsule has at least a third of the size of its content', async t => {
   for (const length of [0, 10, 1000, 100_000]) {
     const value = '0'.repeat(length)
     const text = sealed('opaque_value', { opaque: { provider: null, value } })

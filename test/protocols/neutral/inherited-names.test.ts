@@ -12,11 +12,11 @@ import { PROVIDER, bodyBetween, clientSide, contextOf, requestBetween, upstreamS
  * responses, has the same outcome with one of them as with any other unknown word.
  */
 const WORDS = [['__proto__', '__qqqqq__'], ['constructor', 'qqqqqqqqqqq'], ['toString', 'qqqqqqqq']] as const
-/** Also where a word has been spelled in another way, such as `_Proto__` or `-proto-`. */
+/** Also matches changed spellings of a word, such as `_Proto__` or `-proto-`. */
 const SPELLINGS = /proto|constructor|tostring/g
 const CLIENTS = ['chat', 'responses', 'messages', 'generate']
 const UPSTREAMS = [...CLIENTS, 'converse']
-/** Texts, signatures and ids, which may be compressed on their way, so that no word stands there any more. */
+/** Texts, signatures and ids that a translation may compress, so that the word is no longer visible. */
 const COMPRESSED = /^(?:text|thinking|delta|reasoning_content|signature|thoughtSignature|encrypted_content|id|call_id|toolUseId)$/
 
 type Names = readonly (string | number)[]
@@ -25,7 +25,7 @@ for (const [name, { protocol, body }] of Object.entries(REQUESTS)) {
   if (!CLIENTS.includes(name)) continue
   const request = JSON.parse(render(body)) as JsonObject
   for (const to of UPSTREAMS.filter(each => each !== protocol)) {
-    t.test(`request ${name} -> ${to}`, async t => {
+    t.test(`inherited names count as unknown words: request ${name} -> ${to}`, async t => {
       compare(t, request, changed => requestBetween(protocol, to, changed as JsonObject, to === 'converse' ? 'anthropic.claude-sonnet-4-5-20250929-v1:0' : 'up'))
     })
   }
@@ -33,13 +33,13 @@ for (const [name, { protocol, body }] of Object.entries(REQUESTS)) {
 
 for (const from of UPSTREAMS) {
   for (const to of CLIENTS.filter(each => each !== from)) {
-    t.test(`response ${from} -> ${to}`, async t => {
+    t.test(`inherited names count as unknown words: response ${from} -> ${to}`, async t => {
       const responses = (RESPONSES[from] ?? []).map(({ body }) => JSON.parse(render(body)) as JsonObject)
       for (const response of responses) compare(t, response, changed => bodyBetween(to, from, changed as JsonObject))
       for (const response of responses) compare(t, response, changed => upstreamSide(from).readError(500, changed))
     })
 
-    t.test(`stream ${from} -> ${to}`, async t => {
+    t.test(`inherited names count as unknown words: stream ${from} -> ${to}`, async t => {
       for (const { framing, body } of RESPONSES[`${from} stream`] ?? []) {
         if (framing === 'whole') continue
         const events = renderItems(body).filter(text => text !== '[DONE]').map(text => JSON.parse(text) as JsonObject)
@@ -60,7 +60,7 @@ function streamed(to: string, from: string, events: readonly JsonObject[]): stri
   return translator.take().toString()
 }
 
-/** Changes one place after another. */
+/** Compares the outcomes with both words, for one place after another. */
 function compare(t: Test, body: unknown, translate: (body: unknown) => unknown): void {
   const outcome = (changed: unknown): string => {
     try {

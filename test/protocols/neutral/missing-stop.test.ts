@@ -29,13 +29,13 @@ const ENDS: Readonly<Record<string, readonly [calls: object, text: object]>> = {
 
 for (const [client, [calls, text]] of Object.entries(ENDS)) {
   for (const [upstream, body] of CALLS) {
-    if (upstream !== client) t.test(`${client} <- ${upstream}: a complete call without a stop reason`, async t => t.match(bodyBetween(client, upstream, body), calls))
+    if (upstream !== client) t.test(`${client} <- ${upstream}: a complete call without a stop reason ends as a tool call`, async t => t.match(bodyBetween(client, upstream, body), calls))
   }
   for (const [upstream, body] of TEXTS) {
-    if (upstream !== client) t.test(`${client} <- ${upstream}: a text without a stop reason`, async t => t.match(bodyBetween(client, upstream, body), text))
+    if (upstream !== client) t.test(`${client} <- ${upstream}: a text without a stop reason ends normally`, async t => t.match(bodyBetween(client, upstream, body), text))
   }
   if (client !== 'chat') {
-    t.test(`${client} <- chat: an incomplete call without a stop reason is cut`, async t => {
+    t.test(`${client} <- chat: an incomplete call without a stop reason is upstream_cut`, async t => {
       t.throws(() => bodyBetween(client, 'chat', chat(callOf('{"at":'))), { code: 'upstream_cut' })
     })
   }

@@ -8,7 +8,7 @@ const START = { type: 'message_start', message: { id: 'msg_1', model: 'claude', 
 const DELTA = { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 1 } }
 const STOP = { type: 'message_stop' }
 
-t.test('a stream without a start event gets one', async t => {
+t.test('a stream without a start event gets a start event', async t => {
   for (const to of ['chat', 'responses', 'generate']) {
     const events = dataOf(streamBetween(to, 'messages', [sse(...block(0, 'Hi'), DELTA, STOP)]))
     t.match(events[0], { chat: { id: String, model: 'client-model' }, responses: { type: 'response.created' }, generate: { responseId: String } }[to], to)

@@ -25,7 +25,7 @@ const CASES: readonly (readonly [what: string, input: readonly JsonObject[], tur
   ['a user message between two outputs', [call('a'), call('b'), output('a'), said('user', 'Now'), output('b')], 'call a, call b | a, b | Now'],
 ]
 
-/** `call a | a | text`: what is said, by turns. Ids that were made unique are as they were. */
+/** The turns as text: `call a | a | text`. Ids that were made unique have their original form. */
 const READERS: Readonly<Record<string, (body: JsonObject) => string[]>> = {
   chat: body => asList(body['messages']).flatMap(value => {
     const message = value as JsonObject
@@ -52,7 +52,7 @@ function idOf(id: unknown): string {
 
 for (const [target, read] of Object.entries(READERS)) {
   for (const [what, input, turns] of CASES) {
-    t.test(`${target}: ${what}`, async t => {
+    t.test(`${target}: results are paired with their calls: ${what}`, async t => {
       const { body } = requestBetween('responses', target, { input: [said('user', 'Hi'), ...input] }, 'anthropic.claude-sonnet-4-20250514-v1:0')
       const expected = turns.split(/ \| |, /).map(each => each.startsWith('call ') || !/^[ab]$/.test(each) ? each : `=${each}`)
       const got = read(body).map(text => text.replace(/<\/?system>|\n/g, ''))
@@ -80,7 +80,7 @@ for (const target of ['chat', 'messages', 'generate', 'converse']) {
     t.match(JSON.stringify(body), /Count the stars\./)
     t.strictSame(dropped, [])
   })
-  t.test(`${target}: reasoning without a following response is left out, also after a text`, async t => {
+  t.test(`${target}: reasoning without a following response is dropped, also after a text`, async t => {
     const reasoning = { type: 'reasoning', summary: [{ type: 'summary_text', text: 'I wait.' }] }
     const { body, dropped } = requestBetween('responses', target, { input: [
       said('user', 'One'), reasoning, said('user', 'Two'), said('assistant', 'Three'), reasoning, said('user', 'Four'),
@@ -90,7 +90,7 @@ for (const target of ['chat', 'messages', 'generate', 'converse']) {
     t.notMatch(JSON.stringify(body), /I wait/)
     t.strictSame(dropped, ['input[].reasoning.thinking'])
   })
-  t.test(`${target}: a plain agent message becomes text, and an encrypted one is dropped`, async t => {
+  t.test(`${target}: a plain agent message becomes text, and an encrypted agent message is dropped`, async t => {
     const given = (encrypted_content: string) => requestBetween('responses', target, { input: [
       { type: 'agent_message', author: '/root', recipient: '/root/one', content: [{ type: 'input_text', text: 'Payload:\n' }, { type: 'encrypted_content', encrypted_content }] },
     ] })
@@ -118,7 +118,7 @@ function withResult(content: readonly JsonObject[], target: string, model: strin
   ] }, model).body
 }
 
-t.test('media of tool results go after the results for Gemini 2, and inside them for Gemini 3', async t => {
+t.test('media of tool results are sent after the results for Gemini 2, and inside the results for Gemini 3', async t => {
   const parts = (model: string) => (asList(withResult([{ type: 'text', text: 'seen' }, PNG], 'generate', model)['contents'])[2] as JsonObject)['parts'] as JsonObject[]
   t.match(parts('gemini-2.5-pro'), [{ functionResponse: { response: { output: 'seen' }, parts: undefined } }, { text: /look/ }, { inlineData: { mimeType: 'image/png' } }, { text: 'And?' }])
   t.match(parts('gemini-3-pro'), [{ functionResponse: { response: { output: 'seen' }, parts: [{ inlineData: { mimeType: 'image/png' } }] } }, { text: 'And?' }])

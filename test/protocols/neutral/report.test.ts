@@ -14,7 +14,7 @@ t.test('each dropped field is named once, in order, with the name in the protoco
   t.strictSame(dropped.dropped, ['b', 'a', 'max_completion_tokens', 'topK'])
 })
 
-t.test('at most twenty dropped fields are named, and the others counted', async t => {
+t.test('at most twenty dropped fields are named, and further fields are counted', async t => {
   const dropped = report()
   for (let n = 0; n < 20; n++) dropped.drop(`f${n}`)
   t.equal(dropped.dropped.length, 20)
@@ -23,7 +23,7 @@ t.test('at most twenty dropped fields are named, and the others counted', async 
   for (let n = 21; n < 1005; n++) dropped.drop(`f${n}`)
   t.equal(dropped.dropped.at(-1), 'and 985 more')
   dropped.drop('f0')
-  t.equal(dropped.dropped.at(-1), 'and 986 more', 'beyond a thousand they are not compared')
+  t.equal(dropped.dropped.at(-1), 'and 986 more', 'repetitions are not detected beyond a thousand fields')
 })
 
 t.test('the long path of a dropped field is cut', async t => {
@@ -48,7 +48,7 @@ t.test('a refusal names the field', async t => {
   t.throws(() => report().refuse('a.b', 'the target has none'), { code: 'not_translatable', message: 'a.b: the target has none', param: 'a.b' })
 })
 
-t.test('unread members are reported as dropped, except those in a table', async t => {
+t.test('unread members are reported as dropped, except members in the field table', async t => {
   const tracked = report(['tools', 'very.long.path'])
   const seen: string[] = []
   for (const path of ['tools', 'other', 'tools[0]', 'x'.repeat(50)]) tracked.track({ path, dropUnread: () => seen.push(path) })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { requestBetween } from '../../support/translation.ts'
 
 /*
- * A value that no protocol has is dropped and named, so that the target does not refuse the request for it.
+ * A value that no protocol knows is dropped and reported, so that the target does not refuse the request.
  */
 
 const image = { url: 'data:image/png;base64,AAAA', detail: 'utmost' }
@@ -34,7 +34,7 @@ const CASES: readonly (readonly [from: string, body: Record<string, unknown>, va
 for (const [from, body, value, field] of CASES) {
   for (const to of ['chat', 'responses', 'messages', 'generate', 'converse']) {
     if (from === to) continue
-    t.test(`${from} -> ${to}: an unknown value of ${field} is dropped and named`, async t => {
+    t.test(`${from} -> ${to}: an unknown value of ${field} is dropped and reported`, async t => {
       const written = requestBetween(from, to, body, 'anthropic.claude-sonnet-4-5-20250929-v1:0')
       t.notMatch(JSON.stringify(written.body).toLowerCase(), `"${value}"`)
       t.ok(written.dropped.includes(field), written.dropped.join(', '))

@@ -45,7 +45,7 @@ const BROKEN: readonly (readonly [what: string, text: string | Buffer, expected:
   ['a list', '[]', { code: 'invalid_json', message: 'the body must be a JSON object, not an array' }],
   ['null', 'null', { code: 'invalid_json', message: 'the body must be a JSON object, not null' }],
   ['a text', '"a"', { code: 'invalid_json', message: 'the body must be a JSON object, not a string' }],
-  ['half an object', '{"a":', { code: 'invalid_json', message: /^the body is not valid JSON: / }],
+  ['an incomplete object', '{"a":', { code: 'invalid_json', message: /^the body is not valid JSON: / }],
   ['a byte order mark', '\ufeff{}', { code: 'invalid_json', message: /byte order mark/ }],
   ['UTF-16', Buffer.from('{}', 'utf16le'), { code: 'invalid_json', message: /UTF-16/ }],
   ['UTF-16 with a byte order mark', Buffer.from('\ufeff{}', 'utf16le'), { code: 'invalid_json', message: /UTF-16/ }],
@@ -59,8 +59,8 @@ const BROKEN: readonly (readonly [what: string, text: string | Buffer, expected:
   ['a model and an agent', '{"model":"a","agent":"b"}', { code: 'model_ambiguous' }, '/v1beta/interactions'],
   ['a name without a letter', '{"model":"../."}', { code: 'model_required' }],
   ['a very long name', `{"model":"${'x'.repeat(257)}"}`, { code: 'model_not_found' }],
-  ['an endless name', `{"model":"${'x'.repeat(1540)}"}`, { code: 'model_not_found' }],
-  ['a member without end', `{${'"model":"a",'.repeat(101)}"b":1}`, { code: 'invalid_json', message: /gives 'model' more than \d+ times/ }],
+  ['a name of more than 1,536 characters', `{"model":"${'x'.repeat(1540)}"}`, { code: 'model_not_found' }],
+  ['endless repetition', `{${'"model":"a",'.repeat(101)}"b":1}`, { code: 'invalid_json', message: /gives 'model' more than \d+ times/ }],
   ['deep nesting', `{"a":${'['.repeat(2000)}${']'.repeat(2000)}}`, { code: 'invalid_json', message: /^a\[0\].*: it is nested more than \d+ levels deep$/ }],
 ]
 
@@ -68,7 +68,7 @@ for (const [what, text, expected, path] of BROKEN) {
   t.test(`a body with ${what} is refused`, async t => t.throws(() => inspected(text, path), expected))
 }
 
-t.test('a form has its model and the number of responses', async t => {
+t.test('the model and the number of responses are read from a form', async t => {
   const formOf = (...fields: readonly (readonly [string, string])[]) => {
     const text = fields.map(([name, value]) => `--x\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`).join('')
     return inspectForm(Buffer.from(`${text}--x--\r\n`), 'multipart/form-data; boundary=x', null)

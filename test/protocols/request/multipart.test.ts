@@ -43,7 +43,7 @@ t.test('watched fields are found with the offsets of their values', async t => {
   for (const { value, start, end } of all) t.equal(text.slice(start, end), value)
 })
 
-t.test('reads the forms that fetch makes', async t => {
+t.test('a form that fetch creates is read', async t => {
   const data = new FormData()
   const sound = Buffer.from('RIFF\0\r\n--\r\n----formdata-undici-0\r\n')
   data.set('file', new File([sound], 'a "b".wav', { type: 'audio/wav' }))
@@ -57,7 +57,7 @@ t.test('reads the forms that fetch makes', async t => {
   t.strictSame(values(result, 'pro"mpt\r\n'), ['x'])
 })
 
-t.test('fetch reads a form after its model was renamed', async t => {
+t.test('fetch can read a form in which the model was renamed', async t => {
   const data = new FormData()
   data.set('model', 'fast')
   data.set('file', new File([new Uint8Array(1000).map((_, n) => n)], 'a.bin'))
@@ -100,7 +100,7 @@ t.test('a content-type without a valid boundary is refused', async t => {
     ...[
       'boundary=', 'boundary=""', `boundary=${'z'.repeat(71)}`, 'boundary="xyz', 'boundary="xyz "',
       'boundary="x\r\nyz"', 'boundary="xéz"', 'boundary=xyz; boundary=abc', 'boundary=xyz; Boundary=xyz',
-      // Go takes abc: there its parts count, and here those of xyz.
+      // Go uses the boundary abc and would read other parts than the gateway, which uses xyz.
       "boundary=xyz; boundary*=utf-8''abc", 'Boundary*0=a; boundary*1=bc; boundary=xyz'
     ].map(param => `multipart/form-data; ${param}`)
   ]
@@ -140,7 +140,7 @@ t.test('the content-disposition is found among other headers, in any case', asyn
   t.strictSame(values(scan(`--xyz\r\n${headers}\r\nm\r\n--xyz--`)), ['m'])
 })
 
-t.test('a watched field with a file name is refused: Go takes an empty one for a field', async t => {
+t.test('a watched field with a file name is refused, because Go reads an empty file name as a field', async t => {
   const message = 'part 1: "model" is a field, not a file'
   for (
     const file of [
@@ -213,14 +213,14 @@ t.test('line ends without CR are refused', async t => {
   t.notOk(scan(form(field('model', 'm')).replace('\r\n--xyz--', '\n--xyz--')).ok)
 })
 
-t.test('a boundary after a line end other than CRLF is refused: other parsers accept it', async t => {
+t.test('a boundary after a line end other than CRLF is refused, because other parsers accept such a boundary', async t => {
   const message = /^a boundary line does not begin after CRLF/
   for (const end of ['\n', '\r', '\n\n', '\r\r']) {
     const hidden = field('model', 'evil')
     const rest = form(field('model', 'm'))
-    t.match(scan(`${end}${hidden}${rest}`), { ok: false, message }, 'in front of the first')
+    t.match(scan(`${end}${hidden}${rest}`), { ok: false, message }, 'before the first boundary')
     const file = part('form-data; name="file"; filename="f"', `sound${end}${hidden.slice(0, -2)}`)
-    t.match(scan(`${file}${rest}`), { ok: false, message }, 'inside of a file')
+    t.match(scan(`${file}${rest}`), { ok: false, message }, 'inside a file')
   }
 })
 
@@ -303,7 +303,7 @@ t.test('property: all fields of a form are read back', async t => {
   t.pass()
 })
 
-t.test('a file full of boundaries takes few searches', async t => {
+t.test('a file full of boundary characters is scanned with few searches', async t => {
   const body = Buffer.from(`---\r\nContent-Disposition: form-data; name=f\r\n\r\nx${'-'.repeat(1e5)}\r\n-----`)
   let searches = 0
   const indexOf = (...args: Parameters<Buffer['indexOf']>): number => {

@@ -41,9 +41,9 @@ const REFUSED = [
     '"content_policy_fallbacks":[{"model":"small"},{"small":["dear"]}]',
   ],
   ["Anthropic's advisor", 'tools', '"tools":[{"type":"x","input":{"model":1}},{"type":"advisor","model":"dear"}]'],
-  ['a plugin with several', 'plugins', '"plugins":[{"id":"x","models":["dear"]}]'],
+  ['a plugin with several models', 'plugins', '"plugins":[{"id":"x","models":["dear"]}]'],
   ['an escaped name', 'tools', '"t\\u006fols":[{"mod\\u0065l":"d\\u0065ar"}]'],
-  ['one that is given twice', 'tools', '"tools":[],"tools":[{"model":"dear","model":"small"}]'],
+  ['a repeated member', 'tools', '"tools":[],"tools":[{"model":"dear","model":"small"}]'],
 ] as const
 
 for (const [what, param, member] of REFUSED) {
@@ -57,7 +57,7 @@ for (const [what, param, member] of REFUSED) {
   })
 }
 
-t.test('allowed models and text named model pass; a key without models can name any', async t => {
+t.test('allowed models pass, text under the name model passes, and a key without models can name any model', async t => {
   for (const member of [
     '"models":["small","tiny-2"],"fallbacks":[{"model":"tiny-1"}]',
     '"fallbacks":[{"small":["tiny-1"]}],"context_window_fallbacks":[{"small":[]}]',
@@ -73,7 +73,7 @@ t.test('allowed models and text named model pass; a key without models can name 
   }
 })
 
-t.test('a request that names too many models is refused, a forbidden model before that', async t => {
+t.test('a request with too many models is refused with 400, or with 403 if a forbidden model comes first', async t => {
   const many = '"small",'.repeat(130_000)
   const refused = await ask(LIMITED, `{"model":"small","models":[${many}"small"]}`)
   t.equal(refused.status, 400)

@@ -23,7 +23,7 @@ const BODIES: readonly (readonly [what: string, path: string, body: string, expe
   ['a request with the model in its path only', GENERATE, '{"contents":[]}', '{"contents":[]}'],
   ['a body that repeats the path', GENERATE, '{"model":"models/old"}', '{"model":"models/new/1"}'],
   ['a body that repeats the path without a prefix', GENERATE, '{"model":"old"}', '{"model":"new/1"}'],
-  ['no other name', GENERATE, '{"model":"models/older"}', '{"model":"models/older"}'],
+  ['a body except for other names', GENERATE, '{"model":"models/older"}', '{"model":"models/older"}'],
   ['requests of a batch', '/v1beta/models/old:batchEmbedContents', '{"requests":[{"model":"models/old","x":"{"},{"x":[{"model":"old"}]},{"model":"models/old"}]}', '{"requests":[{"model":"models/new/1","x":"{"},{"x":[{"model":"old"}]},{"model":"models/new/1"}]}'],
   ['a batch, except in a list inside it', '/v1beta/models/old:batchEmbedContents', '{"requests":[[{"model":"models/old"}],{"model":"old"}]}', '{"requests":[[{"model":"models/old"}],{"model":"new/1"}]}'],
   ['a request to count', '/v1beta/models/old:countTokens', '{"generateContentRequest":{"model":"models/old"}}', '{"generateContentRequest":{"model":"models/new/1"}}'],
@@ -40,7 +40,7 @@ t.test('an unchanged name needs no edit', async t => {
 
 t.test('the model in the body of a deployment is set to the model of its path', async t => {
   t.equal(renamed(DEPLOYMENT, '{"model":"other"}', 'old', 'old'), '{"model":"old"}')
-  t.equal(renamed(DEPLOYMENT, '{"a":1}', 'old', 'new'), '{"a":1}', 'the path names it')
+  t.equal(renamed(DEPLOYMENT, '{"a":1}', 'old', 'new'), '{"a":1}', 'the path names the model')
   t.equal(renamed(DEPLOYMENT, '{"model":"new"}', 'old', 'new'), '{"model":"new"}')
 })
 

@@ -14,7 +14,7 @@ function estimate(endpoint: EndpointName, body: unknown) {
   return estimateRequest(endpointNamed(endpoint), bytes, json.ok ? json : null)
 }
 
-/** Where nothing bounds a response, it is assumed to have that many tokens. */
+/** Assumed tokens of a response without a bound. */
 const ASSUMED = 4096
 
 function mostOutput(endpoint: EndpointName, body: unknown): number | null {
@@ -36,7 +36,7 @@ t.test('a prompt of token ids counts one token for each id', async t => {
   }
 })
 
-t.test('a list of short strings counts two tokens for each of them', async t => {
+t.test('a list of short strings counts two tokens for each string', async t => {
   const count = 1_000
   const body = JSON.stringify({ tools: [{ parameters: { enum: Array.from({ length: count }, () => 'a') } }] })
   t.ok(estimateTokens(Buffer.from(body)) >= 2 * count, 'quotes and comma between two of them are a token')
@@ -70,7 +70,7 @@ t.test('the maximum output is read from each endpoint\'s fields', async t => {
     ['chat.completions', { max_tokens: 9e15, n: 9e15 }, 1e9],
     ['embeddings', { input: 'x', max_tokens: 5 }, null],
     ['messages.count_tokens', { messages: [] }, null],
-    // What the protocol may ignore bounds nothing.
+    // A field that is not of the protocol does not bound the output.
     ['responses', { max_tokens: 5 }, ASSUMED],
     ['chat.completions', { max_output_tokens: 5 }, ASSUMED],
     ['chat.completions', { maxTokens: 5 }, ASSUMED],
@@ -82,7 +82,7 @@ t.test('the maximum output is read from each endpoint\'s fields', async t => {
     ['chat.completions', { max_tokens: 0 }, ASSUMED],
     ['chat.completions', '{"max_tokens":5,"max_tokens":null}', ASSUMED],
     ['chat.completions', '{"max_tokens":50000,"max_tokens":5}', 50_000],
-    // Thinking has tokens of its own where the protocol does not say that they are a part.
+    // Thinking tokens are added if the protocol does not count them as a part of the output.
     ['chat.completions', { max_tokens: 5, thinking_budget: 7 }, 12],
     ['chat.completions', { max_tokens: 5, reasoning: { max_tokens: 7 } }, 12],
     ['messages', { max_tokens: 5, thinking: { budget_tokens: 7 } }, 7],
@@ -93,7 +93,7 @@ t.test('the maximum output is read from each endpoint\'s fields', async t => {
   }
 })
 
-t.test('a bound counts in every spelling that a server accepts', async t => {
+t.test('an output limit counts in every spelling that a server accepts', async t => {
   for (const name of ['max_tokens', 'maxTokens', 'MAX_TOKENS', 'max-tokens', 'Max_Tokens', 'maxOutput_tokens', 'MaxCompletionTokens', 'max_new_tokens',
     'num_predict', 'max_to\u212aens', 'ma\u0078_tokens', 'maxTo\u006bens', 'max_token\u017f']) {
     for (const body of [`{"max_tokens":1,"${name}":100000}`, `{"${name}":100000,"max_tokens":1}`, `{"max_tokens":1,"extra_body":{"${name}":100000}}`]) {
@@ -107,7 +107,7 @@ t.test('a bound counts in every spelling that a server accepts', async t => {
   }
 })
 
-t.test('an ambiguous number is reported as a fault, and its largest reading counts', async t => {
+t.test('an ambiguous number is reported as a fault, and its largest possible value counts', async t => {
   const cases: [string, number][] = [
     ['1000000.5', 1_000_001], ['"1000000"', 1_000_000], ['"1_000_000"', 1_000_000], ['1e6', 1_000_000], ['1E+6', 1_000_000], ['"+50"', 50],
     ['" 50 "', 50], ['"50.9abc"', 51], ['5.0', 5], ['-5', ASSUMED], ['-0', ASSUMED], ['true', ASSUMED], ['"inf"', 1e9], ['"Infinity"', 1e9], ['[5]', ASSUMED],
@@ -122,7 +122,7 @@ t.test('an ambiguous number is reported as a fault, and its largest reading coun
   for (const value of ['0', '7', '123456789012345678901234567890', 'null']) t.equal(estimate('chat.completions', `{"max_tokens":${value}}`).output?.fault, null, value)
 })
 
-t.test('a bound with an escaped name counts', async t => {
+t.test('an output limit with an escaped name counts', async t => {
   for (const name of ['max_tok\\u0065ns', [...'max_tokens'].map(escaped).join('')]) {
     const body = `{"max_tokens":1,"${name}":100000,"messages":[]}`
     t.equal(mostOutput('chat.completions', body), 100_000, name)
@@ -130,7 +130,7 @@ t.test('a bound with an escaped name counts', async t => {
   t.equal(mostOutput('chat.completions', '{"max_tokens":1,"max_\\ud800okens":5}'), 1)
 })
 
-t.test('the number of choices is read even if the length of a choice has no bound', async t => {
+t.test('the number of choices is read even if there is no output limit', async t => {
   const cases: [EndpointName, unknown, number][] = [
     ['chat.completions', {}, 1],
     ['chat.completions', { n: 3 }, 3],
@@ -146,7 +146,7 @@ t.test('the number of choices is read even if the length of a choice has no boun
   }
 })
 
-t.test('an image counts a flat number of tokens, and long text in full', async t => {
+t.test('an image counts as a fixed number of tokens, and long text counts in full', async t => {
   const base64 = Buffer.alloc(300_000, 'picture').toString('base64')
   const frame = JSON.stringify({ messages: [{ content: [{ image_url: { url: '' } }] }] }).length
   for (const url of [`data:image/png;base64,${base64}`, base64, base64.replaceAll('c', '\\/')]) {
@@ -190,7 +190,7 @@ t.test('text that looks like base64 counts in full', async t => {
   }
 })
 
-t.test('data with a text type counts in full, but an image beside it does not', async t => {
+t.test('data with a text type counts in full, and an image in the same request counts as an image', async t => {
   const data = 'A'.repeat(400_000)
   const picture = { source: { type: 'base64', media_type: 'image/png', data } }
   for (const source of [
@@ -204,7 +204,7 @@ t.test('data with a text type counts in full, but an image beside it does not', 
   }
   t.ok(estimateTokens(Buffer.from(JSON.stringify({ file_data: `data:text/csv;base64,${data}` }))) > 99_000)
   t.ok(estimateTokens(Buffer.from(JSON.stringify({ file_data: `data:application/pdf;base64,${data}` }))) < 5_000)
-  t.ok(estimateTokens(Buffer.from(JSON.stringify({ call_id: data }))) > 99_000, 'an id is no picture')
+  t.ok(estimateTokens(Buffer.from(JSON.stringify({ call_id: data }))) > 99_000, 'an id is no image')
 })
 
 t.test('a body that is not a JSON object has no estimate', async t => {
@@ -222,7 +222,7 @@ t.test('a body with very much nesting or quoting is estimated', async t => {
   t.ok((estimate('chat.completions', `{${'"a":"b",'.repeat(1_500_000)}"c":1}`).inputTokens ?? 0) > 2_000_000)
 })
 
-t.test('fields found while the body arrived are not read again', async t => {
+t.test('fields that were found while the body arrived are not read again', async t => {
   const walked = t.capture(JsonCursor.prototype, 'nextMember')
   const body = `{"max_tokens":5,${'"a":"b",'.repeat(1_000)}"n":2,"prompt":["a","b"]}`
   t.equal(mostOutput('completions', body), 20)
@@ -238,7 +238,7 @@ t.test('speech: characters are counted as code points of the input', async t => 
   t.equal(characters({ input: 5 }), null)
   t.equal(characters({}), null)
   t.equal(readCharacters(Buffer.from('--form')), null)
-  t.equal(readCharacters(Buffer.from('{"input":"abc","input":"a"}')), 3, 'the longest of them counts')
+  t.equal(readCharacters(Buffer.from('{"input":"abc","input":"a"}')), 3, 'the longest input counts')
   t.equal(readCharacters(Buffer.from('{"input":"a","input":[]}')), 1)
 })
 
@@ -252,7 +252,7 @@ t.test('an escaped character counts as one code point', async () => {
   }))
 })
 
-t.test('counting characters makes no string', async t => {
+t.test('counting characters creates no string', async t => {
   const body = Buffer.from(`{"input":"${'grüß dich '.repeat(1 << 21)}"}`)
   const before = process.memoryUsage()
   t.equal(readCharacters(body), 10 << 21)

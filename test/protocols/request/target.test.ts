@@ -3,7 +3,7 @@ import t from 'tap'
 import { GatewayError } from '../../../src/base/errors.ts'
 import { parseTarget } from '../../../src/protocols/request/target.ts'
 
-t.test('a target is split into path, query and key', async t => {
+t.test('a request target is split into path, query and key', async t => {
   const cases: [string, string, string, string | null][] = [
     ['/v1/models', '/v1/models', '', null],
     ['/v1/messages?beta=true', '/v1/messages', '?beta=true', null],
@@ -41,7 +41,7 @@ t.test('a target is split into path, query and key', async t => {
   }
 })
 
-t.test('a target that parsers read differently is refused', async t => {
+t.test('a request target that parsers read differently is refused', async t => {
   for (const raw of [
     '', '*', 'v1/x', 'ftp://host/v1', 'http://', 'http:///v1',
     'http://[/', 'http://a@b/v1', '?a=1', ' /v1', '/v1 x',
@@ -67,7 +67,7 @@ const piece = fc.oneof(
 )
 const target = fc.array(piece, { maxLength: 12 }).map(parts => `/${parts.join('')}`)
 
-t.test('property: a parsed target is normalized, and parses to itself', async () => {
+t.test('property: a parsed request target is normalized, and parses to itself', async () => {
   fc.assert(fc.property(target, raw => {
     let parsed
     try {
@@ -82,7 +82,7 @@ t.test('property: a parsed target is normalized, and parses to itself', async ()
       && path.startsWith('/') && !path.includes('//')
       && !segments.includes('.') && !segments.includes('..')
       && /^[\x21-\x7e]*$/.test(path) && /^[\x21-\x7e\x80-\xff]*$/.test(query)
-      // What a lenient server makes of it is still below the root, and the same.
+      // A second URL parse returns the same path.
       && new URL(path, 'http://x').pathname
         === new URL(new URL(path, 'http://x').pathname, 'http://x').pathname
   }), { numRuns: 3_000 })

@@ -21,7 +21,7 @@ for (const [code, status, type, name] of CODES) {
   const failed = { id: 'resp_1', object: 'response', status: 'failed', error: { code, message: 'It failed.' }, output: [] }
   const begin: JsonObject = { type: 'response.created', response: { id: 'resp_1', model: 'm', output: [] } }
   t.test(`${code} has the status ${status}`, async t => t.match(upstreamSide('responses').readError(500, failed), { status, code }))
-  t.test(`${code} has the client's shape in a body`, async t => {
+  t.test(`${code} in a body becomes an error of the client's protocol`, async t => {
     t.match(bodyBetween('messages', 'responses', failed), { error: { type, message: /It failed/ } })
     t.match(bodyBetween('generate', 'responses', failed), { error: { code: status, status: name } })
     t.match(bodyBetween('chat', 'responses', failed), { error: { code, message: 'It failed.' } })
@@ -30,7 +30,7 @@ for (const [code, status, type, name] of CODES) {
     ['response.failed', { type: 'response.failed', response: failed }], ['error', { type: 'error', code, message: 'It failed.', param: null }],
     ['an error object', { type: 'error', error: { code, message: 'It failed.' } }],
   ] as const) {
-    t.test(`${code} has the client's shape in a stream with ${what}`, async t => {
+    t.test(`${code} in a stream with ${what} becomes an error of the client's protocol`, async t => {
       t.match(dataOf(streamBetween('messages', 'responses', [sse(begin, event)])).at(-1), { type: 'error', error: { type, message: /It failed/ } })
       t.match(dataOf(streamBetween('generate', 'responses', [sse(begin, event)])).at(-1), { error: { code: status, status: name } })
       t.match(dataOf(streamBetween('chat', 'responses', [sse(begin, event)])).at(-1), { error: { code, message: 'It failed.' } })
@@ -38,7 +38,7 @@ for (const [code, status, type, name] of CODES) {
   }
 }
 
-t.test('context_length is also recognized by its message, in the streams of all upstreams', async t => {
+t.test('context_length is also recognized by the error message in a stream, for each protocol of upstreams', async t => {
   const error = { message: 'maximum context length is 8192 tokens' }
   t.match(streamBetween('messages', 'chat', [sse({ choices: [{ delta: { content: 'x' } }] }, { error })]), /prompt is too long: maximum context/)
   t.match(streamBetween('chat', 'messages', [sse({ type: 'error', error: { type: 'invalid_request_error', message: 'prompt is too long: 9 tokens' } })]), /"code":"context_length_exceeded"/)

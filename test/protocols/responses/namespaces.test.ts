@@ -22,13 +22,13 @@ t.test('added tools and tools in namespaces get unique names', async t => {
   t.match(requestBetween('responses', 'messages', { input: 'Look', tools: TOOLS }).body['tools'], [{ name: 'exec' }, { name: 'collaboration__list_agents' }])
 })
 
-t.test('of two tools with the same name the later one counts', async t => {
+t.test('of two tools with the same name the later tool is sent', async t => {
   const later = { type: 'additional_tools', role: 'developer', tools: [{ ...exec, description: 'Runs it.' }] }
   const { body } = requestBetween('responses', 'messages', { ...REQUEST, input: [...REQUEST.input, later] })
   t.match((body['tools'] as JsonObject[]).map(({ name, description }) => [name, description]), [['exec', 'Runs it.'], ['collaboration__list_agents', undefined]])
 })
 
-t.test('a call keeps its namespace, in streams and bodies, and in the next turn', async t => {
+t.test('a call keeps its namespace in streams, in bodies and in the next turn', async t => {
   const stream = streamBetween('responses', 'chat', [sse(
     { choices: [{ index: 0, delta: { role: 'assistant', tool_calls: [{ index: 0, ...CALL }] } }] },
     { choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] }, '[DONE]',

@@ -44,7 +44,7 @@ t.test('a stream becomes messages events: thinking, text, a tool call, and the u
   })
   t.equal(events.at(-1)?.['type'], 'message_stop')
   const signature = events.flatMap(event => (event['delta'] as JsonObject | undefined)?.['signature'] ?? [])[0] as string
-  t.strictSame(opened('opaque_value', signature)?.opaque, { provider: PROVIDER, value: 'secret-reasoning' }, 'the whole one, of the item that is done')
+  t.strictSame(opened('opaque_value', signature)?.opaque, { provider: PROVIDER, value: 'secret-reasoning' }, 'the last signature is that of the completed item')
 })
 
 t.test('encrypted reasoning goes back only to its provider', async t => {
@@ -79,7 +79,7 @@ t.test('a stream that is cut has no [DONE]', async t => {
   t.notMatch(streamBetween('chat', 'responses', [sse(...STREAM.slice(0, -1))]), 'DONE')
 })
 
-t.test('any split of the bytes gives the same events', async t => {
+t.test('property: the events do not depend on the chunk boundaries', async t => {
   const bytes = sse(...STREAM)
   const whole = streamBetween('messages', 'responses', [bytes])
   fc.assert(fc.property(fc.array(fc.nat(bytes.length), { maxLength: 8 }), cuts => {

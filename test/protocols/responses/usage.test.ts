@@ -3,7 +3,7 @@ import { readUsage } from '../../../src/protocols/usage/reported-usage.ts'
 import { endpointNamed } from '../endpoint-named.ts'
 import { sound } from '../usage-readings.ts'
 
-t.test('responses: input_tokens includes cached; cache writes by lifetime', async t => {
+t.test('responses: input_tokens includes cached tokens, and cache writes are read by lifetime', async t => {
   t.strictSame(
     readUsage(endpointNamed('responses').usage, {
       input_tokens: 328,

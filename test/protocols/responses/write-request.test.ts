@@ -43,7 +43,7 @@ t.test('a messages request with tools, results and thinking becomes a responses 
   })
 })
 
-t.test('an id that the target\'s pattern refuses is rewritten the same way for call and result', async t => {
+t.test('an id that the target refuses is rewritten to the same id in call and result', async t => {
   const id = `functions.look:0 ${'x'.repeat(80)}`
   const { body } = requestBetween('chat', 'responses', {
     messages: [
@@ -57,7 +57,7 @@ t.test('an id that the target\'s pattern refuses is rewritten the same way for c
   t.equal(result?.call_id, call?.call_id)
 })
 
-t.test('a token limit below the minimum is raised, and thinking of another provider dropped', async t => {
+t.test('a token limit below the minimum is raised, and thinking of another provider is dropped', async t => {
   const { body, dropped } = requestBetween('messages', 'responses', {
     max_tokens: 5, messages: [
       { role: 'user', content: 'Hi' },

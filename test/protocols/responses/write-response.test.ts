@@ -12,7 +12,7 @@ const CHAT = [
   chunk(call(0, 'c1', '{"at":1}')), chunk(call(1, 'c2', '')), chunk({}, 'tool_calls'), USAGE, '[DONE]',
 ]
 
-t.test('each part becomes one item with its own index, added and done once', async t => {
+t.test('each part becomes one item with its own index, which is added once and done once', async t => {
   const events = dataOf(streamBetween('responses', 'chat', [sse(...CHAT)]))
   t.equal(events[0]?.['type'], 'response.created')
   t.strictSame(events.map(event => event['sequence_number']), events.map((_, n) => n))
@@ -37,7 +37,7 @@ t.test('a body has status, output and usage of the response', async t => {
   })
 })
 
-t.test('signatures of thinking survive a client that keeps only standard fields', async t => {
+t.test('signatures of thinking come back from a client that keeps only standard fields', async t => {
   const response = {
     id: 'msg_1', model: 'claude', stop_reason: 'tool_use', usage: { input_tokens: 7, output_tokens: 2 },
     content: [
@@ -59,7 +59,7 @@ t.test('signatures of thinking survive a client that keeps only standard fields'
   t.notMatch(JSON.stringify(requestBetween('responses', 'messages', next, 'm', 'another').body), /sig|hidden/)
 })
 
-t.test('the call of a custom tool comes as text', async t => {
+t.test('the input of a custom tool call is text', async t => {
   const body = { input: 'Patch', tools: [{ type: 'custom', name: 'apply_patch' }] }
   const stream = streamBetween('responses', 'chat', [sse(
     chunk({ tool_calls: [{ index: 0, id: 'c1', function: { name: 'apply_patch', arguments: '{"input":"*** ' } }] }),

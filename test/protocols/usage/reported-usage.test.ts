@@ -19,7 +19,7 @@ t.test('usage is not read for endpoints that have none', async t => {
     t.equal(readUsage(endpointNamed(endpoint).usage, { input_tokens: 3, totalTokens: 3 }), null, endpoint)
 })
 
-/** Each endpoint's usage object, sound, with the place of each figure that decides the main ones. */
+/** A valid usage object of each endpoint, with the places of the figures that decide the main figures. */
 const TABLE: readonly [EndpointName, Record<string, unknown>, readonly string[]][] = [
   ['chat.completions', { prompt_tokens: 5, completion_tokens: 6 }, ['prompt_tokens', 'completion_tokens']],
   ['completions', { prompt_tokens: 5, completion_tokens: 6 }, ['prompt_tokens', 'completion_tokens']],
@@ -52,7 +52,7 @@ const NONSENSE: readonly unknown[] = [
   { value: 5 },
 ]
 
-t.test('an invalid count becomes null, the other stays, and the reading is suspect', async t => {
+t.test('an invalid count becomes null, the other count stays, and the reading is suspect', async t => {
   for (const [endpoint, usage, names] of TABLE) {
     for (const name of names) {
       for (const value of NONSENSE) {

@@ -60,7 +60,7 @@ t.test('the usage of each endpoint\'s body is read', async t => {
 })
 
 t.test(
-  'only the top-level usage is read, and the last one if it is repeated',
+  'only the top-level usage is read, and the last value of a repeated usage counts',
   async t => {
     const nested = { choices: [{ usage: { prompt_tokens: 1, completion_tokens: 1 } }], object: 'usage' }
     t.equal(read('chat.completions', nested), null)
@@ -81,7 +81,7 @@ t.test('generate: in an array of chunks the last usageMetadata counts', async t 
   t.equal(read('generate.stream', [1, 'usageMetadata', null]), null)
 })
 
-t.test('images are counted, with and without tokens', async t => {
+t.test('images are counted, with and without a usage in tokens', async t => {
   const data = [{ b64_json: 'AAAA' }, { url: 'https://example.test/usage' }]
   t.strictSame(figures('images.generations', { created: 1, data }), { images: 2 })
   t.strictSame(figures('images.edits', { created: 1, data, usage: { input_tokens: 5, output_tokens: 6 } }), {

@@ -68,14 +68,14 @@ const CASES: readonly (readonly [from: string, to: string, model: string, fields
 ]
 
 for (const [from, to, model, fields, body, dropped] of CASES) {
-  t.test(`${from} -> ${to}, ${model}: ${JSON.stringify(fields)}`, async t => {
+  t.test(`${from} -> ${to}: the rules of ${model} apply to ${JSON.stringify(fields)}`, async t => {
     const result = written(from, to, model, fields)
     const got = Object.fromEntries(Object.keys(body).map(name => [name, result.body[name]]))
     t.strictSame({ body: got, dropped: result.dropped }, { body, dropped })
   })
 }
 
-t.test('the name of the token limit depends on the server', async t => {
+t.test('the field name of the token limit depends on the server', async t => {
   const field = (host: string, model: string, provider: 'azure' | null = null) => acceptedBy(modelRules({
     models: new Map(), url: host === '' ? null : new URL(`https://${host}`), provider: provider && { kind: provider },
   }, 'chat', model, null)).maxTokens
@@ -143,17 +143,17 @@ for (const [from, to, name, pattern] of [
     const body = TOOLS[from]!(name)
     const { body: sent, toolNames } = requestBetween(from, to, body)
     const text = JSON.stringify(sent)
-    t.notOk(text.includes(`"${name}"`), 'the long name is nowhere')
+    t.notOk(text.includes(`"${name}"`), 'the request does not contain the long name')
     const short = [...new Set([...text.matchAll(/"name":"([^"]+)"/g)].map(([, found]) => found as string))]
     t.equal(short.length, 1, 'tools, choice and history have one name')
     t.match(short[0], pattern)
-    t.strictSame(JSON.stringify(requestBetween(from, to, body).body), text, 'the same request becomes the same')
+    t.strictSame(JSON.stringify(requestBetween(from, to, body).body), text, 'equal requests give equal results')
     const event = { type: 'part_start' as const, index: 0, part: { type: 'tool_call' as const, id: 'c', name: short[0] as string, isFreeform: false } }
     t.match(toolNames?.restore(event as never), { part: { name } })
   })
 }
 
-t.test('media types are normalized to the registered ones', async t => {
+t.test('media types are normalized to the registered media types', async t => {
   for (const [written, type] of [['image/jpg', 'image/jpeg'], ['IMAGE/JPEG', 'image/jpeg'], ['image/PNG; q=1', 'image/png']] as const) {
     const image = { type: 'image_url', image_url: { url: `data:${written};base64,AAAA` } }
     const { body } = requestBetween('chat', 'messages', { messages: [{ role: 'user', content: [image] }] })
@@ -167,7 +167,7 @@ t.test('media types are normalized to the registered ones', async t => {
   }
 })
 
-t.test("fields that Mistral's API refuses are not sent to it", async t => {
+t.test("fields that the Mistral API refuses are not sent", async t => {
   const { body, dropped } = requestBetween('responses', 'chat', {
     input: 'Hi', stream: true, text: { verbosity: 'low' }, service_tier: 'auto', safety_identifier: 'u', prompt_cache_key: 'k', max_output_tokens: 5,
   }, 'mistral-large-latest', undefined, 'api.mistral.ai')
@@ -224,7 +224,7 @@ const LOOP: Readonly<Record<string, Record<string, unknown>>> = {
   },
 }
 
-t.test('the configuration can list fields that a target does not have', async t => {
+t.test('accepts.without lists fields that a target does not have', async t => {
   const file = join(t.testdir({ 'gateway.yaml': `
 auth: open
 upstreams: { up: { url: "http://127.0.0.1:9", speaks: [chat] } }
@@ -260,7 +260,7 @@ for (const [to, model] of [['messages', 'claude-sonnet-4-5'], ['converse', 'anth
   })
 }
 
-t.test('a chat server gets merged user messages, at least one of them, and parameters for each tool', async t => {
+t.test('a chat server gets merged user messages, at least one user message, and parameters for each tool', async t => {
   const sent = (body: Record<string, unknown>, from: string, model = 'qwen3.5') => requestBetween(from, 'chat', body, model).body
   const users = { max_tokens: 9, messages: [{ role: 'user', content: 'One' }, { role: 'user', content: 'Two' }] }
   t.strictSame(sent(users, 'messages')['messages'], [{ role: 'user', content: [{ type: 'text', text: 'One' }, { type: 'text', text: 'Two' }] }])
@@ -268,7 +268,7 @@ t.test('a chat server gets merged user messages, at least one of them, and param
   t.match(sent({ contents: [{ parts: [{ text: 'Hi' }] }], tools: [{ functionDeclarations: [{ name: 'look' }] }] }, 'generate')['tools'], [{ function: { parameters: { type: 'object', properties: {} } } }])
 })
 
-t.test('tool names for Gemini are made valid, and media types of documents normalized', async t => {
+t.test('tool names for Gemini are made valid, and media types of documents are normalized', async t => {
   const { body } = requestBetween('messages', 'generate', { max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }], tools: [{ name: '1st', input_schema: { type: 'object' } }] })
   t.match(body['tools'], [{ functionDeclarations: [{ name: /^_1st_[0-9a-f]{8}$/ }] }])
   const source = { type: 'base64', media_type: 'text/x-markdown', data: 'AAAA' }

@@ -12,7 +12,7 @@ for (const [path, current, dated] of [
   ['/openai/v1/responses?api-version=preview&a=1', '/openai/v1/responses?a=1', '/openai/responses?a=1&api-version=2025-04-01-preview'],
   ['/openai/files', '/openai/v1/files', '/openai/files?api-version=2025-04-01-preview'],
 ] as const) {
-  t.test(path, async t => {
+  t.test(`the address of ${path} depends on the API version`, async t => {
     const [bare = '', query] = path.split('?')
     const request = {
       endpoint: classifyPath(bare).endpoint, path: bare, query: query === undefined ? '' : `?${query}`, model: 'my/mini', stream: false,

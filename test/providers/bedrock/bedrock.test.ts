@@ -50,7 +50,7 @@ routes: [{ to: { upstream: aws, model: "${ARN}" } }]`)
   })
 })
 
-t.test('beta features that Bedrock does not have are dropped and named', async t => {
+t.test('beta features that Bedrock does not have are dropped, and the response lists them', async t => {
   const { gateway, bedrock } = await start(t, `
 models:
   all: { accepts: { betas: ["*"] } }
@@ -119,7 +119,7 @@ t.test('a Bedrock exception becomes an error of the Anthropic API', async t => {
   }
 })
 
-t.test('an exception in mid-stream becomes an error event; before the first event it causes a retry', async t => {
+t.test('an exception in mid-stream becomes an error event, and an exception before the first event causes a retry', async t => {
   const { gateway, bedrock } = await start(t, `
 routes: [{ to: [{ upstream: aws, model: one }, { upstream: aws, model: two }] }]`)
   bedrock.respond = res => sendFrames(res, [...EVENTS.slice(0, 3).map(chunkFrame), exceptionFrame('modelStreamErrorException', 'broken')])

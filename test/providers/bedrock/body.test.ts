@@ -3,7 +3,7 @@ import { countBody, invokeBody } from '../../../src/providers/bedrock/body.ts'
 
 const VERSION = '"anthropic_version":"bedrock-2023-05-31"'
 
-t.test('members that Bedrock has in the path are removed from the body, and the rest is unchanged', async t => {
+t.test('model and stream are removed from a body for Bedrock, and the other members are unchanged', async t => {
   const cases = [
     ['{"model":"m","max_tokens":1.0,"stream":true}', `{"max_tokens":1.0,${VERSION}}`],
     ['{ "max_tokens" : 1 , "model" : "m" , "stream" : false }', `{ "max_tokens" : 1 ,   ${VERSION}}`],

@@ -45,7 +45,7 @@ t.test('without a project, the path has a placeholder for the project of the cre
   t.equal(path, '/v1/projects/{project}/locations/global/publishers/google/models/m:countTokens')
 })
 
-t.test('the model decides the protocol', async t => {
+t.test('the model name decides the protocol', async t => {
   t.strictSame(speaks?.('claude-haiku-4-5@20251001'), ['messages'])
   t.strictSame(speaks?.('gemini-2.5-pro'), ['generate'])
   t.equal(speaks?.(null), null)
@@ -68,7 +68,7 @@ for (const [body, there] of [
   })
 }
 
-t.test('other bodies are not changed, and a count request keeps its model', async t => {
+t.test('bodies for Gemini are not changed, and a count request for Claude keeps its model', async t => {
   const body = Buffer.from('{"model":"m"}')
   t.equal(bodyOf?.(requestOf('/v1beta/models/m:generateContent', 'm'), body, []), body)
   t.equal(bodyOf?.(requestOf('/v1/messages/count_tokens', 'm'), body, []).toString(), '{"model":"m","anthropic_version":"vertex-2023-10-16"}')

@@ -24,7 +24,7 @@ t.test('a buffer holds all bytes, for any declared length and chunk sizes', asyn
   }), { numRuns: 200 })
 })
 
-t.test('a large body with a declared length is in memory once', async t => {
+t.test('a large body with a declared length is in memory only once', async t => {
   const source = bytes(64 * 1024)
   const body = new BodyBuffer(4 * MB)
   for (let i = 0; i < 64; i++) body.push(source)

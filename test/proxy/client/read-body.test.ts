@@ -11,7 +11,7 @@ import type { BodyOptions } from '../../../src/proxy/client/read-body.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { connect } from '../../support/wire.ts'
 
-/** A server that reads each body with those options, and tells the outcome. */
+/** A server that reads each body with these options, and reports the outcome. */
 async function reading(t: Test, options: Partial<BodyOptions>) {
   const outcomes: Promise<Buffer | Error>[] = []
   const server = http.createServer((req, res) => {
@@ -43,13 +43,13 @@ t.test('a chunked body is joined, and each chunk is reported as it arrives', asy
 })
 
 for (const [what, request] of [
-  ['its declared length', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n'],
+  ['the declared length', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n'],
   [
-    'the bytes received',
+    'the number of received bytes',
     `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n${'x'.repeat(1001)}\r\n`,
   ],
 ]) {
-  t.test(`a body over the limit is refused before its end, by ${what}`, async t => {
+  t.test(`a body is refused before its end if ${what} is above the limit`, async t => {
     const { url, outcomes } = await reading(t, {})
     const client = await connect(t, url)
     client.send(request as string)
@@ -95,7 +95,7 @@ for (const [coding, compress] of Object.entries(CODINGS)) {
     }), { numRuns: 10 })
   })
 
-  t.test(`${coding}: a body that decompresses beyond the limit, is invalid or cut is refused`, async t => {
+  t.test(`${coding}: a body that is invalid, cut, or too large after decompression is refused`, async t => {
     const bomb = compress(Buffer.alloc(50_000_000))
     await t.rejects(decodeBody(bomb, coding, 1_000_000), { code: 'body_too_large' })
     await t.rejects(

@@ -25,7 +25,7 @@ t.test('single bytes are joined; large chunks are kept unchanged', async t => {
   t.equal(pieces.size, 100_000 + 2_000 * large.length)
 })
 
-t.test('released chunks are removed', async t => {
+t.test('clear removes all chunks', async t => {
   const pieces = new ChunkList()
   pieces.push(Buffer.from('before'))
   pieces.clear()

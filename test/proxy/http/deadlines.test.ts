@@ -42,7 +42,7 @@ t.test('by default connect is limited to 10 s, and first byte, idle and total to
   }
 })
 
-t.test('each phase has its own limit, and ends the limit of the previous phase', async t => {
+t.test('each phase has its own timeout, and the timeout of the previous phase no longer applies', async t => {
   const { clock, deadlines, codes } = setUp()
   deadlines.connecting()
   clock.advance(999)
@@ -55,7 +55,7 @@ t.test('each phase has its own limit, and ends the limit of the previous phase',
   t.strictSame(codes(), ['idle_timeout'])
 })
 
-t.test('a phase ends by its own limit, even if the previous phase had a longer one', async t => {
+t.test('the timeout of a phase applies even if the previous phase had a longer timeout', async t => {
   const { clock, deadlines, codes } = setUp({ connect: 10_000, firstByte: 8_000, idle: 300, total: 100_000 })
   deadlines.connecting()
   deadlines.waiting()
@@ -71,7 +71,7 @@ t.test('a phase ends by its own limit, even if the previous phase had a longer o
   t.strictSame(codes(), ['idle_timeout', 'first_byte_timeout'])
 })
 
-t.test('a timer for the first byte does not fire in mid-stream', async t => {
+t.test('the first_byte timeout does not apply in mid-stream', async t => {
   const { clock, deadlines, codes } = setUp()
   deadlines.waiting()
   for (let i = 0; i < 30; i++) {
@@ -81,7 +81,7 @@ t.test('a timer for the first byte does not fire in mid-stream', async t => {
   t.strictSame(codes(), [])
 })
 
-t.test('idle counts from the last byte, to the millisecond', async t => {
+t.test('the idle timeout counts from the last byte, to the millisecond', async t => {
   const { clock, deadlines, codes } = setUp()
   for (const pause of [2_999, 1, 2_500, 2_999]) {
     deadlines.upstreamActive()
@@ -92,7 +92,7 @@ t.test('idle counts from the last byte, to the millisecond', async t => {
   t.strictSame(codes(), ['idle_timeout'])
 })
 
-t.test('silence while the client does not read is client_stalled', async t => {
+t.test('if the client does not read during the idle timeout, the error is client_stalled', async t => {
   const { clock, deadlines, codes } = setUp()
   deadlines.upstreamActive()
   clock.advance(2_000)
@@ -115,7 +115,7 @@ t.test('silence while the client does not read is client_stalled', async t => {
   t.strictSame(blocked.codes(), ['client_stalled', 'client_stalled'])
 })
 
-t.test('total counts from the start of the request, not of the attempt', async t => {
+t.test('the total timeout counts from the start of the request, not of the attempt', async t => {
   const clock = new FakeClock()
   clock.advance(90_000)
   const codes: string[] = []
@@ -130,7 +130,7 @@ t.test('total counts from the start of the request, not of the attempt', async t
   t.strictSame(codes, ['total_timeout'])
 })
 
-t.test('a request that is already over its total ends at once', async t => {
+t.test('a request whose total timeout has passed ends at once', async t => {
   const clock = new FakeClock()
   clock.advance(200_000)
   const codes: string[] = []
@@ -156,7 +156,7 @@ t.test('a deadline fires once, with status 504', async t => {
   t.equal(expired[0]?.status, 504)
 })
 
-t.test('activity makes no new timer', async t => {
+t.test('activity creates no new timer', async t => {
   const { clock, deadlines } = setUp()
   deadlines.upstreamActive()
   const { pending } = clock

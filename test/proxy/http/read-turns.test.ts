@@ -13,7 +13,7 @@ import { addressOf, requestWith } from '../../support/upstream-address.ts'
 const KB = 1024
 const MB = 1024 * KB
 
-t.test('fast responses share a turn of the event loop, and lose no byte', async t => {
+t.test('fast responses share a turn of the event loop, and every byte is read', async t => {
   const responses = 40
   const chunks = 4 * KB
   const cell = new Int32Array(new SharedArrayBuffer(4))
@@ -61,7 +61,7 @@ t.test('fast responses share a turn of the event loop, and lose no byte', async 
   let over = false
   const nextTurn = () => {
     inTurn = 0
-    // All requests are out when the kernel is full: nothing was read until then.
+    // When the kernel buffers are full, all requests are sent and nothing is read yet.
     if (!over) setImmediate(nextTurn)
   }
   setImmediate(nextTurn)
@@ -70,11 +70,11 @@ t.test('fast responses share a turn of the event loop, and lose no byte', async 
   t.strictSame(await reading, Array(responses).fill(null))
   over = true
   t.equal(all, responses * chunks * KB)
-  // A turn's work, and the share of each response that was not waiting for its turn.
+  // The work of a turn, and one read of each response that did not wait for its turn.
   t.ok(most <= MB + responses * 64 * KB, `${Math.round(most / KB)} kB in a turn`)
 })
 
-/** Reads a response in pieces of 16 kB whenever it has its turn, until `isOver`. Notes its name for each turn. */
+/** Reads a response in pieces of 16 kB in its turns, until `isOver`. Adds its name to `order` at each turn. */
 function readAtFullSpeed(turns: ReadTurns, name: string, order: string[], isOver: () => boolean): void {
   const reader = new Reader(() => read())
   const read = () => {
@@ -86,7 +86,7 @@ function readAtFullSpeed(turns: ReadTurns, name: string, order: string[], isOver
   read()
 }
 
-t.test('waiting responses take turns, one share each', async t => {
+t.test('waiting responses are read in turn', async t => {
   const turns = new ReadTurns()
   const order: string[] = []
   const over = Promise.withResolvers<void>()
@@ -100,11 +100,11 @@ t.test('waiting responses take turns, one share each', async t => {
   t.equal(order.join(''), 'abc'.repeat(100))
 })
 
-t.test('a slow response does not wait behind fast ones', async t => {
+t.test('a slow response does not wait for fast responses', async t => {
   const turns = new ReadTurns()
   let isOver = false
   for (const name of ['a', 'b']) readAtFullSpeed(turns, name, [], () => isOver)
-  const slow = new Reader(() => t.fail('it never waited'))
+  const slow = new Reader(() => t.fail('a response that never waits is not resumed'))
   for (let chunk = 0; chunk < 1_000; chunk++) {
     if (!turns.count(slow, 200)) t.fail(`chunk ${chunk} has to wait`)
     await new Promise(resolve => setImmediate(resolve))

@@ -3,7 +3,7 @@ import t from 'tap'
 import { connectionError } from '../../../src/proxy/upstream/connection-error.ts'
 
 t.test('a process without free descriptors reports overload, not an unreachable upstream', async t => {
-  // As many connections as there are descriptors for: what the last of them says.
+  // Opens connections until the descriptors are used up, and prints the error of the last connection.
   const script = `
     import { connect, createServer } from 'node:net'
     const server = createServer().listen(0, '127.0.0.1', () => {

@@ -27,7 +27,7 @@ function answering(socket: net.Socket): void {
   socket.on('error', () => {}).on('data', () => socket.write(ANSWER))
 }
 
-t.test('a connection that takes longer than the default of node is waited for', async t => {
+t.test('connecting to an address can take longer than the default timeout of Node.js', async t => {
   startSlowName(t)
   t.equal(await ask(t, net.createServer(answering), null), 'ok')
 })

@@ -9,7 +9,7 @@ function start() {
   return { clock, aborted, rest }
 }
 
-t.test('a response that ends in time is not aborted', async t => {
+t.test('a discarded response that ends within a second is not aborted', async t => {
   for (const end of ['end', 'broken'] as const) {
     const { clock, aborted, rest } = start()
     t.ok(rest.data(Buffer.alloc(1_000)))
@@ -20,7 +20,7 @@ t.test('a response that ends in time is not aborted', async t => {
   }
 })
 
-t.test('a response that does not end is aborted after a second', async t => {
+t.test('a discarded response that does not end is aborted after a second', async t => {
   const { clock, aborted } = start()
   clock.advance(999)
   t.strictSame(aborted, [])
@@ -28,7 +28,7 @@ t.test('a response that does not end is aborted after a second', async t => {
   t.strictSame(aborted, ['client_gone'])
 })
 
-t.test('a response that sends more than 64 kB is aborted', async t => {
+t.test('a discarded response of more than 64 kB is aborted', async t => {
   const { clock, aborted, rest } = start()
   rest.data(Buffer.alloc(64 * 1024))
   t.strictSame(aborted, [])

@@ -20,11 +20,11 @@ function up(
   return upstreamHeaders(headerRules(upstream), { raw, requestId: 'id-1', ...source }, contentLength)
 }
 
-t.test('up: order, spelling and repetition are kept', async t => {
+t.test('request headers: order, spelling and repetition are kept', async t => {
   t.strictSame(up(['X-B', '1', 'x-a', '2', 'X-B', '3']), ['X-B', '1', 'x-a', '2', 'X-B', '3', ...FIXED])
 })
 
-t.test('up: headers that Connection names are dropped, in any case and spacing', async t => {
+t.test('request headers: headers that Connection lists are dropped, in any case and spacing', async t => {
   const raw = [
     'Connection', 'close , X-One,x-TWO', 'X-One', '1', 'x-two', '2', 'X-Three', '3', 'Connection', 'x-three',
   ]
@@ -43,14 +43,14 @@ t.test('Connection cannot drop content-type and content-encoding', async t => {
   t.equal(headerValue(down, 'x-one'), null)
 })
 
-t.test('up: of two content types, only the one that the gateway read is forwarded', async t => {
+t.test('request headers: only the first of two content-type headers is forwarded', async t => {
   t.strictSame(
     up(['Content-Type', 'application/json', 'content-type', 'multipart/form-data; boundary=x']),
     ['Content-Type', 'application/json', ...FIXED],
   )
 })
 
-t.test('up: the gateway sets content-length, and accept-encoding when it reads the response', async t => {
+t.test('request headers: the gateway sets content-length, and sets accept-encoding if it reads the response', async t => {
   const out = up(['Content-Length', '999', 'Accept-Encoding', 'br', 'Content-Encoding', 'gzip'], {
     uncompressed: true, dropContentEncoding: true,
   }, { contentLength: 5 })
@@ -59,20 +59,20 @@ t.test('up: the gateway sets content-length, and accept-encoding when it reads t
   t.equal(headerValue(out, 'content-encoding'), null)
 })
 
-t.test('up: the gateway appends itself to all via headers', async t => {
+t.test('request headers: the gateway joins all via headers and appends its own entry', async t => {
   t.equal(
     headerValue(up(['Via', '1.0 a', 'via', '2.0 b'], { httpVersion: '2.0' }), 'via'),
     '1.0 a, 2.0 b, 2.0 model-gateway',
   )
 })
 
-t.test('up: the client can replace a default header, but not the credential', async t => {
+t.test('request headers: the client can replace a default header, but not the credential', async t => {
   const out = up(['X-Default', 'mine', 'X-Up-Key', 'forged'])
   t.equal(headerValue(out, 'x-default'), 'mine')
   t.equal(headerValue(out, 'x-up-key'), null)
 })
 
-t.test('up: anthropic-version is sent once, under the name that the upstream uses', async t => {
+t.test('request headers: anthropic-version is sent once, under the name that the upstream uses', async t => {
   const upstream = { ...UPSTREAM, headers: { 'vendorb-version': 'd' }, versionHeader: 'vendorb-version' }
   const raw = ['Anthropic-Version', '2023-06-01', 'vendorb-version', '2026-10-21']
   const out = up(raw, {}, { upstream })
@@ -81,7 +81,7 @@ t.test('up: anthropic-version is sent once, under the name that the upstream use
   t.equal(headerValue(up([], {}, { upstream }), 'vendorb-version'), 'd')
 })
 
-t.test('up: forwarding headers are accepted only from a trusted peer', async t => {
+t.test('request headers: forwarding headers are accepted only from a trusted peer', async t => {
   const raw = [
     'X-Forwarded-For', '9.9.9.9', 'X-Forwarded-Proto', 'https', 'X-Forwarded-Host', 'a', 'X-Forwarded-Port', '1',
     'Forwarded', 'for=9.9.9.9', 'X-Real-IP', '9.9.9.9',
@@ -102,7 +102,7 @@ const FORBIDDEN_UP = [
   'cookie', 'cookie2', 'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto',
   'x-real-ip',
 ]
-/** What has rules of its own. */
+/** Headers with special rules. */
 const SEEN_TO = new Set([
   'via', 'content-length', 'content-type', 'x-up-key',
   'x-gateway-request-id', 'anthropic-version', 'vendorb-version',
@@ -111,11 +111,11 @@ const token = fc.stringMatching(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,20}$/)
 const anyCase = (name: string) => fc.array(fc.boolean(), { minLength: name.length, maxLength: name.length })
   .map(flags => [...name].map((letter, i) => (flags[i] ? letter.toUpperCase() : letter)).join(''))
 
-t.test('up: forbidden headers are dropped in any spelling, and all other headers are kept', async () => {
+t.test('request headers: forbidden headers are dropped in any spelling, and all other headers are kept', async () => {
   const forbidden = fc.constantFrom(...FORBIDDEN_UP).chain(anyCase)
   const pair = fc.tuple(fc.oneof(token, forbidden), fc.stringMatching(/^[\x21-\x7e]{0,20}$/))
   fc.assert(fc.property(fc.array(pair, { maxLength: 20 }), pairs => {
-    // What Connection names is another test's.
+    // Without Connection, whose names another test covers.
     const raw = pairs.filter(([name]) => name.toLowerCase() !== 'connection').flat()
     const out = up([...raw, 'Connection', 'keep-alive'])
     const names = out.filter((_each, i) => i % 2 === 0).map(name => name.toLowerCase())
@@ -125,7 +125,7 @@ t.test('up: forbidden headers are dropped in any spelling, and all other headers
   }), { numRuns: 500 })
 })
 
-t.test('down: hop-by-hop headers are dropped, and X-Gateway headers are the gateway\'s own', async t => {
+t.test('response headers: hop-by-hop headers are dropped, and X-Gateway headers of the upstream are replaced', async t => {
   const raw = [
     'Connection', 'close, x-hop', 'X-Hop', '1', 'Upgrade', 'h2', 'Alt-Svc', 'h3', 'Via', '1.1 edge',
     'X-Gateway-Version', 'forged',
@@ -139,12 +139,12 @@ t.test('down: hop-by-hop headers are dropped, and X-Gateway headers are the gate
   t.equal(headerValue(out, 'x-hop'), null)
 })
 
-t.test('down: a body from which events are removed has no content-length', async t => {
+t.test('response headers: content-length is dropped if the gateway removes events from the body', async t => {
   const out = clientHeaders(['Content-Length', '2'], { own: OWN, httpVersion: '1.1', dropContentLength: true })
   t.equal(headerValue(out, 'content-length'), null)
 })
 
-t.test('down: an upstream cannot forge X-Gateway headers', async t => {
+t.test('response headers: an upstream cannot forge X-Gateway headers', async t => {
   const raw = ['X-Gateway-Upstream', 'forged', 'X-Gateway-Attempts', '9', 'X-Gateway-Request-Id', 'forged']
   const served = { upstream: { ...UPSTREAM, name: 'h\u00f6her' }, attempts: 2 }
   const out = clientHeaders(raw, { own: { ...OWN, served }, httpVersion: '1.1', dropContentLength: false })
@@ -158,7 +158,7 @@ t.test('down: an upstream cannot forge X-Gateway headers', async t => {
   t.equal(headerValue(unserved, 'x-gateway-attempts'), null)
 })
 
-t.test('down: the upstream\'s rate limits are forwarded if the key has no limits', async t => {
+t.test('response headers: the upstream\'s rate limits are forwarded if the key has no limits', async t => {
   const raw = ['X-RateLimit-Remaining', '1', 'Anthropic-RateLimit-Requests-Limit', '2', 'Retry-After', '3']
   const names = (limits: string[]) =>
     clientHeaders(raw, { own: { ...OWN, limits }, httpVersion: '1.1', dropContentLength: false })
@@ -167,7 +167,7 @@ t.test('down: the upstream\'s rate limits are forwarded if the key has no limits
   t.equal(names(['x-ratelimit-limit-requests', '5'])[0], 'Retry-After')
 })
 
-t.test('down, in the console: headers that change the browser\'s state are dropped, and the body is sandboxed', async t => {
+t.test('response headers in the console: headers that change the browser\'s state are dropped, and the body is sandboxed', async t => {
   const kept = [
     'Set-Cookie', 'Set-Cookie2', 'Clear-Site-Data', 'Strict-Transport-Security', 'Link', 'Refresh', 'NEL',
     'Report-To', 'Reporting-Endpoints', 'Content-Security-Policy-Report-Only',
@@ -181,11 +181,11 @@ t.test('down, in the console: headers that change the browser\'s state are dropp
   t.equal(headerValue(down, 'x-content-type-options'), 'nosniff')
 })
 
-t.test('appendVia without a previous value', async t => {
+t.test('appendVia without a previous value returns only the entry of the gateway', async t => {
   t.equal(appendVia('', '2.0'), '2.0 model-gateway')
 })
 
-t.test('down: headers that name the operator\'s account are dropped', async t => {
+t.test('response headers: headers that name the operator\'s account are dropped', async t => {
   const named = [
     'openai-organization', 'OpenAI-Project', 'anthropic-organization-id', 'x-ms-deployment-name', 'x-account-id',
     'x-workspace', 'x-litellm-key-spend', 'x-litellm-model-api-base',

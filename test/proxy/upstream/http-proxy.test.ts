@@ -60,10 +60,10 @@ async function send(
   return { lines: received.split('\r\n'), url: upstream.url, error, status, headers, body }
 }
 
-/** What the gateway adds. */
+/** Headers that the gateway adds. */
 const OWN = ['x-gateway-request-id: id-1', 'via: 1.1 model-gateway']
 
-t.test('headers are forwarded with the order, spelling, lines and bytes that were sent', async t => {
+t.test('the order, spelling, lines and bytes of headers are forwarded unchanged', async t => {
   const headers = ['X-Zero', '\xff', 'X-Twice', '1', 'x-TWICE', '2', 'User-Agent', 'a', 'user-agent', 'b', 'X-Empty', '']
   const { lines, url, error, status, headers: back, body } = await send(t, createProxy(), requestWith(headers))
   t.equal(lines[0], 'GET /x HTTP/1.1')
@@ -78,7 +78,7 @@ t.test('headers are forwarded with the order, spelling, lines and bytes that wer
   t.equal(body, 'body')
 })
 
-t.test('the path is appended to the path of the target', async t => {
+t.test('the path of the request is appended to the path of the upstream URL', async t => {
   for (const [target, path, due] of [
     ['/base', '/v1/x?a=1&b=%20', '/base/v1/x?a=1&b=%20'],
     ['/base', "/it's//%2e%2e/x", "/base/it's//%2e%2e/x"],
@@ -102,7 +102,7 @@ t.test('an added pass can change the request', async t => {
   t.ok(lines.includes('x-added: by a pass, for /base'))
 })
 
-t.test('a pass before the address sees the request as the client sent it', async t => {
+t.test('a pass that is added before the pass `address` gets the unchanged request of the client', async t => {
   const proxy = createProxy()
   const seen: unknown[] = []
   const own: Pass = (_req, _res, { call: { request: { path, source } } }) => void seen.push(path, source.raw)
@@ -134,7 +134,7 @@ t.test('a pass can end the call', async t => {
   t.strictSame(lines, [''])
 })
 
-t.test('a status that HTTP does not have is an invalid response', async t => {
+t.test('a response with the status 999 is upstream_invalid', async t => {
   const { error } = await send(t, createProxy(), requestWith(), { response: 'HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n' })
   t.match(error, { code: 'upstream_invalid' })
 })

@@ -42,7 +42,7 @@ async function setUp(t: Test, server: net.Server, secure: boolean): Promise<Orig
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as net.AddressInfo
-  // Without undici's own patience: the pool's has to do.
+  // Without undici's connect timeout, so that only the timeouts of the pool apply.
   const pool = new Pool(
     `${secure ? 'https' : 'http'}://127.0.0.1:${port}`, buildConnector({ ca: certificate.cert, timeout: 0 }),
     { pipelining: 1, keepAliveTimeout: 60_000 },
@@ -73,7 +73,7 @@ function ask(
   return responseText(handler => pool.dispatch(request, handler), onFailed)
 }
 
-/** Those that wait for a first connection do not go on because time has passed. */
+/** Stops the timers, so that requests that wait for a first connection do not continue. */
 function freezePatience(t: Test): void {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
@@ -85,7 +85,7 @@ async function answer(origin: Origin, count: number): Promise<void> {
   for (const end of await origin.arrived(count)) end()
 }
 
-/** Asks, answers, and waits until the connections are free: undici frees one a turn after its response. */
+/** Sends requests and responses, and waits one turn, after which undici has freed the connections. */
 async function exchange(origin: Origin, count: number): Promise<string[]> {
   const answers = askMany(origin.pool, count)
   await answer(origin, count)
@@ -102,13 +102,13 @@ t.test('HTTP/1.1: each running request has its own connection, which is reused',
   t.equal(origin.connections(), 5)
 })
 
-t.test('the connection used last is reused first', async t => {
+t.test('the most recently used connection is reused first', async t => {
   const origin = await setUp(t, http.createServer(), false)
   const ports: (number | undefined)[] = []
   origin.server.on('request', (req: http.IncomingMessage) => ports.push(req.socket.remotePort))
   await exchange(origin, 2)
   for (let i = 0; i < 3; i++) await exchange(origin, 1)
-  t.equal(new Set(ports.slice(2)).size, 1, 'the other one can get old')
+  t.equal(new Set(ports.slice(2)).size, 1, 'the other connection stays unused')
 })
 
 t.test('a closed connection is not reused', async t => {
@@ -127,12 +127,12 @@ t.test('a closed connection is not reused', async t => {
   }
 })
 
-t.test('free connections stay usable when others have closed', async t => {
+t.test('free connections stay usable after other connections close', async t => {
   const origin = await setUp(t, http.createServer(), false)
   const sockets: net.Socket[] = []
   origin.server.on('request', (req: http.IncomingMessage) => sockets.push(req.socket))
   await exchange(origin, 5)
-  // The last one takes the place of each that goes.
+  // The last connection takes the place of each closed connection.
   for (const gone of [0, 4]) {
     const closed = once(sockets[gone] as net.Socket, 'close')
     ;(sockets[gone] as net.Socket).end()
@@ -144,7 +144,7 @@ t.test('free connections stay usable when others have closed', async t => {
   t.equal(origin.connections(), before)
 })
 
-/** Resolves when a connection made and closed now has come and gone, and what was on its way before it. */
+/** Opens and closes a connection. Resolves after it has closed, when all earlier events have arrived. */
 async function broughtOver(server: net.Server): Promise<void> {
   const { port } = server.address() as net.AddressInfo
   const accepted = once(server, 'connection')
@@ -156,7 +156,7 @@ async function broughtOver(server: net.Server): Promise<void> {
   await closed
 }
 
-t.test('a request that cannot be sent fails alone, and its connection serves the next', async t => {
+t.test('a request that cannot be sent fails, and its connection serves the next request', async t => {
   const origin = await setUp(t, http.createServer(), false)
   await exchange(origin, 1)
   await t.rejects(ask(origin.pool, { headers: ['x-a', 'b\r\nc'] }), { code: 'UND_ERR_INVALID_ARG' })
@@ -176,7 +176,7 @@ t.test('a retry in the error handler of a request that cannot be sent does not d
   t.equal(await again.promise, 'ok')
 })
 
-t.test('HTTP/2: a request that cannot be sent does not disturb others on its connection', async t => {
+t.test('HTTP/2: a request that cannot be sent does not affect other requests on its connection', async t => {
   const origin = await setUp(t, http2.createSecureServer({ ...certificate }), true)
   await exchange(origin, 1)
   const running = askMany(origin.pool, 2)
@@ -197,7 +197,7 @@ t.test('HTTP/2: requests that arrive during the first connect share that connect
   }
 })
 
-t.test('HTTP/2: more connections are opened when one is full', async t => {
+t.test('HTTP/2: another connection is opened when all streams of a connection are in use', async t => {
   const server = http2.createSecureServer({ ...certificate, settings: { maxConcurrentStreams: 2 } })
   const origin = await setUp(t, server, true)
   await exchange(origin, 1)
@@ -220,7 +220,7 @@ t.test('after the first connection breaks, waiting requests connect in parallel'
     let connections = 0
     server.on('connection', (socket: net.Socket) => {
       connections++
-      // The others are not answered.
+      // The other connections get no response.
       if (connections === 1) socket.destroy()
       if (connections === 4) resolve()
     })
@@ -243,7 +243,7 @@ t.test('with a closed port, all requests fail with ECONNREFUSED', async t => {
   }
 })
 
-t.test('close lets running and waiting requests finish, and refuses new ones', async t => {
+t.test('close lets running and waiting requests finish, and refuses new requests', async t => {
   const origin = await setUp(t, http2.createSecureServer({ ...certificate }), true)
   const answers = askMany(origin.pool, 3)
   const closed = origin.pool.close()

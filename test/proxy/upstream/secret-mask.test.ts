@@ -8,7 +8,7 @@ const MASK = '*'.repeat(SECRET.length)
 t.test('secretsOf finds the credentials in sent headers', async t => {
   t.strictSame(secretsOf(['authorization', `Bearer ${SECRET}`]), [SECRET])
   t.strictSame(secretsOf(['x-api-key', SECRET]), [SECRET])
-  t.strictSame(secretsOf(['authorization', 'Bearer short']), [], 'it may stand anywhere by chance')
+  t.strictSame(secretsOf(['authorization', 'Bearer short']), [], 'a short value can occur by chance')
   const signature = 'AWS4-HMAC-SHA256 Credential=a/b, Signature=c'
   t.strictSame(secretsOf(['x-amz-date', '20261125T080000Z', 'authorization', signature, 'x-amz-security-token', 'a-session-token']), [
     signature, 'a-session-token',
@@ -30,7 +30,7 @@ t.test('credentials in a body are masked, plain or compressed', async t => {
   t.equal(String(maskBody(Buffer.from(text), null, [SECRET])), masked)
   t.equal(String(maskBody(gzipSync(text), 'gzip', [SECRET])), masked)
   t.equal(maskBody(gzipSync('{"error":"x"}'), 'gzip', [SECRET]), null)
-  t.equal(maskBody(Buffer.from(text), 'gzip', [SECRET]), null, 'it is not gzip')
+  t.equal(maskBody(Buffer.from(text), 'gzip', [SECRET]), null, 'the body is not gzip')
   t.equal(maskBody(Buffer.from(text), 'unknown', [SECRET]), null)
 })
 

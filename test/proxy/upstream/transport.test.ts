@@ -23,7 +23,7 @@ import { responseText } from '../../support/response-text.ts'
 import { addressOf, requestWith } from '../../support/upstream-address.ts'
 
 const ACK = 1
-/** undici tells of each connection that it has made. */
+/** The channel on which undici reports each new connection. */
 const CONNECTED = 'undici:client:connected'
 const ANSWER = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
@@ -47,7 +47,7 @@ function ask(transport: Transport, onFailed = () => {}): Promise<string> {
   return responseText(handler => transport.send(request, handler), onFailed)
 }
 
-/** The same as a call, which is sent again where its connection breaks before it went out. */
+/** Sends an UpstreamCall, which is repeated if its connection breaks before the request is sent. */
 async function call(transport: Transport): Promise<string> {
   let body = ''
   const over = Promise.withResolvers<GatewayError | null>()
@@ -71,7 +71,7 @@ async function call(transport: Transport): Promise<string> {
   return body
 }
 
-t.test('a request not yet written when its kept connections are reset uses a new connection', async t => {
+t.test('if the kept connections are reset before a request is written, the request uses a new connection', async t => {
   const sockets: net.Socket[] = []
   let requests = 0
   const server = net.createServer(socket => {
@@ -84,7 +84,7 @@ t.test('a request not yet written when its kept connections are reset uses a new
   const transport = await transportTo(t, server, null)
   await Promise.all([call(transport), call(transport), call(transport)])
   await setImmediate()
-  // The resets are in progress: they are read before the request is written.
+  // The transport reads these resets before it writes the request.
   for (const socket of sockets.splice(0)) socket.resetAndDestroy()
   t.equal(await call(transport), 'ok')
   t.equal(requests, 4)
@@ -92,13 +92,13 @@ t.test('a request not yet written when its kept connections are reset uses a new
   for (const socket of sockets) socket.destroy()
 })
 
-t.test('an upstream that resets every connection is not retried forever', async t => {
+t.test('a request fails if the upstream resets every connection', async t => {
   const server = net.createServer(socket => socket.on('error', () => {}).resetAndDestroy())
   const transport = await transportTo(t, server, null)
   await t.rejects(call(transport))
 })
 
-t.test('a connection with GOAWAY is closed, even if the upstream keeps its side open', async t => {
+t.test('a connection is closed after GOAWAY, even if the upstream keeps its side open', async t => {
   const certificate = selfSigned()
   const ca = join(t.testdir({ 'ca.pem': certificate.cert }), 'ca.pem')
   const options = { ...certificate, ALPNProtocols: ['h2'], allowHalfOpen: true }

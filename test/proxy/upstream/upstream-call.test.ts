@@ -20,7 +20,7 @@ import { addressOf, requestWith } from '../../support/upstream-address.ts'
 import { chunk, startWireUpstream } from '../../support/wire.ts'
 import type { Wire } from '../../support/wire.ts'
 
-/** A sink that records what it is given, and does what the test wants instead where that says so. */
+/** A sink that records its calls; `instead` replaces single methods. */
 class NotingSink implements ResponseSink {
   readonly told: string[] = []
   readonly over = Promise.withResolvers<GatewayError | null>()
@@ -94,10 +94,10 @@ t.test('the sink gets head, data and end in this order', async t => {
   t.strictSame(sink.told, ['head 200', 'data one', 'end'])
   call.abort(new GatewayError('client_gone', 'late'))
   call.resume()
-  t.equal(sink.told.length, 3, 'after its end nothing is reported')
+  t.equal(sink.told.length, 3, 'nothing is reported after the end')
 })
 
-t.test('a response that the sink refuses fails the attempt, and its connection is closed', async t => {
+t.test('if the sink refuses a response, the attempt fails and the connection is closed', async t => {
   const sink = new NotingSink({ head: () => new GatewayError('upstream_rejected_key', 'x') })
   const { call, torn } = await setUp(t, sink, wire => wire.send(ANSWER))
   t.match(await call.run(createProxy()), { code: 'upstream_rejected_key' })
@@ -105,14 +105,14 @@ t.test('a response that the sink refuses fails the attempt, and its connection i
   t.strictSame(sink.told, ['head 200'])
 })
 
-t.test('a fault of the sink at the head is an internal error, not one of the upstream', async t => {
+t.test('if the sink throws at the head, the error is internal and not an upstream error', async t => {
   const sink = new NotingSink({ head: fault })
   const { call, torn } = await setUp(t, sink, wire => wire.send(ANSWER))
   t.match(await call.run(createProxy()), { code: 'internal', cause: { message: 'a fault of our own' } })
   await torn
 })
 
-t.test('a fault of the sink within a response breaks it, and its connection is closed', async t => {
+t.test('if the sink throws during a response, the response breaks and the connection is closed', async t => {
   const sink = new NotingSink({ data: fault })
   const { call, torn } = await setUp(t, sink, wire => wire.send(ANSWER))
   t.equal(await call.run(createProxy()), null)
@@ -120,7 +120,7 @@ t.test('a fault of the sink within a response breaks it, and its connection is c
   await torn
 })
 
-t.test('a fault of the sink at the end breaks the response instead of hanging', async t => {
+t.test('if the sink throws at the end of a response, the response breaks', async t => {
   const sink = new NotingSink({ end: fault })
   const { call } = await setUp(t, sink, wire => wire.send(`${ANSWER}0\r\n\r\n`))
   t.equal(await call.run(createProxy()), null)
@@ -131,7 +131,7 @@ const PACKED = 'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: 
 const WORDS = Array.from({ length: 200_000 }, (_, n) => n.toString(36)).join(' ')
 const packed = gzipSync(WORDS).toString('latin1')
 
-/** A sink that says after each piece that it wants no more, and takes up the flow at once. */
+/** A sink that pauses the response after each piece, and resumes it one turn later. */
 function slowSink(resume: () => void): NotingSink {
   return new NotingSink({
     data: () => {
@@ -182,7 +182,7 @@ const CODINGS = {
   gzip: gzipSync, br: (text: string) => brotliCompressSync(text, quickly), zstd: zstdCompressSync,
 }
 for (const [coding, compress] of Object.entries(CODINGS)) {
-  t.test(`a cut compressed response is decompressed as far as it goes, then reported as cut: ${coding}`, async t => {
+  t.test(`the received part of a cut compressed response is decompressed before the cut is reported: ${coding}`, async t => {
     const sink = slowSink(() => call.resume())
     const { call } = await setUp(t, sink, wire => {
       const bytes = compress(WORDS)
@@ -197,7 +197,7 @@ for (const [coding, compress] of Object.entries(CODINGS)) {
   })
 }
 
-t.test('a response with a wrong content-encoding is invalid, and its connection is closed', async t => {
+t.test('a response with a wrong content-encoding is upstream_invalid, and the connection is closed', async t => {
   const sink = new NotingSink()
   const { call, torn } = await setUp(t, sink, wire => wire.send(PACKED + chunk('no gzip')), true)
   t.equal(await call.run(createProxy()), null)
@@ -216,13 +216,13 @@ t.test('a connection with bytes after the end of the compressed body is closed',
   t.equal(sink.told.at(-1), 'end')
 })
 
-t.test('a fault of the sink in decompressed data breaks the response', async t => {
+t.test('if the sink throws on decompressed data, the response breaks', async t => {
   const sink = new NotingSink({ data: fault })
   const { call, torn } = await setUp(t, sink, wire => wire.send(PACKED + chunk(packed)), true)
   t.equal(await call.run(createProxy()), null)
   t.match(await sink.over.promise, { code: 'internal' })
   await torn
-  t.equal(sink.told.length, 3, 'nothing comes behind it')
+  t.equal(sink.told.length, 3, 'no data follows')
 })
 
 t.test('after an abort the sink gets no more decompressed data', async t => {
@@ -265,7 +265,7 @@ t.test('an attempt that is aborted before it has a connection sends nothing', as
   t.strictSame(sink.told, [])
 })
 
-/** An attempt over a transport that only notes to whom it is to tell what; nothing was sent yet. */
+/** Starts a call over a transport that only keeps the handler; nothing is sent. */
 async function begun(sink: ResponseSink, { unpacks = false, breaking = false } = {}) {
   const sent = Promise.withResolvers<ResponseHandler>()
   const aborts: Error[] = []
@@ -284,15 +284,15 @@ async function begun(sink: ResponseSink, { unpacks = false, breaking = false } =
   return { call, run, aborts, controller: controller as never, raw: controller, handler: await sent.promise }
 }
 
-t.test('an attempt that is aborted while it waits releases its connection when it gets one', async t => {
+t.test('an attempt that is aborted before it gets a connection releases the connection', async t => {
   const { call, handler, controller, aborts } = await begun(new NotingSink())
   call.abort(new GatewayError('client_gone', 'gone'))
   handler.onRequestStart?.(controller, null)
-  // The code without which undici fails others with it.
+  // Without this code undici fails other requests of the connection too.
   t.match(aborts, [{ code: 'UND_ERR_INFO' }])
 })
 
-t.test('a response that ends because its connection breaks is cut', async t => {
+t.test('a response that ends because its connection breaks is upstream_cut', async t => {
   const sink = new NotingSink()
   const { handler, controller } = await begun(sink, { breaking: true })
   handler.onRequestStart?.(controller, null)
@@ -321,7 +321,7 @@ t.test('compressed data before a reset is delivered before the reset is reported
   t.strictSame(sink.told, ['head 200', 'data words', 'broken upstream_cut'])
 })
 
-t.test('a connection that replaces a stale one has timeouts.connect as its limit', async t => {
+t.test('timeouts.connect applies to the connection that replaces a stale connection', async t => {
   const clock = new FakeClock()
   let sent = 0
   const transport = {
@@ -347,7 +347,7 @@ t.test('a connection that replaces a stale one has timeouts.connect as its limit
   t.match(await Promise.race([run, 'under way']), { code: 'connect_timeout' })
 })
 
-t.test('a request that HTTP cannot carry is refused with bad_header', async t => {
+t.test('a request with an invalid header, path or method is refused with bad_header', async t => {
   for (const bad of [
     requestWith(['x a', '1']), requestWith(['x-a', 'a\nb']),
     requestWith([], { path: '/a b' }), requestWith([], { path: '/\u4e2d' }), requestWith([], { method: 'G T' }),

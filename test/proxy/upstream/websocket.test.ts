@@ -77,10 +77,10 @@ t.test('the last bytes of an upstream reach a client that reads slowly', async t
   t.equal(await wire.ended, 'end')
   t.match(wire.text.slice(MUCH), /^HTTP\/1\.1 101 [^]*\r\n\r\nthe last word$/)
   if (!socket.closed) await once(socket, 'close')
-  t.equal(clock.pending, 0, 'nothing is waited for any more')
+  t.equal(clock.pending, 0, 'no timer is left')
 })
 
-t.test('a client that never reads the last bytes is closed after 5 s', async t => {
+t.test('if the client never reads the last bytes, its connection is closed after 5 s', async t => {
   const { url } = await startLastWord(t)
   const { clock, socket, done } = await startTunnel(t, url, MUCH)
   t.equal(await done, null)
@@ -89,12 +89,12 @@ t.test('a client that never reads the last bytes is closed after 5 s', async t =
   await closed
 })
 
-t.test('an upstream that keeps sending after the client disconnected is closed', async t => {
+t.test('the connection of an upstream that keeps sending is closed after the client disconnects', async t => {
   const ended = Promise.withResolvers<void>()
   const upstream = net.createServer({ allowHalfOpen: true }, socket => {
     socket.on('error', () => {}).once('close', () => ended.resolve())
     socket.once('data', () => socket.write(OPENED))
-    // It would go on for as long as somebody takes it.
+    // The upstream sends data as long as the gateway reads.
     socket.on('end', () => void goOn(socket))
   }).listen(0, '127.0.0.1')
   t.teardown(() => upstream.close())
@@ -107,7 +107,7 @@ t.test('an upstream that keeps sending after the client disconnected is closed',
   await ended.promise
 })
 
-t.test('bytes of either side keep a tunnel open, and silence of both sides ends it', async t => {
+t.test('a tunnel stays open while either side sends bytes, and ends when both sides are silent', async t => {
   const heard = Promise.withResolvers<net.Socket>()
   const { url } = await startRawUpstream(t, socket => {
     socket.once('data', () => {
@@ -130,10 +130,10 @@ t.test('bytes of either side keep a tunnel open, and silence of both sides ends 
   t.match(await done, { code: 'idle_timeout', message: 'no byte passed in either direction for 60 s (timeouts.idle)' })
 })
 
-t.test('a client that does not read its data is client_stalled, not an error of the upstream', async t => {
+t.test('if the client does not read its data, the error is client_stalled and not an upstream error', async t => {
   const { url } = await startRawUpstream(t, socket => socket.once('data', () => socket.write(OPENED)))
   const { clock, socket, done } = await startTunnel(t, url, MUCH)
-  // Behind its own end of the handshake nothing reaches the client.
+  // The client does not read, so nothing after the handshake reaches it.
   while (socket.listenerCount('data') === 0) await setImmediate()
   clock.advance(MINUTE)
   t.match(await done, { code: 'client_stalled', message: /^the client read nothing for 60 s/ })
@@ -169,12 +169,12 @@ for (const [code, timeouts, left] of [
 
 const FORBIDDEN = 'HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\n'
 
-t.test('a refused handshake whose body does not end is given up after 2 s', async t => {
+t.test('the gateway reads the body of a refused handshake for at most 2 s', async t => {
   const { url } = await startRawUpstream(t, socket => {
     socket.once('data', () => socket.write(`${FORBIDDEN}no`))
   })
   const { clock, tunnel, done } = await startTunnel(t, url, 0, { firstByte: 1_500 })
-  // Beside the deadline there is one for the refusal, once its head has come.
+  // After the head of the refusal there is a second deadline, for the body of the refusal.
   while (clock.pending < 2) await setImmediate()
   clock.advance(1_999)
   t.equal(await Promise.race([done, 'reading']), 'reading')
@@ -210,7 +210,7 @@ async function goOn(socket: net.Socket): Promise<void> {
   }
 }
 
-t.test('a connection that takes longer than the default of node is waited for', async t => {
+t.test('connecting to an address can take longer than the default timeout of Node.js', async t => {
   startSlowName(t)
   const { url } = await startLastWord(t)
   const { client, done } = await startTunnel(t, url.replace('127.0.0.1', 'localhost'))
@@ -220,7 +220,7 @@ t.test('a connection that takes longer than the default of node is waited for', 
   t.match(wire.text, /^HTTP\/1\.1 101 [^]*the last word$/)
 })
 
-t.test('a tunnel to an IPv6 address', async t => {
+t.test('a tunnel can connect to an IPv6 address', async t => {
   const server = net.createServer(socket => {
     socket.once('data', () => socket.end(`${OPENED}the last word`))
   }).listen(0, '::1')
@@ -231,7 +231,7 @@ t.test('a tunnel to an IPv6 address', async t => {
   t.equal(await done, null)
 })
 
-t.test('a connection that opens after its client disconnected is closed', async t => {
+t.test('an upstream connection that opens after the client disconnected is closed', async t => {
   const certificate = certificateFiles(t)
   const accepted = Promise.withResolvers<net.Socket>()
   const server = net.createServer(socket => accepted.resolve(socket)).listen(0, '127.0.0.1')

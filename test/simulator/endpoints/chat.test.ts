@@ -34,7 +34,7 @@ t.test('a response has the shape and usage of the vendor', async t => {
 })
 
 t.test(
-  'a stream begins with the role, ends with the reason and [DONE], and carries no usage unasked',
+  'a stream starts with the role, ends with the finish reason and [DONE], and has no usage by default',
   async t => {
     const { post } = await start(t)
     const res = await post(PATH, { model: 'sim,tokens=2', messages: MESSAGES, stream: true })
@@ -57,11 +57,11 @@ t.test(
       [null, null, null, 'stop', undefined],
     )
     t.notMatch(text, 'usage')
-    t.equal(new Set(events.slice(0, -1).map(event => at(event.data, 'id'))).size, 1, 'one id for all chunks')
+    t.equal(new Set(events.slice(0, -1).map(event => at(event.data, 'id'))).size, 1, 'all chunks have the same id')
   },
 )
 
-t.test('include_usage adds a last chunk without choices, and null to the others', async t => {
+t.test('include_usage adds a last chunk with usage and without choices, and null as usage in the other chunks', async t => {
   const { post } = await start(t)
   const body = {
     model: 'sim,tokens=2',
@@ -77,7 +77,7 @@ t.test('include_usage adds a last chunk without choices, and null to the others'
   for (const event of events.slice(0, -1)) t.equal(at(event.data, 'usage'), null)
 })
 
-t.test('reasoning comes first in its own field, and counts as output', async t => {
+t.test('reasoning precedes the text in a separate field, and counts as output', async t => {
   const { post } = await start(t)
   const asked = { model: 'sim,reasoning=3,tokens=2', messages: MESSAGES }
   t.match(await (await post(PATH, asked)).json(), {
@@ -90,7 +90,7 @@ t.test('reasoning comes first in its own field, and counts as output', async t =
   t.equal(at(events[1]?.data, 'choices', 0, 'delta', 'content'), null)
 })
 
-t.test('reasoning that uses up max_tokens leaves an empty message without an error', async t => {
+t.test('the message is empty if reasoning uses all of max_completion_tokens', async t => {
   const { post } = await start(t)
   const body = { model: 'sim', reasoning_effort: 'high', max_completion_tokens: 5, messages: MESSAGES }
   t.match(await (await post(PATH, body)).json(), {
@@ -99,7 +99,7 @@ t.test('reasoning that uses up max_tokens leaves an empty message without an err
   })
 })
 
-t.test('n choices are interleaved and all counted', async t => {
+t.test('all n choices are streamed and counted', async t => {
   const { post } = await start(t)
   const asked = { model: 'sim,tokens=2', n: 3, messages: MESSAGES }
   const whole = await (await post(PATH, asked)).json()
@@ -148,7 +148,7 @@ t.test('a required tool is called with arguments that match its schema', async t
   t.equal(pieces, text)
 })
 
-t.test('the model name can request a tool call, except after a tool result', async t => {
+t.test('tool_call in the model name causes a tool call, except after a tool result', async t => {
   const { post } = await start(t)
   const asked = { model: 'sim,tool_call', messages: MESSAGES, tools: TOOLS }
   t.match(await (await post(PATH, asked)).json(), { choices: [{ finish_reason: 'tool_calls' }] })
@@ -160,7 +160,7 @@ t.test('the model name can request a tool call, except after a tool result', asy
   })
 })
 
-t.test('an assistant message at the end is continued, or refused on request', async t => {
+t.test('an assistant message at the end is continued, or refused with reject_prefill', async t => {
   const { post } = await start(t)
   const prefilled = [...MESSAGES, { role: 'assistant', content: 'w1 w2' }]
   const res = await post(PATH, { model: 'sim,tokens=4', messages: prefilled })
@@ -174,7 +174,7 @@ t.test('an assistant message at the end is continued, or refused on request', as
   t.equal((await post(PATH, { model: 'sim,reject_prefill', messages: MESSAGES })).status, 200)
 })
 
-t.test('usage can be set, left out or made invalid', async t => {
+t.test('behaviours can set the usage, omit it or make it invalid', async t => {
   const { post } = await start(t)
   const usage = async (list: string) =>
     at(await (await post(PATH, { model: `sim,tokens=2,${list}`, messages: MESSAGES })).json(), 'usage')
@@ -198,7 +198,7 @@ t.test('a body that is not a JSON object is refused', async t => {
   }
 })
 
-t.test('a model name with JSON escapes is repeated in every chunk', async t => {
+t.test('each chunk has the model name, even if JSON needs escapes for the name', async t => {
   const { post } = await start(t)
   const model = 'a"b\\c\u0000d😀'
   const text = await (await post(PATH, { model, messages: MESSAGES, stream: true })).text()

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { gather, parseEvents, start } from '../start.ts'
 
-t.test('completions continue their prompts', async t => {
+t.test('a completion continues its prompt', async t => {
   const { post } = await start(t)
   const whole = await post('/v1/completions', {
     model: 'sim,tokens=4',

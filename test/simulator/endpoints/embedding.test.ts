@@ -1,7 +1,7 @@
 import t from 'tap'
 import { at, start } from '../start.ts'
 
-t.test('embeddings are unit vectors of their text, as floats and as base64', async t => {
+t.test('an embedding is a unit vector that depends on the text, as floats or base64', async t => {
   const { post } = await start(t)
   const asked = { model: 'sim', input: ['abcd', 'abcde'], dimensions: 8 }
   const floats = await (await post('/v1/embeddings', asked)).json()
@@ -24,7 +24,7 @@ t.test('embeddings are unit vectors of their text, as floats and as base64', asy
   t.equal(bytes.readFloatLE(4), values[1])
 })
 
-t.test('a list of token numbers is one input, and a list of such lists several inputs', async t => {
+t.test('a list of token numbers is one input; a list of lists of token numbers has several inputs', async t => {
   const { post } = await start(t)
   const one = await (await post('/v1/embeddings', { model: 'sim', input: [1, 2, 3], dimensions: 2 })).json()
   t.match(one, { data: { length: 1 }, usage: { prompt_tokens: 3 } })

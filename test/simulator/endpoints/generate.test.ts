@@ -3,7 +3,7 @@ import { at, gather, parseEvents, start } from '../start.ts'
 
 const BODY = { contents: [{ role: 'user', parts: [{ text: '12345678' }] }] }
 
-t.test('a response has the shape of the vendor, under each prefix', async t => {
+t.test('under each path prefix a response has the shape of the vendor', async t => {
   const { post } = await start(t)
   for (const prefix of ['/v1beta', '/v1alpha', '/v1']) {
     const res = await post(`${prefix}/models/sim,tokens=3:generateContent`, BODY)
@@ -24,7 +24,7 @@ t.test('a response has the shape of the vendor, under each prefix', async t => {
   }
 })
 
-t.test('the model in the path can be encoded and contain a colon', async t => {
+t.test('the model in the path can be percent-encoded and can contain a colon', async t => {
   const { post } = await start(t)
   const encoded = await post('/v1beta/models/sim%2Ctokens%3D2:generateContent', BODY)
   t.match(await encoded.json(), { usageMetadata: { candidatesTokenCount: 2 }, modelVersion: 'sim,tokens=2' })
@@ -33,7 +33,7 @@ t.test('the model in the path can be encoded and contain a colon', async t => {
   t.equal((await post('/v1beta/models/sim%ZZ:generateContent', BODY)).status, 400)
 })
 
-t.test('thoughts are counted apart from candidates, and shown on request', async t => {
+t.test('thoughts are counted separately from candidates, and returned only with includeThoughts', async t => {
   const { post } = await start(t)
   const path = '/v1beta/models/sim,tokens=2,cached=1:generateContent'
   const hidden = await post(path, { ...BODY, generationConfig: { thinkingConfig: { thinkingBudget: -1 } } })
@@ -57,7 +57,7 @@ t.test('thoughts are counted apart from candidates, and shown on request', async
   t.equal(at(await off.json(), 'usageMetadata', 'thoughtsTokenCount'), undefined)
 })
 
-t.test('the usage of a stream grows, and its last event has a finish reason', async t => {
+t.test('the usage grows with each event of a stream, and only the last event has a finish reason', async t => {
   const { post } = await start(t)
   const res = await post('/v1beta/models/sim,tokens=3:streamGenerateContent?alt=sse', BODY)
   t.match(res.headers.get('content-type'), /^text\/event-stream/)
@@ -94,7 +94,7 @@ t.test('without alt=sse a stream is one JSON array', async t => {
   t.match(await empty.json(), [{ candidates: [{ finishReason: 'STOP' }] }])
 })
 
-t.test('candidates, limit and prefill follow the request', async t => {
+t.test('candidateCount, maxOutputTokens and a prefill apply to the response', async t => {
   const { post } = await start(t)
   const body = {
     contents: [...BODY.contents, { role: 'model', parts: [{ text: 'w1 ' }] }],
@@ -109,7 +109,7 @@ t.test('candidates, limit and prefill follow the request', async t => {
   })
 })
 
-t.test('a function is called when the mode is ANY', async t => {
+t.test('with the mode ANY the response calls an allowed function', async t => {
   const { post } = await start(t)
   const body = {
     ...BODY,
@@ -133,7 +133,7 @@ t.test('a function is called when the mode is ANY', async t => {
   t.match(events[0]?.data, { candidates: [{ content: { parts: [call] } }] })
 })
 
-t.test('names in snake_case are read too, as the Python client sends them', async t => {
+t.test('names in snake_case are accepted, because the Python client sends them', async t => {
   const { post } = await start(t)
   const thoughtful = {
     ...BODY,
@@ -158,7 +158,7 @@ t.test('names in snake_case are read too, as the Python client sends them', asyn
   t.match(await embedded.json(), { embedding: { values: { length: 3 } } })
 })
 
-t.test('tokens are counted, and contents are embedded', async t => {
+t.test('countTokens counts tokens, and embedContent and batchEmbedContents return vectors', async t => {
   const { post } = await start(t)
   const counted = await (await post('/v1beta/models/sim:countTokens', BODY)).json()
   t.match(counted, { totalTokens: 2, promptTokensDetails: [{ modality: 'TEXT', tokenCount: 2 }] })
@@ -170,11 +170,11 @@ t.test('tokens are counted, and contents are embedded', async t => {
   t.ok(Array.isArray(values) && values.length === 4)
   const requests = [{ content, outputDimensionality: 4 }, { content: { parts: [{ text: 'other' }] } }]
   const batch = await (await post('/v1beta/models/sim:batchEmbedContents', { requests })).json()
-  t.same(at(batch, 'embeddings', 0, 'values'), values, 'the same text, the same vector')
+  t.same(at(batch, 'embeddings', 0, 'values'), values, 'the same text gets the same vector')
   t.equal(at(batch, 'embeddings', 1, 'values', 'length'), 768)
 })
 
-t.test('errors have the shape of the protocol, with the retry delay where its clients read it', async t => {
+t.test('errors have the shape of the protocol, with the retry delay in header and body', async t => {
   const { post } = await start(t)
   const states = {
     400: 'INVALID_ARGUMENT',

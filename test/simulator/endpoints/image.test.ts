@@ -3,7 +3,7 @@ import { at, parseEvents, start } from '../start.ts'
 
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 
-t.test('a response has images and usage', async t => {
+t.test('an image response has the requested number of images and usage', async t => {
   const { post } = await start(t)
   const body = await (await post('/v1/images/generations', { model: 'sim', prompt: '12345678', n: 2 })).json()
   t.match(body, {
@@ -46,7 +46,7 @@ t.test('an image stream has partial images and a last event with usage', async t
   })
 })
 
-t.test('an edit counts the images of the request', async t => {
+t.test('an image edit counts the images of the request as input tokens', async t => {
   const { url } = await start(t)
   const data = new FormData()
   data.append('model', 'sim')

@@ -27,7 +27,7 @@ t.test('a response has the shape of the vendor', async t => {
   })
 })
 
-t.test('the query does not change the path', async t => {
+t.test('a query after the path is ignored', async t => {
   const { post } = await start(t)
   t.equal((await post(`${PATH}?beta=true`, ASKED)).status, 200)
 })
@@ -45,7 +45,7 @@ t.test('input_tokens excludes cache reads and writes', async t => {
   t.match(at(unsplit, 'usage'), { input_tokens: null, cache_creation: null })
 })
 
-t.test('a stream has every event of the protocol, in order and named', async t => {
+t.test('a stream has all events of the protocol in order, each with its name', async t => {
   const { post } = await start(t)
   const text = await (await post(PATH, { ...ASKED, stream: true })).text()
   const events = parseEvents(text)
@@ -74,7 +74,7 @@ t.test('a stream has every event of the protocol, in order and named', async t =
   })
 })
 
-t.test('thinking is a signed block before the text', async t => {
+t.test('thinking is returned as a block with a signature before the text', async t => {
   const { post } = await start(t)
   const thinking = { type: 'enabled', budget_tokens: 1024 }
   t.match(await (await post(PATH, { ...ASKED, thinking })).json(), {
@@ -98,7 +98,7 @@ t.test('thinking is a signed block before the text', async t => {
   t.match(await (await post(PATH, hidden)).json(), { content: [{ thinking: '', signature: /^\S+$/ }, {}] })
 })
 
-t.test('a forced tool is called, and a stream sends its input in pieces', async t => {
+t.test('tool_choice causes a call of the named tool, whose input is streamed in pieces', async t => {
   const { post } = await start(t)
   const tools = [
     { name: 'first', input_schema: { type: 'object' } },
@@ -121,7 +121,7 @@ t.test('a prefilled message is continued within max_tokens', async t => {
   t.match(cut, { content: [{ text: ' w2' }], stop_reason: 'max_tokens' })
 })
 
-t.test('count_tokens counts without generating', async t => {
+t.test('count_tokens returns only the number of input tokens', async t => {
   const { post } = await start(t)
   const res = await post(`${PATH}/count_tokens`, { ...ASKED, system: [{ type: 'text', text: '1234' }] })
   t.same(await res.json(), { input_tokens: 3 })
@@ -149,7 +149,7 @@ t.test('errors have the shape of the protocol', async t => {
   }
 })
 
-t.test('an error contains the request id of its header, in a body and in a stream', async t => {
+t.test('an error in a body or stream contains the request id of the response header', async t => {
   const { post } = await start(t)
   const refused = await post(PATH, { ...ASKED, model: 'sim,status=500' })
   t.equal(at(await refused.json(), 'request_id'), refused.headers.get('request-id'))

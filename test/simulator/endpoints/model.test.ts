@@ -1,7 +1,7 @@
 import t from 'tap'
 import { start } from '../start.ts'
 
-t.test('the model list has the shape of the protocol of the client', async t => {
+t.test('the list of models has the shape of the protocol that the headers or the path indicate', async t => {
   const { url } = await start(t)
   const get = async (path: string, headers: Record<string, string> = {}) =>
     (await fetch(url + path, { headers })).json()
@@ -21,7 +21,7 @@ t.test('the model list has the shape of the protocol of the client', async t => 
   t.match(await get('/v1/models?key=k'), gemini)
 })
 
-t.test('every model name exists', async t => {
+t.test('each model name is found', async t => {
   const { url } = await start(t)
   const get = async (path: string, headers: Record<string, string> = {}) =>
     (await fetch(url + path, { headers })).json()

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { start } from '../start.ts'
 
-t.test('no input is flagged', async t => {
+t.test('a moderation flags no input', async t => {
   const { post } = await start(t)
   const body = await (await post('/v1/moderations', { input: ['a', 'b'] })).json()
   const result = { flagged: false, categories: { hate: false }, category_scores: { hate: Number } }

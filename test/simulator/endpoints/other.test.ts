@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import t from 'tap'
 import { start } from '../start.ts'
 
-t.test('the response on any other path of the API describes the request', async t => {
+t.test('on any other path of the API the response describes the request', async t => {
   const { url, post } = await start(t)
   t.match(await (await post('/v1/batches', { model: 'sim' })).json(), {
     object: 'simulated',
@@ -36,7 +36,7 @@ t.test('echo returns the complete request', async t => {
   })
 })
 
-t.test('echo returns only the digest of a large body', async t => {
+t.test('for a large body echo returns only the digest', async t => {
   const { post } = await start(t)
   const text = JSON.stringify({ model: 'sim,echo', pad: 'x'.repeat(1024 * 1024) })
   t.match(await (await post('/v1/chat/completions', text)).json(), {

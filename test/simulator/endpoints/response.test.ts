@@ -80,7 +80,7 @@ t.test('a stream has all events of the protocol, numbered from 0', async t => {
   })
 })
 
-t.test('a response beyond max_output_tokens is incomplete, as body and as stream', async t => {
+t.test('a response that reaches max_output_tokens is incomplete, as body and as stream', async t => {
   const { post } = await start(t)
   const asked = { ...ASKED, model: 'sim', max_output_tokens: 2 }
   const incomplete = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }
@@ -89,7 +89,7 @@ t.test('a response beyond max_output_tokens is incomplete, as body and as stream
   t.match(events.at(-1), { name: 'response.incomplete', data: { response: incomplete } })
 })
 
-t.test('reasoning is sent when an effort is set, and encrypted on request', async t => {
+t.test('a request with an effort gets reasoning, with encrypted content if requested', async t => {
   const { post } = await start(t)
   const asked = { ...ASKED, reasoning: { effort: 'low' }, include: ['reasoning.encrypted_content'] }
   t.match(await (await post(PATH, asked)).json(), {
@@ -131,7 +131,7 @@ t.test('an error event has the next sequence number', async t => {
   })
 })
 
-t.test('input_tokens counts without generating', async t => {
+t.test('/v1/responses/input_tokens returns only the number of input tokens', async t => {
   const { post } = await start(t)
   t.same(await (await post(`${PATH}/input_tokens`, ASKED)).json(), {
     object: 'response.input_tokens',

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { at, parseEvents, start } from '../start.ts'
 
-t.test('speech is frames of silence', async t => {
+t.test('a speech response consists of silent audio frames', async t => {
   const { post } = await start(t)
   const speak = (body: object) =>
     post('/v1/audio/speech', { model: 'sim,tokens=3', input: '12345678', voice: 'alloy', ...body })
@@ -9,7 +9,7 @@ t.test('speech is frames of silence', async t => {
   t.equal(mp3.headers.get('content-type'), 'audio/mpeg')
   const bytes = Buffer.from(await mp3.arrayBuffer())
   t.equal(bytes.length, 3 * 417)
-  t.equal(bytes.readUInt16BE(417), 0xfffb, 'a frame after a frame')
+  t.equal(bytes.readUInt16BE(417), 0xfffb, 'the second frame follows the first')
   const wav = await speak({ response_format: 'wav' })
   t.equal(wav.headers.get('content-type'), 'audio/wav')
   const riff = Buffer.from(await wav.arrayBuffer())
@@ -19,7 +19,7 @@ t.test('speech is frames of silence', async t => {
   t.equal((await huge.arrayBuffer()).byteLength, 102_400)
 })
 
-t.test('speech as events reports usage in the last event', async t => {
+t.test('a speech stream has usage in its last event', async t => {
   const { post } = await start(t)
   const body = { model: 'sim,tokens=2', input: '12345678', voice: 'alloy', stream_format: 'sse' }
   const events = parseEvents(await (await post('/v1/audio/speech', body)).text())

@@ -13,7 +13,7 @@ t.test('a transcription is available in each format', async t => {
   const ask = (fields: Record<string, string>, path = 'transcriptions') =>
     fetch(`${url}/v1/audio/${path}`, { method: 'POST', body: form({ model: 'sim,tokens=2', ...fields }) })
 
-  // 32,001 bytes at 16,000 a second are three seconds, begun ones counted.
+  // 32,001 bytes at 16,000 bytes per second are three seconds, rounded up.
   t.same(await (await ask({ prompt: '1234' })).json(), {
     text: 'w1 w2',
     usage: {
@@ -53,7 +53,7 @@ t.test('a transcription is available in each format', async t => {
   )
 })
 
-t.test('a transcription streams, except from a model billed by the second', async t => {
+t.test('a transcription can be streamed, except from whisper-1', async t => {
   const { url } = await start(t)
   const ask = (model: string) =>
     fetch(`${url}/v1/audio/transcriptions`, { method: 'POST', body: form({ model, stream: 'true' }) })
@@ -71,12 +71,12 @@ t.test('a transcription streams, except from a model billed by the second', asyn
   t.match((await ask('whisper-1')).headers.get('content-type'), /^application\/json/)
 })
 
-t.test('a transcription needs a readable form', async t => {
+t.test('a transcription request without a valid form is refused', async t => {
   const { url, post } = await start(t)
   const send = (type: string, body: string) =>
     fetch(`${url}/v1/audio/transcriptions`, { method: 'POST', headers: { 'content-type': type }, body })
   t.equal((await send('text/plain', 'x')).status, 400)
   t.equal((await send('multipart/form-data; boundary=x', 'no form')).status, 400)
   t.equal((await send('multipart/form-data', 'no boundary')).status, 400)
-  t.equal((await post('/v1/audio/transcriptions', { model: 'sim' })).status, 200, 'JSON is taken too')
+  t.equal((await post('/v1/audio/transcriptions', { model: 'sim' })).status, 200, 'JSON is accepted in place of a form')
 })

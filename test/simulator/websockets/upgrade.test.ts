@@ -7,9 +7,9 @@ import { at, rawExchange, start } from '../start.ts'
 interface Talk {
   readonly client: WebSocket
   say(message: unknown): void
-  /** The next events up to one of the type, which is the last of them. */
+  /** @returns the next events up to the first event of the type */
   until(type: string): Promise<unknown[]>
-  /** The code with which the connection closed. */
+  /** @returns the close code of the connection */
   closed(): Promise<number>
 }
 
@@ -58,7 +58,7 @@ function join(events: readonly unknown[]): string {
     .join('')
 }
 
-t.test('a WebSocket response has the events of the stream', async t => {
+t.test('a response over WebSocket has the same events as a stream', async t => {
   const { url, simulator } = await start(t)
   const { say, until } = await talk(t, `${url}/v1/responses`)
   for (let i = 0; i < 2; i++) {
@@ -72,10 +72,10 @@ t.test('a WebSocket response has the events of the stream', async t => {
     t.equal(join(events), 'w1 w2 w3')
     t.match(events.at(-1), { response: { usage: { input_tokens: 2, output_tokens: 3 } } })
   }
-  t.match(simulator.stats, { requests: 1, in_flight: 1 }, 'a connection counts once')
+  t.match(simulator.stats, { requests: 1, in_flight: 1 }, 'a connection counts as one request')
 })
 
-t.test('a realtime session sends the events of the protocol', async t => {
+t.test('a realtime session sends the events of the realtime protocol', async t => {
   const { url } = await start(t)
   const { say, until } = await talk(t, `${url}/v1/realtime?model=sim,tokens=2`)
   t.match(await until('session.created'), [
@@ -112,7 +112,7 @@ t.test('a realtime session sends the events of the protocol', async t => {
   t.equal(
     new Set(events.map(event => at(event, 'event_id'))).size,
     events.length,
-    'each event has an id of its own',
+    'the ids of the events differ',
   )
   t.match(events.at(-1), {
     response: { status: 'completed', usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 } },
@@ -123,7 +123,7 @@ t.test('a realtime session sends the events of the protocol', async t => {
   await until('input_audio_buffer.cleared')
 })
 
-t.test('a response can be cancelled', async t => {
+t.test('response.cancel cancels the running response', async t => {
   const { url } = await start(t)
   const { say, until } = await talk(t, `${url}/v1/realtime?model=sim`, 'pace=60m')
   say({ type: 'response.create' })
@@ -136,7 +136,7 @@ t.test('a response can be cancelled', async t => {
   t.match(await until('error'), [{ error: { message: /no response/ } }])
 })
 
-t.test('a message that is not understood gets an error, and the connection stays open', async t => {
+t.test('an invalid message gets an error event, and the connection stays open', async t => {
   const { url } = await start(t)
   for (const path of ['/v1/responses', '/v1/realtime?model=sim']) {
     const { say, until } = await talk(t, url + path)
@@ -152,7 +152,7 @@ t.test('a message that is not understood gets an error, and the connection stays
   t.match(await until('error'), [{ status: 503 }])
 })
 
-t.test('the handshake misbehaves on request', async t => {
+t.test('a behaviour in the header or model name applies to the handshake', async t => {
   const { url, port, simulator } = await start(t)
   const refused = async (list: string, path = '/v1/realtime?model=sim') => {
     const client = new WebSocket(url.replace('http', 'ws') + path, { headers: { 'x-simulate': list } })
@@ -163,7 +163,7 @@ t.test('the handshake misbehaves on request', async t => {
   t.equal(await refused('', '/v1/realtime?model=sim,status=429'), 'Unexpected server response: 429')
   t.equal(await refused('stat=1'), 'Unexpected server response: 400')
   t.equal(await refused('reset'), 'ECONNRESET')
-  t.equal(await refused('close'), 'ECONNRESET', 'what the client calls any end without a response')
+  t.equal(await refused('close'), 'ECONNRESET', 'the client reports each end without a response as ECONNRESET')
   const handshake =
     'GET /v1/realtime HTTP/1.1\r\nhost: sim\r\nconnection: upgrade\r\nupgrade: websocket\r\n' +
     'sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n'
@@ -185,7 +185,7 @@ t.test('the handshake misbehaves on request', async t => {
   t.match(simulator.stats, { in_flight: 0, aborted: 1 })
 })
 
-t.test('a WebSocket response can be cut, closed, reset, malformed or failed after some events', async t => {
+t.test('a behaviour can cut, close, reset, corrupt, fail or stall a WebSocket response after some events', async t => {
   const { url } = await start(t)
   const path = `${url}/v1/responses`
   const ask = async (list: string) => {
@@ -213,7 +213,7 @@ t.test('a WebSocket response can be cut, closed, reset, malformed or failed afte
   await stalled.until('response.in_progress')
 })
 
-t.test('a client that disconnects during a response counts as aborted, but not between responses', async t => {
+t.test('a client that disconnects during a response counts as aborted, unlike a client that disconnects between responses', async t => {
   const { url, simulator } = await start(t)
   const leaving = await talk(t, `${url}/v1/responses`, 'pace=60m')
   leaving.say({ type: 'response.create', model: 'sim', input: 'x' })
@@ -230,7 +230,7 @@ t.test('a client that disconnects during a response counts as aborted, but not b
   t.match(simulator.stats, { aborted: 1 })
 })
 
-t.test('any other upgrade gets a plain HTTP response', async t => {
+t.test('an upgrade to another protocol or on another path gets an HTTP response', async t => {
   const { port } = await start(t)
   const get = (path: string, upgrade: string) =>
     rawExchange(

@@ -7,9 +7,9 @@ import type { SdkRequests } from './requests.ts'
 const FILE = join(import.meta.dirname, 'requests.ts')
 
 /**
- * Every field of the requests that the vendors' SDKs know, as paths of the body.
+ * All request fields in the types of the vendors' SDKs, as paths of the body.
  *
- * @param isFollowed are the members of the object at this path fields too?
+ * @param isFollowed should the members of the object at this path be listed too?
  */
 export function sdkFields(isFollowed: (protocol: keyof SdkRequests, path: string) => boolean): Readonly<Record<keyof SdkRequests, readonly string[]>> {
   return readSdk((checker, type, protocol) => membersOf(checker, type, '', path => isFollowed(protocol, path)))

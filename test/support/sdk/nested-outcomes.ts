@@ -8,19 +8,19 @@ import type { NestedMember } from './nested.ts'
 import type { SdkRequests } from './requests.ts'
 import { CAPSULES } from '../capsules.ts'
 
-/** `whole`: its object is dropped, with all that is in it. */
+/** `whole`: the object that contains the member is dropped. */
 export type NestedOutcome = 'taken' | 'dropped' | 'whole' | 'refused'
 
 export interface NestedRule extends Omit<NestedMember, 'body'> {
   readonly outcome: NestedOutcome
 }
 
-/** An upstream that takes all that a reader finds. */
+/** An upstream that accepts each feature that a reader finds. */
 const UPSTREAM: Pick<UpstreamSide, 'support' | 'takesFreeformTools' | 'writeRequest'> = {
   support: CHAT_SUPPORT, takesFreeformTools: true, writeRequest: () => ({ path: '/', body: {}, headers: {} }),
 }
 
-/** What becomes of the members of messages, content and tools that the vendors' SDKs know, by reading a request with each. */
+/** Outcomes of the members of messages, content and tools in the SDKs' types: reads one request with each member. */
 export function nestedOutcomes(): Readonly<Record<keyof SdkRequests, readonly NestedRule[]>> {
   const members = nestedMembers((protocol, member) => outcomeOf(protocol, member) === 'taken')
   return Object.fromEntries(Object.entries(members).map(([protocol, list]) => {

@@ -6,35 +6,35 @@ import type { SdkRequests } from './requests.ts'
 
 /** A member of an object inside a request, and a request that has it. */
 export interface NestedMember {
-  /** `messages[].content[]`; empty = the request itself. */
+  /** Path of the object, such as `messages[].content[]`; empty = the request itself. */
   readonly parent: string
-  /** Tells objects at one place apart: `text`. */
+  /** Kind of the object among others at the same path, such as `text`. */
   readonly kind: string | null
   readonly name: string
   readonly body: JsonObject
 }
 
-/** Members whose names are the client's own. */
+/** Objects whose member names the client chooses. */
 const OPEN = new Set(['parameters', 'parametersJsonSchema', 'responseSchema', 'responseJsonSchema', 'response', 'input_schema', 'schema', 'args', 'metadata', 'labels'])
-/** What tells objects of one list apart. */
+/** Members that distinguish objects in the same list. */
 const KINDS = ['type', 'role']
 const MAX_DEPTH = 8
-/** What a part of Google's says; its other members are about that. */
+/** The content members of a part of the generate protocol; its other members describe the content. */
 const SAID = new Set(['functionCall', 'functionResponse', 'text', 'inlineData', 'fileData'])
 
 type Wrap = (object: JsonObject) => JsonObject
 
 /**
- * Every member of every object in the requests that the vendors' SDKs know.
+ * All members of all objects in the request types of the vendors' SDKs.
  *
- * @param isRead does a request lead further: are the members of its last object looked at?
+ * @param isRead should the members inside of this member be listed too?
  */
 export function nestedMembers(isRead: (protocol: keyof SdkRequests, member: NestedMember) => boolean): Readonly<Record<keyof SdkRequests, readonly NestedMember[]>> {
   return readSdk((checker, type, protocol) => {
     const found: NestedMember[] = []
     const seen = new Set<number>()
     const waiting: { readonly type: Type, readonly parent: string, readonly wrap: Wrap }[] = [{ type, parent: '', wrap: body => body }]
-    // Short paths come first: an object that may be at several places is shown at one.
+    // Short paths come first, because an object with several paths is listed once.
     for (const { type: given, parent, wrap } of waiting) {
       for (const object of objectsIn(checker, given)) {
         if (seen.has(object.id)) continue
@@ -68,7 +68,7 @@ function optionsOf(type: Type): readonly Type[] {
   return type.isUnionType() ? type.getTypes() : [type]
 }
 
-/** The type of the items of a list; null = it is none. */
+/** The type of the items of a list; null = the type is not a list. */
 function itemOf(checker: Checker, type: Type): Type | null {
   return type.isTypeReference() && checker.isArrayType(type) ? checker.getTypeArguments(type)[0] ?? null : null
 }
@@ -92,14 +92,14 @@ function leastOf(checker: Checker, type: Type, depth: number): unknown {
   return name === 'number' ? 1 : name === 'boolean' ? true : name === 'null' ? null : name === 'unknown' || name === 'any' ? {} : 'x'
 }
 
-/** A value that says something: a list has an item, and truth values are true. */
+/** A value with content: lists have an item, and booleans are true. */
 function fullOf(checker: Checker, type: Type): unknown {
   const item = optionsOf(type).map(option => itemOf(checker, option)).find(found => found !== null)
   if (item) return [leastOf(checker, item, 0)]
   return optionsOf(type).every(option => typeof leastOf(checker, option, 0) === 'boolean') ? true : leastOf(checker, type, 0)
 }
 
-/** Text before objects, and null last. */
+/** Sort order of alternatives: literals, text, objects, and null last. */
 function rank(type: Type): number {
   if (type.isLiteralType()) return 0
   return type.isObjectType() || type.isIntersectionType() ? 2 : type.isIntrinsicType() ? 1 : 3

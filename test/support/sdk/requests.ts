@@ -7,7 +7,7 @@ type SdkOption = 'httpOptions' | 'abortSignal' | 'automaticFunctionCalling'
 /** Members of the request itself; the SDK sends the rest of its configuration in `generationConfig`. */
 type OutsideConfig = 'systemInstruction' | 'safetySettings' | 'tools' | 'toolConfig' | 'cachedContent' | 'labels' | 'modelArmorConfig' | 'serviceTier' | 'store'
 
-/** The SDK makes one form of several before it sends them. */
+/** The SDK converts several input forms of these members to this form. */
 interface GenerateRequest extends Omit<Pick<GenerateContentConfig, OutsideConfig>, 'systemInstruction' | 'tools'> {
   model: string
   contents: Content[]

@@ -14,7 +14,7 @@ const MISTRAL_FIELDS = words('model messages temperature top_p max_tokens stream
   + ' frequency_penalty n prediction parallel_tool_calls reasoning_effort prompt_mode guardrails prompt_cache_key safe_prompt')
 const MISTRAL_MESSAGE_FIELDS = words('role content tool_calls tool_call_id prefix')
 
-/** An OpenAI-compatible server whose chat template is as strict as those of open models: one system message, at the beginning. */
+/** An OpenAI-compatible server with the strict chat template of open models: one system message, at the start. */
 export const chatVendor: Vendor = {
   protocol: 'chat',
   isStream: ({ body }) => body['stream'] === true,
@@ -183,12 +183,12 @@ export const mistralVendor: Vendor = {
   error: message => ({ object: 'error', message: { detail: [{ type: 'extra_forbidden', loc: ['body'], msg: message }] }, type: 'invalid_request_error', param: null, code: null }),
 }
 
-/** DeepSeek's API: it has JSON, but no schema. */
+/** DeepSeek's API, which supports JSON output without a schema. */
 export const deepseekVendor: Vendor = withModel(chatVendor, { model: 'deepseek-chat', accepts: '{ without: [json_schema] }' }, (body, faults) => {
   faults.expect(asObject(body['response_format'])?.['type'] !== 'json_schema', 'This response_format type is unavailable now')
 })
 
-/** Mistral has its thinking in the content. */
+/** Mistral returns thinking in the content. */
 function thinkingPart(text: string): JsonObject {
   return { type: 'thinking', thinking: [{ type: 'text', text }] }
 }

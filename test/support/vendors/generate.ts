@@ -6,7 +6,7 @@ import type { Conversation, Faults, Turn, Vendor } from './vendor.ts'
 const FIELDS = words('contents systemInstruction tools toolConfig safetySettings generationConfig cachedContent labels serviceTier')
 const CONFIG = words('stopSequences responseMimeType responseSchema responseJsonSchema responseModalities candidateCount maxOutputTokens temperature topP topK'
   + ' seed presencePenalty frequencyPenalty responseLogprobs logprobs thinkingConfig mediaResolution')
-/** Of a part, besides its one content. */
+/** Members of a part in addition to its content. */
 const PART_FIELDS = words('thought thoughtSignature videoMetadata')
 const PART_CONTENTS = words('text inlineData fileData functionCall functionResponse executableCode codeExecutionResult')
 /** Of a function. It takes names in snake case too, and Google's SDK for Python writes these so. */
@@ -17,7 +17,7 @@ const SCHEMA = words('type format title description nullable enum maxItems minIt
 /** Of `parametersJsonSchema`, with `$schema`, which Gemini CLI sends. */
 const JSON_SCHEMA = words('$schema $id $defs $ref $anchor type format title description enum items prefixItems minItems maxItems minimum maximum anyOf oneOf'
   + ' properties additionalProperties required propertyOrdering')
-/** What stands for the signature of a call that another model made. */
+/** The signature to send for a call of another model. */
 const FOREIGN_SIGNATURE = 'skip_thought_signature_validator'
 
 /** Gemini's API, with a model of version 3: it checks thought signatures. */

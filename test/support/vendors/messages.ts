@@ -11,7 +11,7 @@ const BLOCKS: Readonly<Record<string, ReadonlySet<string>>> = {
   tool_use: words('type id name input cache_control caller'), tool_result: words('type tool_use_id content is_error cache_control'),
   thinking: words('type thinking signature'), redacted_thinking: words('type data'),
 }
-/** Most marks in one request. */
+/** Maximum number of cache marks in one request. */
 const MARKS = 4
 const LEAST_BUDGET = 1024
 

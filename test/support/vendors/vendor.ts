@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
 import { sendJson } from '../token-server.ts'
 import { bodyOf, startUpstream } from '../upstream.ts'
 
-/** What the scripted model says in one turn. */
+/** The output of the scripted model in one turn. */
 export interface Turn {
   readonly thinking?: string
   readonly text?: string
@@ -24,7 +24,7 @@ export interface Call {
   readonly namespace?: string
 }
 
-/** What a script reads of a request. */
+/** The parts of a request that a script reads. */
 export interface Conversation {
   /** Names of the tools that the client offers. */
   readonly tools: readonly string[]
@@ -34,7 +34,7 @@ export interface Conversation {
   readonly results: readonly string[]
 }
 
-/** What a vendor's API checks of a request, collected. */
+/** Collects the errors that the API of a vendor finds in a request. */
 export class Faults {
   readonly found: string[] = []
 
@@ -54,7 +54,7 @@ export interface Received {
   readonly body: JsonObject
 }
 
-/** A vendor's API: what it accepts, and how it writes a turn. */
+/** The API of a vendor: which requests it accepts, and how it writes a turn. */
 export interface Vendor {
   /** As `speaks` lists it. */
   readonly protocol: string
@@ -63,7 +63,7 @@ export interface Vendor {
   /** Is the response a stream? */
   isStream(received: Received): boolean
   body(turn: Turn, number: number): JsonObject
-  /** The same as events. */
+  /** The response as events. */
   stream(turn: Turn, number: number): string | Buffer
   /** Absent = server-sent events. */
   readonly streamType?: string
@@ -101,13 +101,13 @@ export const USAGE = { input: 1000, cached: 600, output: 50, reasoning: 20 } as 
 
 export interface ScriptedUpstream {
   readonly url: string
-  /** Those that ask for a turn. */
+  /** Requests for a turn. */
   readonly requests: readonly Received[]
-  /** What the vendor would have refused. */
+  /** Errors that the vendor would refuse. */
   readonly faults: readonly string[]
 }
 
-/** An upstream that speaks a vendor's protocol, and whose model follows a script. */
+/** An upstream with the protocol of a vendor and a model that follows a script. */
 export async function startVendor(t: Test, vendor: Vendor, script: (conversation: Conversation, received: Received) => Turn): Promise<ScriptedUpstream> {
   const requests: Received[] = []
   const found: string[] = []
@@ -145,7 +145,7 @@ export function spoken({ text, calls }: Turn): Turn {
   return { ...text !== undefined && { text }, ...calls && { calls } }
 }
 
-/** The name of a tool where there are no namespaces. */
+/** The name of a tool in protocols without namespaces. */
 export function fullName({ name, namespace }: Call): string {
   return namespace === undefined ? name : `${namespace}__${name}`
 }

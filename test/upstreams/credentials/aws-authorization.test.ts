@@ -8,7 +8,7 @@ import { signatureFault } from '../../support/aws.ts'
 const KEYS = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' }
 const HOST = new URL('https://bedrock-runtime.us-east-1.amazonaws.com')
 
-t.test('the verifier of these tests accepts only the signed example of AWS', async t => {
+t.test('signatureFault accepts the signed example of AWS, and no changed version of it', async t => {
   const now = Date.UTC(2015, 7, 30, 12, 36)
   // "Signature Version 4 signing process", AWS General Reference.
   const signature = '5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7'

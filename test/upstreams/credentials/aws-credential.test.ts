@@ -13,7 +13,7 @@ import { bodyOf, startUpstream } from '../../support/upstream.ts'
 const HOUR = 3_600_000
 const MINUTE = 60_000
 
-t.test('the role of a container is fetched once for all waiting requests, and before it expires', async t => {
+t.test('the credentials of a container role are fetched once for all waiting requests', async t => {
   const source = await startSource(t, (req, res) => {
     t.equal(req.headers.authorization, 'container-token')
     source.send(res)
@@ -36,7 +36,7 @@ t.test('credentials are fetched before they expire, without delaying requests', 
   t.equal(await ask(gateway), 200)
   t.equal(await ask(gateway), 200)
   source.lifetime = HOUR
-  // Four seconds of its five have passed.
+  // Four of the five seconds of the lifetime have passed.
   await source.fetched(2)
   bedrock.keys = source.keys(2)
   t.equal(await ask(gateway), 200)
@@ -73,7 +73,7 @@ t.test('a role is assumed with the credentials of the environment', async t => {
   t.equal(await ask(gateway), 200)
 })
 
-t.test('after a 403 credentials are fetched again once, and the client gets a normal response', async t => {
+t.test('after a 403 the credentials are fetched once more, and the request is sent again', async t => {
   const source = await startSource(t, (_req, res) => source.send(res))
   const { gateway, bedrock } = await start(t, { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${source.url}/credentials` })
   bedrock.keys = source.keys(1)
@@ -98,17 +98,17 @@ for (const [what, offset] of [['10 minutes ahead', -10 * MINUTE], ['10 minutes b
   })
 }
 
-t.test('credentials of one hour have expired on arrival if the clock is two hours ahead', async t => {
+t.test('if the clock is two hours ahead, credentials that expire in an hour are not fetched for each request', async t => {
   const source = await startSource(t, (_req, res) => source.send(res))
   const { gateway, bedrock } = await start(t, { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${source.url}/credentials` })
   bedrock.clockOffset = source.clockOffset = -2 * HOUR
   bedrock.keys = source.keys(2)
   t.equal(await ask(gateway), 200)
   for (let n = 0; n < 5; n++) t.equal(await ask(gateway), 200)
-  t.equal(source.fetches, 2, 'none is fetched for each request')
+  t.equal(source.fetches, 2, 'no request fetches credentials again')
 })
 
-t.test('an assumed role works with a clock that is 10 minutes off', async t => {
+t.test('a role can be assumed with a clock that is 10 minutes off', async t => {
   const clockOffset = 10 * MINUTE
   const faults: (string | null)[] = []
   const source = await startSource(t, (req, res) => {
@@ -156,18 +156,18 @@ function sendAssumedRole(res: http.ServerResponse, { accessKeyId, secretAccessKe
 interface Source {
   readonly url: string
   fetches: number
-  /** Milliseconds that its credentials hold. */
+  /** Lifetime of its credentials, ms. */
   lifetime: number
-  /** Milliseconds that its clock is ahead. */
+  /** ms by which its clock is ahead. */
   clockOffset: number
-  /** The credentials of a fetch, from 1. */
+  /** The credentials that the nth fetch returns, n from 1. */
   keys(fetch: number): AwsKeys
   send(res: http.ServerResponse): void
-  /** Resolves when so many fetches were responded to. */
+  /** Resolves after `count` fetches have their response. */
   fetched(count: number): Promise<void>
 }
 
-/** A source of credentials that gives others each time. */
+/** A credential source that returns other credentials at each fetch. */
 async function startSource(t: Test, listener: http.RequestListener): Promise<Source> {
   const { url } = await startUpstream(t, listener)
   const waiting = new Map<number, () => void>()

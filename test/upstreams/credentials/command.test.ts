@@ -5,7 +5,7 @@ import { runCommand } from '../../../src/upstreams/credentials/command.ts'
 
 const NEVER = new AbortController().signal
 
-t.test('the secret is the output of the command without its line end', async t => {
+t.test('the secret is the output of the command without the line end', async t => {
   t.equal(await runCommand(['printf', '%s\n', 'sk-$HOME *'], NEVER), 'sk-$HOME *', 'there is no shell')
 })
 
@@ -15,14 +15,14 @@ for (const [what, command, reason] of [
   ['is killed', ['sh', '-c', 'kill -9 $$'], /SIGKILL/],
   ['prints without end', ['yes'], /64 kB/],
 ] as const) {
-  t.test(`a command that ${what} makes no credential`, async t => {
+  t.test(`a command that ${what} gives no credential`, async t => {
     const error = await runCommand(command, NEVER).catch((error: unknown) => error) as Error
     t.match(error, { code: 'credential_unavailable', cause: { message: reason } })
     t.notMatch(`${error.stack}${String(error.cause)}`, 'sk-secret')
   })
 }
 
-t.test('at the deadline the command and its children are ended', async t => {
+t.test('at the deadline the command and its child processes are ended', async t => {
   const pidFile = join(t.testdir({}), 'pid')
   const controller = new AbortController()
   const running = runCommand(['sh', '-c', `sleep 1000 & echo $! > ${pidFile}.new; mv ${pidFile}.new ${pidFile}; wait`], controller.signal)

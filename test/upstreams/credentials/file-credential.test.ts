@@ -50,7 +50,7 @@ t.test('the last secret is used while the file is unusable', async t => {
   t.notMatch(logged.join(''), 'sk-')
 })
 
-t.test('a missing file is an error until it appears', async t => {
+t.test('a missing file is an error until the file appears', async t => {
   const file = join(t.testdir({}), 'key')
   const { credential, secret } = open(t, file)
   t.throws(() => credential.authorize(), { code: 'credential_unavailable', cause: { message: /ENOENT/ } })
@@ -58,7 +58,7 @@ t.test('a missing file is an error until it appears', async t => {
   await until(() => tryTo(secret) === 'sk-1')
 })
 
-t.test('a refused secret is read again at once, and sent again only if it changed', async t => {
+t.test('after a refusal the file is read again at once, and the request is sent again only if the secret changed', async t => {
   const file = join(t.testdir({ key: 'sk-1' }), 'key')
   const { credential, secret } = open(t, file)
   const first = credential.authorize()

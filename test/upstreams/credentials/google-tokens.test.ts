@@ -55,7 +55,7 @@ for (const minutes of [-10, 10, 600]) {
   })
 }
 
-t.test('a refusal for another reason than the clock is not retried', async t => {
+t.test('a refused assertion is not sent again if the reason is not the clock', async t => {
   const server = await startTokenServer(t)
   server.fault = res => sendJson(res, 400, { error: 'invalid_grant' })
   await t.rejects(fetchToken(serviceAccountFile(t, server.url)), { code: 'credential_unavailable' })

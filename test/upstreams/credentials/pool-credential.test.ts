@@ -5,16 +5,16 @@ import type { TestGateway } from '../../support/gateway.ts'
 import { sendJson, startTokenServer } from '../../support/token-server.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 
-/** What the upstream does to a credential: a status, and headers. */
+/** How the upstream responds to a credential: status and headers. */
 type Treatment = readonly [status: number, headers?: Record<string, string>]
 
-t.test('requests take the credentials in turn', async t => {
+t.test('requests use the credentials of a pool in turn', async t => {
   const { gateway, uses } = await start(t)
   for (let i = 0; i < 30; i++) t.equal((await ask(gateway)).status, 200)
   t.strictSame(Object.fromEntries(uses), { 'key-1': 10, 'key-2': 10, 'key-3': 10 })
 })
 
-t.test('only the credential at its rate limit rests, and the request is sent with the next one', async t => {
+t.test('only the credential at its rate limit is paused, and the request is sent with the next credential', async t => {
   const { gateway, uses, treat } = await start(t)
   treat('key-2', [429, { 'retry-after': '60' }])
   for (let i = 0; i < 30; i++) t.equal((await ask(gateway)).status, 200)
@@ -24,7 +24,7 @@ t.test('only the credential at its rate limit rests, and the request is sent wit
   t.equal(resting.length, 1)
 })
 
-t.test('only the refused credential rests', async t => {
+t.test('only the refused credential is paused', async t => {
   const { gateway, uses, treat } = await start(t)
   treat('key-1', [401])
   for (let i = 0; i < 9; i++) t.equal((await ask(gateway)).status, 200)
@@ -39,7 +39,7 @@ t.test('a stream is also sent with the next credential', async t => {
   t.match(body, /data: \[DONE\]/)
 })
 
-t.test('when all are at their rate limit the client gets 429 with a time to wait, and nothing is sent', async t => {
+t.test('if all credentials are paused, the client gets 429 with Retry-After and no request is sent upstream', async t => {
   const { gateway, uses, treat } = await start(t)
   for (const key of ['key-1', 'key-2', 'key-3']) treat(key, [429, { 'retry-after': '30' }])
   const first = await ask(gateway)
@@ -53,7 +53,7 @@ t.test('when all are at their rate limit the client gets 429 with a time to wait
   t.equal([...uses.values()].reduce((a, b) => a + b), 3)
 })
 
-t.test('the next target is tried when all credentials rest', async t => {
+t.test('the next target is tried if all credentials are paused', async t => {
   const { gateway, treat } = await start(t, ', other')
   for (const key of ['key-1', 'key-2', 'key-3']) treat(key, [429, { 'retry-after': '30' }])
   for (let i = 0; i < 3; i++) {
@@ -63,7 +63,7 @@ t.test('the next target is tried when all credentials rest', async t => {
   }
 })
 
-t.test('a nearly exhausted credential is avoided, and used if there is no other', async t => {
+t.test('a credential near its rate limit is used only if all other credentials are paused', async t => {
   const { gateway, uses, treat } = await start(t)
   treat('key-1', [200, { 'x-ratelimit-limit-requests': '100', 'x-ratelimit-remaining-requests': '1', 'x-ratelimit-reset-requests': '60s' }])
   for (let i = 0; i < 9; i++) await ask(gateway)
@@ -73,7 +73,7 @@ t.test('a nearly exhausted credential is avoided, and used if there is no other'
   t.equal(uses.get('key-1'), 2)
 })
 
-t.test('a refusal because of the content makes no credential rest', async t => {
+t.test('a refusal because of the content pauses no credential', async t => {
   const { gateway, uses, treat } = await start(t)
   for (const key of ['key-1', 'key-2', 'key-3']) treat(key, [403, {}])
   t.equal((await ask(gateway, { metadata: { moderated: 'yes' } })).status, 403)
@@ -96,13 +96,13 @@ t.test('requests share one token of a token server, and a 401 fetches a new one'
   t.strictSame(Object.fromEntries(uses), { 'token-1': 11, 'token-2': 1 })
 })
 
-t.test('a token server that fails or does not respond makes only its target fail', async t => {
+t.test('if a token server fails or does not respond, only its target fails', async t => {
   const server = await startTokenServer(t)
   server.fault = res => sendJson(res, 400, { error: 'invalid_scope' })
   const { gateway } = await start(t, ', other', '', `{ oauth2: { token_url: "${server.url}", client_id: me, client_secret: s } }`)
   for (let i = 0; i < 5; i++) t.equal((await ask(gateway)).headers.get('x-gateway-upstream'), 'other')
   t.match(gateway.logged.find(({ level }) => level === 50), { reason: 'the token server responded 400 (invalid_scope)' })
-  t.equal(server.requests.length, 1, 'it is not asked for each request')
+  t.equal(server.requests.length, 1, 'the token server does not get a request for each client request')
 })
 
 async function start(

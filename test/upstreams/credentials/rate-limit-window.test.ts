@@ -23,7 +23,7 @@ for (const [what, headers, lowForMs] of [
   })
 }
 
-t.test('the window is low when requests or tokens are low', async t => {
+t.test('isLow is true if few requests or few tokens remain', async t => {
   const window = new RateLimitWindow()
   window.update([
     'x-ratelimit-limit-requests', '100', 'x-ratelimit-remaining-requests', '99',

@@ -9,7 +9,7 @@ import { FakeClock } from '../../support/fake-clock.ts'
 
 const HOUR = 3_600_000
 
-t.test('a valid credential is returned at once, and fetched once', async t => {
+t.test('a credential is fetched once, and returned at once while it is valid', async t => {
   const { credential, fetches } = open(t)
   const [a, b] = await Promise.all([credential.authorize([]), credential.authorize([])])
   t.equal(a, b, 'all requests that wait share one fetch')
@@ -17,13 +17,13 @@ t.test('a valid credential is returned at once, and fetched once', async t => {
   t.equal(fetches.length, 1)
 })
 
-t.test('a credential is renewed before it expires, while requests use the valid one', async t => {
+t.test('a credential is renewed before it expires, and requests use the valid credential meanwhile', async t => {
   const { credential, fetches, clock } = open(t)
   const first = await credential.authorize([])
   t.equal(credential.authorize([]), first)
   clock.advance(HOUR - 5 * 60_000)
   t.equal(fetches.length, 2)
-  t.equal(secretOf(credential.authorize([]) as Authorization), 'token-1', 'the second is on its way')
+  t.equal(secretOf(credential.authorize([]) as Authorization), 'token-1', 'the second credential is being fetched')
   await settled()
   t.equal(secretOf(credential.authorize([]) as Authorization), 'token-2')
 })
@@ -49,7 +49,7 @@ t.test('an unused credential is fetched again only by the next request', async t
   t.ok(credential.authorize([]) instanceof Promise)
 })
 
-t.test('while the source fails, the credential is used until it expires, and the source is retried now and then', async t => {
+t.test('while the source fails, the credential is used until it expires, and the source is retried at intervals', async t => {
   const { credential, fetches, clock, source } = open(t)
   const first = await credential.authorize([])
   credential.authorize([])
@@ -64,7 +64,7 @@ t.test('while the source fails, the credential is used until it expires, and the
   await t.rejects(async () => credential.authorize([]), { code: 'credential_unavailable' })
   const asked = fetches.length
   for (let i = 0; i < 50; i++) await t.rejects(async () => credential.authorize([]))
-  t.equal(fetches.length, asked, 'requests do not ask a source that has just failed')
+  t.equal(fetches.length, asked, 'requests do not cause a fetch right after a failure')
   source.fails = false
   clock.advance(30_000)
   t.ok(await credential.authorize([]))
@@ -80,7 +80,7 @@ t.test('a source that does not respond delays no request while the credential is
     await settled()
     t.equal(credential.authorize([]), first)
   }
-  t.ok(fetches.length > 3, 'it is asked again after each deadline')
+  t.ok(fetches.length > 3, 'the source is asked again after each deadline')
 })
 
 t.test('a source that does not respond fails at the deadline', async t => {
@@ -91,7 +91,7 @@ t.test('a source that does not respond fails at the deadline', async t => {
   await t.rejects(waiting, { code: 'credential_unavailable', cause: { message: /10 s/ } })
 })
 
-t.test('a credential that is refused again is fetched after 1 s, then less and less often', async t => {
+t.test('a credential that is refused again is fetched after 1 s, then at growing intervals', async t => {
   const { credential, fetches, clock } = open(t)
   let current = await credential.authorize([])
   for (const wait of [0, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000]) {
@@ -108,7 +108,7 @@ t.test('a credential that is refused again is fetched after 1 s, then less and l
   t.equal(credential.recordRefusal([current]), true)
   current = await credential.authorize([current])
   clock.advance(1_000)
-  t.equal(credential.recordRefusal([current]), true, 'it was good for a while: it begins anew')
+  t.equal(credential.recordRefusal([current]), true, 'after 1 s without a refusal, the waits start again from 0')
 })
 
 t.test('a refused credential is fetched once more', async t => {
@@ -117,16 +117,16 @@ t.test('a refused credential is fetched once more', async t => {
   t.equal(credential.recordRefusal([first]), true)
   const second = await credential.authorize([first])
   t.equal(secretOf(second), 'token-2')
-  t.equal(credential.recordRefusal([first, second]), false, 'one retry')
-  t.equal(credential.recordRefusal([second]), false, 'the upstream refuses new ones too')
-  t.equal(credential.recordRefusal([first]), true, 'another request was sent with the old one')
+  t.equal(credential.recordRefusal([first, second]), false, 'a request is retried once')
+  t.equal(credential.recordRefusal([second]), false, 'the upstream refuses new credentials too')
+  t.equal(credential.recordRefusal([first]), true, 'another request was sent with the old credential')
   t.equal(credential.authorize([first]), second)
   t.equal(fetches.length, 2)
   clock.advance(10_000)
   t.equal(credential.recordRefusal([second]), true)
 })
 
-t.test('the error of a source is not reported: it could contain the secret', async t => {
+t.test('the error of a source is not logged, because the error could contain the secret', async t => {
   const { credential, source, logged } = open(t)
   source.fails = true
   source.message = 'sk-secret'

@@ -11,7 +11,7 @@ t.test('a refusal is remembered for 30 s, for its credential, endpoint and model
   const [one, other] = [authorization(), authorization()]
   t.notOk(refusals.has(one, ['chat', 'm']))
   t.ok(refusals.add(one, ['chat', 'm']))
-  t.notOk(refusals.add(one, ['chat', 'm']), 'it is known')
+  t.notOk(refusals.add(one, ['chat', 'm']), 'the refusal is known')
   t.ok(refusals.has(one, ['chat', 'm']))
   t.notOk(refusals.has(one, ['chat', 'other']))
   t.notOk(refusals.has(other, ['chat', 'm']))

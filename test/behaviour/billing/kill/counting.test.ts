@@ -7,9 +7,9 @@ import { KEY } from '../../../support/gateway.ts'
 import { startUpstream } from '../../../support/upstream.ts'
 import { costOf, filesFor, priced, rowsIn } from '../books.ts'
 
-/** What takes a while to count, as the first count of a process does anyway. */
+/** A text that takes long to count, as does the first count of a process. */
 const TEXT = 'What is generated and told by nobody is counted. '.repeat(5_000)
-/** As many bytes are a token where nobody has counted yet. */
+/** Bytes per token while the tokens are not counted yet. */
 const BYTES_PER_TOKEN = 4
 
 function endsIn(file: string): unknown[] {
@@ -24,7 +24,7 @@ const ANSWERS = {
 } as const
 
 for (const kind of ['stream', 'body'] as const) {
-  t.test(`kill -9 while the tokens of an ended request are counted: ${kind}`, async t => {
+  t.test(`after kill -9 during the token count of an ended ${kind}, the request is complete and has a cost`, async t => {
     const upstream = await startUpstream(t, (req, res) => {
       req.resume()
       const type = kind === 'stream' ? 'text/event-stream' : 'application/json'

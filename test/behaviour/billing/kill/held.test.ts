@@ -10,14 +10,14 @@ const PIECE = 'data: {"choices":[{"index":0,"delta":{"content":"hello there "}}]
 const USAGE = 'data: {"choices":[],"usage":{"prompt_tokens":70,"completion_tokens":7}}\n\n'
 const BODY = `{"choices":[{"message":{"content":"${'hello there '.repeat(200)}`
 
-/** What is held back: 12 bytes of text a piece, at 4 a token. */
+/** Held responses: each piece has 12 bytes of text, estimated at 4 bytes per token. */
 const HELD = [
   { stream: true, type: 'text/event-stream', answer: PIECE.repeat(100), output: 300, told: null },
   { stream: true, type: 'text/event-stream', answer: PIECE + USAGE, output: 7, told: 70 },
   { stream: false, type: 'application/json', answer: BODY, output: Math.ceil(BODY.length / 4), told: null },
 ] as const
 
-t.test('kill -9: a held response costs the tokens that have arrived', async t => {
+t.test('after kill -9, a held response costs the tokens that have arrived', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
       const { type, answer } = HELD[Number(req.headers['x-play'])] ?? HELD[0]

@@ -8,19 +8,19 @@ import { costOf, filesFor, priced, rowsIn } from '../books.ts'
 const ROUNDS = 3
 const WORKERS = 16
 const HELD = 8
-/** What the ledger promises, in ms, and as much again for a machine that is busy. */
+/** ms: the time within which the ledger writes a row, doubled for a busy machine. */
 const DUE = 200
 const LEAST = 200
 
 interface Asked {
   readonly n: number
   readonly held: boolean
-  /** ms since 1970: when the response's head was there, and its end. */
+  /** Times of the head and of the end of the response, ms since 1970. */
   begun: number
   ended: number
 }
 
-t.test('kill -9 under load: the ledger has each ended request once, and running ones as interrupted', async t => {
+t.test('after kill -9 under load, the ledger has each ended request once and each running request as interrupted', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
       const usage = { prompt_tokens: Number(req.headers['x-n']), completion_tokens: 2 }
@@ -70,7 +70,7 @@ t.test('kill -9 under load: the ledger has each ended request once, and running 
       }
     }
     const held = Array.from({ length: HELD }, () => ask(true))
-    // The kill breaks what runs: that is its point.
+    // The kill cuts the running requests on purpose.
     await Promise.allSettled([...held, ...Array.from({ length: WORKERS }, work)])
     await ended
     kills.push({ at: killedAt, from, to: n })

@@ -9,7 +9,7 @@ import { startUpstream } from '../../../support/upstream.ts'
 import { costOf, filesFor, outputsIn, priced, rowsIn } from '../books.ts'
 
 const ASKED = JSON.stringify({ type: 'response.create', input: 'Say hello to the world.' })
-/** At 4 bytes a token, as at admission. */
+/** Estimated at 4 bytes per token, as at admission. */
 const INPUT = Math.ceil(ASKED.length / 4)
 const CREATED = { type: 'response.created', response: { model: 'm' } }
 const DELTA = { type: 'response.output_text.delta', delta: 'hello, world' }
@@ -18,22 +18,22 @@ const COMPLETED = {
 }
 
 const SESSIONS = {
-  'a response that was in progress': {
+  'a running response': {
     path: '/v1/responses', said: [CREATED, DELTA], source: 'estimated', input: INPUT, output: 3,
   },
-  'one behind another that had ended': {
+  'a running response after a complete response': {
     path: '/v1/responses', said: [COMPLETED, CREATED, DELTA], source: 'mixed', input: 10, output: 7,
   },
-  'one that was asked for': {
+  'a request without a response': {
     path: '/v1/responses?model=m', said: [], source: 'estimated', input: INPUT, output: 0,
   },
-  'one of a realtime session': {
+  'a running response of a realtime session': {
     path: '/v1/realtime?model=m', said: [{ type: 'response.created', response: {} }, DELTA],
     source: 'estimated', input: null, output: 3,
   },
 }
 
-t.test('kill -9: a WebSocket costs the tokens that it has carried', async t => {
+t.test('after kill -9, a WebSocket session costs the tokens that were sent through it', async t => {
   const { server, url } = await startUpstream(t, (_req, res) => res.end())
   const plays = Object.values(SESSIONS)
   new WebSocketServer({ server }).on('connection', (peer, { url }) => {

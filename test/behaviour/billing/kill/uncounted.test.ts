@@ -9,8 +9,8 @@ import { bodyOf, startUpstream } from '../../../support/upstream.ts'
 import { filesFor, priced, rowsIn } from '../books.ts'
 
 /*
- * What is unknown where a request is broken off in order is unknown after a kill, too: an
- * estimate of what is known of it would stand there as what it cost.
+ * Usage that is unknown after a request is cut is also unknown after a kill, because
+ * the ledger would show an estimate of the known part as the cost.
  */
 
 function event(data: { readonly type: string }): string {
@@ -27,16 +27,16 @@ interface Play {
   readonly path: string
   readonly body: object
   readonly type: string
-  /** What comes of the response; absent: not even its head. */
+  /** The sent part of the response; absent = not even the head is sent. */
   readonly said?: string | Buffer
 }
 
 const PLAYS: Readonly<Record<string, Play>> = {
-  'a picture': {
+  'a streamed image': {
     path: '/v1/images/generations', body: { model: 'm', prompt: 'a cat', stream: true }, type: EVENTS,
     said: event({ type: 'image_generation.partial_image', b64_json: 'AAAA' } as { type: string }),
   },
-  'a picture in one piece': {
+  'an image in a JSON body': {
     path: '/v1/images/generations', body: { model: 'm', prompt: 'a cat' }, type: 'application/json',
     said: '{"data":[{"b64_json":"AAAA',
   },
@@ -44,21 +44,21 @@ const PLAYS: Readonly<Record<string, Play>> = {
     path: '/v1/audio/transcriptions', body: { model: 'm', stream: 'true' }, type: EVENTS,
     said: event({ type: 'transcript.text.delta', delta: 'hello there' } as { type: string }),
   },
-  'a response made in the background': {
+  'a stream of a background response': {
     path: '/v1/responses', body: { model: 'm', input: 'hi', stream: true, background: true }, type: EVENTS,
     said: event(TEXT),
   },
-  'one that nothing has come of': {
+  'a background response without a head': {
     path: '/v1/responses', body: { model: 'm', input: 'hello', background: true }, type: 'application/json',
   },
-  'a picture in a chat': { ...CHAT, said: `data: ${PICTURE}\n\n` },
+  'an image in a chat': { ...CHAT, said: `data: ${PICTURE}\n\n` },
   'speech paid by tokens': {
     path: '/v1/audio/speech', body: { model: 'm', input: 'hello' }, type: 'audio/mpeg', said: 'sound',
   },
   'speech': {
     path: '/v1/audio/speech', body: { model: 'voice', input: 'four' }, type: 'audio/mpeg', said: 'sound',
   },
-  'a stream that passes unread': { ...CHAT, said: gzipSync(SAID) },
+  'a stream that is forwarded unread': { ...CHAT, said: gzipSync(SAID) },
 }
 
 function bodyFor({ path, body }: Play): FormData | string {
@@ -69,13 +69,13 @@ function bodyFor({ path, body }: Play): FormData | string {
   return form
 }
 
-/** The statuses of what the ledger has as in progress. */
+/** The statuses of the running requests in the ledger. */
 function statusesIn(file: string): unknown[] {
   using db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 })
   return db.prepare('SELECT status FROM in_flight').all().map(({ status }) => status)
 }
 
-t.test('kill -9: an unknown cost is null', async t => {
+t.test('after kill -9, the cost of a response that cannot be counted is null', async t => {
   const plays = Object.entries(PLAYS)
   const asked = Promise.withResolvers<void>()
   const upstream = await startUpstream(t, (req, res) => {
@@ -107,7 +107,7 @@ t.test('kill -9: an unknown cost is null', async t => {
   const rows = [...rowsIn(t, file).values()]
   t.equal(rows.length, plays.length)
   const spoken = rows.find(({ model }) => model === 'voice')
-  t.match(spoken, { usage: { characters: 4 }, costPico: 2_000_000_000_000n }, 'the request tells that')
+  t.match(spoken, { usage: { characters: 4 }, costPico: 2_000_000_000_000n }, 'the price per character is known from the request')
   for (const row of rows) {
     if (row === spoken) continue
     t.match(row, { end: 'interrupted', costPico: null }, `${row.endpoint} ${row.status}`)

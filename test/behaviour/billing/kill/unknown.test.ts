@@ -9,13 +9,13 @@ import { KEY } from '../../../support/gateway.ts'
 import { startUpstream } from '../../../support/upstream.ts'
 import { filesFor, priced, rowsIn } from '../books.ts'
 
-/** The statuses of what the ledger has as in progress. */
+/** The statuses of the running requests in the ledger. */
 function draftsIn(file: string): unknown[] {
   using db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 })
   return db.prepare('SELECT status FROM in_flight').all().map(({ status }) => status)
 }
 
-t.test('kill -9: running requests are in the ledger, and cost 0 only if that is known', async t => {
+t.test('after kill -9, running requests are in the ledger, with cost 0 for free endpoints and null for the others', async t => {
   let asked = 0
   const all = Promise.withResolvers<void>()
   const came = (): void => void (++asked === 5 && all.resolve())

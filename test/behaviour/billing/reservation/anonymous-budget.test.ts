@@ -34,7 +34,7 @@ async function ask({ url }: TestGateway, headers: Record<string, string> = {}): 
   return answer.status
 }
 
-t.test('without required keys, the common budget is kept over a restart', async t => {
+t.test('with auth: open, the common budget of requests without a key is kept over a restart', async t => {
   const file = join(t.testdir({ books: {} }), 'books', 'ledger.db')
   await t.test('before the restart', async t => {
     const gateway = await startTestGateway(t, await configuration(t, file) + BUDGET)
@@ -47,7 +47,7 @@ t.test('without required keys, the common budget is kept over a restart', async 
   })
 })
 
-t.test('without required keys, a budget added by a reload includes what was spent before', async t => {
+t.test('with auth: open, a budget added by a reload includes the spend before the reload', async t => {
   const text = await configuration(t, 'ledger.db')
   const gateway = await startTestGateway(t, text)
   t.equal(await ask(gateway), 200)

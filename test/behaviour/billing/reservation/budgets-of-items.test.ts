@@ -22,29 +22,29 @@ function painting(n: number): FormData {
 
 const ITEMS = [
   {
-    what: 'pictures', model: 'brush', price: 'per_image: 1', path: 'images/generations', type: 'application/json',
+    what: 'image', model: 'brush', price: 'per_image: 1', path: 'images/generations', type: 'application/json',
     answer: '{"data":[{"b64_json":"x"},{"b64_json":"x"}]}', body: { model: 'brush', prompt: 'a cat', n: 2 },
     cost: 2n * PICO, more: { model: 'brush', prompt: 'a cat', n: 2 },
   },
   {
-    what: 'pictures that a form asks for', model: 'brush', price: 'per_image: 1', path: 'images/edits',
+    what: 'image, for a request as a form', model: 'brush', price: 'per_image: 1', path: 'images/edits',
     type: 'application/json', answer: '{"data":[{"b64_json":"x"},{"b64_json":"x"}]}', body: painting(2),
     cost: 2n * PICO, more: painting(2),
   },
   {
-    what: 'characters', model: 'voice', price: 'per_character: 0.5', path: 'audio/speech', type: 'audio/mpeg',
+    what: 'character', model: 'voice', price: 'per_character: 0.5', path: 'audio/speech', type: 'audio/mpeg',
     answer: 'sound', body: { model: 'voice', input: 'four' }, cost: 2n * PICO,
     more: { model: 'voice', input: 'five!' },
   },
   {
-    what: 'seconds', model: 'ears', price: 'per_second: 0.25', path: 'audio/transcriptions', type: 'application/json',
+    what: 'second', model: 'ears', price: 'per_second: 0.25', path: 'audio/transcriptions', type: 'application/json',
     answer: '{"text":"hello","usage":{"type":"duration","seconds":8}}', body: recording(10), cost: 2n * PICO,
     more: recording(20_000),
   },
 ] as const
 
 for (const { what, model, price, path, type, answer, body, cost, more } of ITEMS) {
-  t.test(`a budget is kept where the price is by ${what}`, async t => {
+  t.test(`a budget is not exceeded with a price per ${what}`, async t => {
     const upstream = await startUpstream(t, (req, res) => {
       void bodyOf(req).then(() => res.writeHead(200, { 'content-type': type }).end(answer))
     })

@@ -6,8 +6,8 @@ import { bodyOf, startUpstream } from '../../../support/upstream.ts'
 import { openBooks } from '../books.ts'
 
 /*
- * Where a request may go to several candidates, a budget has to bear the dearest of them: which
- * one answers is known when it is too late.
+ * If a request has several candidates, the budget reserves the cost of the most expensive, because
+ * the candidate that responds is known only later.
  */
 
 const HEADERS = { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json' }
@@ -19,13 +19,13 @@ const MODELS = `models:
   dear: { price: { input: 0, output: 10 } }`
 
 const ROUTES = [
-  ['the second of the route', 'to: [{ upstream: ill, model: cheap }, { upstream: up, model: dear }]', 3],
+  ['the second target of the route is more expensive', 'to: [{ upstream: ill, model: cheap }, { upstream: up, model: dear }]', 3],
   [
-    'one for refused requests',
+    'the target of on.context_length is more expensive',
     'to: { upstream: ill, model: cheap }, retries: 0, on: { context_length: { upstream: up, model: dear } }', 3,
   ],
   [
-    'none that may be asked is dearer',
+    'with retries: 0, the more expensive second target is not used',
     'to: [{ upstream: up, model: cheap }, { upstream: up, model: dear }], retries: 0', 12,
   ],
 ] as const
@@ -69,7 +69,7 @@ ${MODELS}`)
   })
 }
 
-t.test('under a budget, a request is refused if any candidate has no price', async t => {
+t.test('a key with a budget cannot use a route with an unpriced target', async t => {
   const up = await startUpstream(t, (_req, res) => res.writeHead(503).end())
   const books = await openBooks(t, `
 upstreams: { up: { url: "${up.url}", websocket: true } }

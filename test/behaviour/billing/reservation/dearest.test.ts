@@ -17,40 +17,40 @@ const KINDS = [
     },
   },
   {
-    what: 'pictures', price: 'input: 0, output: 1, output_image: 10', path: '/v1/chat/completions',
+    what: 'image output', price: 'input: 0, output: 1, output_image: 10', path: '/v1/chat/completions',
     body: { messages: [] },
     usage: { prompt_tokens: 1, completion_tokens: 1000, completion_tokens_details: { image_tokens: 1000 } },
   },
   {
-    what: 'pictures without a price for text', price: 'input: 0, output_image: 10',
+    what: 'image output without a price for text output', price: 'input: 0, output_image: 10',
     path: '/v1/chat/completions', body: { messages: [] },
     usage: { prompt_tokens: 1, completion_tokens: 1000, completion_tokens_details: { image_tokens: 1000 } },
   },
   {
-    what: 'a tier that the upstream chooses',
+    what: 'a service tier that the upstream chooses',
     price: 'input: 0, output: 1, service_tiers: { priority: { output: 10 } }',
     path: '/v1/chat/completions', body: { messages: [] },
     usage: { prompt_tokens: 1, completion_tokens: 1000 },
   },
   {
-    what: 'what is written to the cache', price: 'input: 0.5, cache_write: { 5m: 0.5, 1h: 1 }, output: 0',
+    what: 'cache writes', price: 'input: 0.5, cache_write: { 5m: 0.5, 1h: 1 }, output: 0',
     path: '/v1/messages', body: { messages: [{ role: 'user', content: [CACHED] }] },
     usage: { input_tokens: 0, output_tokens: 1, cache_creation: { ephemeral_1h_input_tokens: 10_000 } },
   },
   {
-    what: 'what is written to the cache, in a tier', price: 'input: 0.5, output: 0, ' +
+    what: 'cache writes in a service tier', price: 'input: 0.5, output: 0, ' +
       'service_tiers: { priority: { cache_write: { 1h: 1 } } }',
     path: '/v1/messages', body: { messages: [{ role: 'user', content: [CACHED] }] },
     usage: { input_tokens: 0, output_tokens: 1, cache_creation: { ephemeral_1h_input_tokens: 10_000 } },
   },
   {
-    what: 'sound in the prompt', price: 'input: 0.5, input_audio: 10, input_image: 5, output: 0',
+    what: 'audio input', price: 'input: 0.5, input_audio: 10, input_image: 5, output: 0',
     path: '/v1/chat/completions',
     body: { messages: [{ content: [SOUND] }] },
     usage: { prompt_tokens: 1000, completion_tokens: 0, prompt_tokens_details: { audio_tokens: 1000 } },
   },
   {
-    what: 'sound beside what is written to the cache',
+    what: 'audio input and cache writes',
     price: 'input: 0, input_audio: 9, cache_write: { 5m: 0.1 }, output: 0', path: '/v1/chat/completions',
     body: { messages: [{ content: [{ ...CACHED, cache_control: { type: 'ephemeral' } }, SOUND] }] },
     usage: {
@@ -59,12 +59,12 @@ const KINDS = [
     },
   },
   {
-    what: 'as much for each of ten prompts', price: 'input: 0, output: 10', path: '/v1/completions',
+    what: 'ten prompts with max_tokens each', price: 'input: 0, output: 10', path: '/v1/completions',
     body: { prompt: Array(10).fill('x'), max_tokens: 100 },
     usage: { prompt_tokens: 10, completion_tokens: 1000 },
   },
   {
-    what: 'ten answers without a bound', price: 'input: 0, output: 0.244140625',
+    what: 'ten choices without max_tokens', price: 'input: 0, output: 0.244140625',
     path: '/v1/chat/completions', body: { messages: [], n: 10, max_tokens: undefined },
     usage: { prompt_tokens: 1, completion_tokens: 40_960 },
   },

@@ -6,7 +6,7 @@ import { openBooks, priced } from '../books.ts'
 const PIECE = 'data: {"id":"x","choices":[{"index":0,"delta":{"content":" hello"}}]}\n\n'
 const FINISH = 'data: {"id":"x","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
 
-t.test('without reported usage, the text so far counts as input of the upstream that continues the stream', async t => {
+t.test('without reported usage, the text of broken attempts counts as input of the attempt that continues the stream', async t => {
   let asked = 0
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
@@ -29,7 +29,7 @@ ${priced('a', 'b', 'c')}`)
   const [row] = [...(await books.drain()).values()]
   const [first, second, third] = row?.attempts ?? []
   t.match(first, { inputTokens: 8, outputTokens: 100 })
-  // A message more, of so many tokens.
+  // The input has one more message with these tokens.
   t.match(second, { inputTokens: 8 + 4 + 100, outputTokens: 100 })
   t.match(third, { inputTokens: 8 + 4 + 200, outputTokens: 1 })
   t.match(row?.usage, { inputTokens: 332, outputTokens: 201 })

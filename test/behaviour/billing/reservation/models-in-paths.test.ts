@@ -30,7 +30,7 @@ ${priced('m1')}`)
   t.equal(await ask('POST', '/v1beta/models/m:predictLongRunning'), 200)
   t.equal(await ask('POST', '/v1/models/m:batchGenerateContent', ANY), 200)
   t.equal(await ask('GET', '/v1beta/models/m1/operations/o'), 200)
-  t.equal(await ask('POST', '/v1/models/m:batchGenerateContent'), 403, 'its requests may be for any model')
+  t.equal(await ask('POST', '/v1/models/m:batchGenerateContent'), 403, 'a batch may be for any model')
   t.strictSame(asked, [
     'POST /v1beta/models/m1:predictLongRunning',
     'POST /v1/models/m1:batchGenerateContent',
@@ -45,11 +45,11 @@ ${priced('m1')}`)
       ['generate.operation', 'm1', 0n],
       ['other', 'm', 0n],
     ],
-    'what they use nobody tells; to ask costs nothing',
+    'the usage of a batch or prediction is unknown, and reading an operation is free',
   )
 })
 
-t.test('at Vertex AI the path names the model, and a key\'s allow-list applies to it', async t => {
+t.test('the model in a path of Vertex AI selects route and price, and must be in the allow-list of the key', async t => {
   const asked: string[] = []
   const usageMetadata = { promptTokenCount: 7, candidatesTokenCount: 5, totalTokenCount: 12 }
   const gemini = { candidates: [{ content: { parts: [{ text: 'x' }] }, finishReason: 'STOP' }], usageMetadata }
@@ -81,7 +81,7 @@ ${priced('m1')}`)
   t.equal(await ask(`${at}/publishers/anthropic/models/m:rawPredict`), 200)
   t.equal(await ask(`${at}/endpoints/openapi/chat/completions`), 200)
   t.equal(await ask(`${at}/endpoints/m/chat/completions`), 200)
-  t.equal(await ask(`${at}/publishers/google/models/other:generateContent`), 403, 'not the body counts')
+  t.equal(await ask(`${at}/publishers/google/models/other:generateContent`), 403, 'the model in the path is checked')
   t.equal(await ask(`/v1/publishers/google/models/other:predict?model=m`), 403)
   t.strictSame(asked, [
     `${at}/publishers/google/models/m1:generateContent`,

@@ -39,14 +39,14 @@ function ask(agent: Agent, url: string, body: string): Promise<Answer> {
 
 for (const [protocol, { path, answer, refusal }] of Object.entries(PROTOCOLS)) {
   const body = JSON.stringify({ model: 'm', max_tokens: 50, messages: [{ role: 'user', content: 'hello' }] })
-  // Admission takes a quarter of the bytes for the input, and all of max_tokens, at the dearest rate.
+  // Admission reserves a quarter of the bytes as input tokens, and all of max_tokens at the highest rate.
   const input = Math.ceil(body.length / 4)
   const each = costOf({ input, output: 50, reasoning: 50 })
   const usage = protocol === 'chat'
     ? { prompt_tokens: input, completion_tokens: 50, completion_tokens_details: { reasoning_tokens: 50 } }
     : { input_tokens: input, output_tokens: 50, output_tokens_details: { thinking_tokens: 50 } }
 
-  t.test(`${protocol}: 1,000 requests at once on a budget for 100`, async t => {
+  t.test(`${protocol}: a budget for 100 requests admits 100 of 1,000 simultaneous requests`, async t => {
     // Nobody is answered before the gateway has decided on all.
     const decided = Promise.withResolvers<void>()
     let asked = 0
@@ -56,7 +56,7 @@ for (const [protocol, { path, answer, refusal }] of Object.entries(PROTOCOLS)) {
         res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ ...answer, usage }))
       })
     })
-    // A little more than a hundred, and less than a hundred and one.
+    // The budget is enough for 100 requests, and not for 101.
     const usd = Number(each * BigInt(SERVED) + each / 2n) / 1e12
     const file = join(t.testdir({}), 'ledger.db')
     const yaml = `server: { listen: 127.0.0.1:0 }
@@ -81,11 +81,11 @@ ${priced('m')}`
       t.strictSame(new Set(others.map(({ status }) => status)), new Set([429]))
       for (const { headers, body } of others.slice(0, 5)) {
         t.match(JSON.parse(body), refusal)
-        // The rest of the budget is reserved, not spent: it may come back in a moment.
+        // The rest of the budget is only reserved, so a retry after 1 s can succeed.
         t.match(headers, { 'content-type': /json/, 'retry-after': '1' })
       }
       const rows = [...(await books.close()).values()]
-      t.equal(rows.length, REQUESTS, 'a row for each, the refused ones too')
+      t.equal(rows.length, REQUESTS, 'the ledger has a row for each request, also for refused requests')
       const spent = rows.reduce((sum, { costPico }) => sum + (costPico ?? 0n), 0n)
       t.equal(spent, each * BigInt(SERVED))
       const free = rows.filter(({ end }) => end === 'refused')
@@ -94,13 +94,13 @@ ${priced('m')}`
         costPico === 0n && source === 'none' && usage.inputTokens === null))
     })
 
-    await t.test('after a restart the budget is still spent', async t => {
+    await t.test('after a restart the budget is still used up', async t => {
       const books = await openBooks(t, yaml, file)
       agent.destroy()
       const got = await ask(new Agent(), books.gateway.url + path, body)
       t.equal(got.status, 429)
       t.match(got.headers, { 'x-should-retry': 'false' })
-      t.notOk('retry-after' in got.headers, 'a total never renews')
+      t.notOk('retry-after' in got.headers, 'a total budget never renews')
       await books.close()
       t.equal(rowsIn(t, file).size, REQUESTS + 1)
       t.equal(asked, SERVED)

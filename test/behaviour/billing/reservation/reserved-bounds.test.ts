@@ -99,7 +99,7 @@ const FAULTS: readonly (readonly [Protocol, member: string, named: string])[] = 
 ]
 
 for (const [holder, limits] of Object.entries(LIMITS)) {
-  t.test(`an ambiguous output bound is refused: a key with ${holder}`, async t => {
+  t.test(`a key with ${holder} gets 400 for an ambiguous output bound`, async t => {
     const upstream = await startGreedy(t)
     const { gateway } = await openBooks(t, `
 upstreams: { up: { url: "${upstream.url}" } }
@@ -115,13 +115,13 @@ models: { m: { price: { input: 1, output: 1 } } }`)
       t.match(refused.text, `'${named}' must be a whole number`)
       t.strictSame(upstream.seen.splice(0), [])
       t.equal((await ask(gateway.url, FREE, path, text)).status, 200)
-      t.strictSame(upstream.seen.splice(0), [text], 'without limits the bytes pass')
+      t.strictSame(upstream.seen.splice(0), [text], 'for a key without limits the body is forwarded unchanged')
     }
   })
 }
 
 for (const resume of ['off', 'hold', 'continue', 'continue_or_hold'] as const) {
-  t.test(`a stream reserves each part that can continue it: resume: ${resume}`, async t => {
+  t.test(`with resume: ${resume}, a stream reserves the output of each attempt that may continue the stream`, async t => {
     // It refuses all, which costs nothing.
     const upstream = await startGreedy(t, 400)
     const { gateway } = await openBooks(t, `
@@ -130,7 +130,7 @@ routes: [{ to: [{ upstream: up }, { upstream: up, model: n, prefill: true }], re
 billing: { assumed_output: ${ASSUMED} }
 keys: [{ name: limited, key: ${KEY}, limits: { budget: { usd: 0.06, per: total } } }]
 models: { m: { price: { input: 1, output: 10 } }, n: { price: { input: 1, output: 10 } } }`)
-    // One part is 0.041 USD without a bound.
+    // One part of a response without a bound costs 0.041 USD.
     const isEach = resume.startsWith('continue')
     for (const [protocol, more, passes] of [
       ['chat', { stream: true }, !isEach], ['chat', { stream: false }, true], ['chat', { stream: true, max_tokens: 2500 }, true], ['chat', { stream: true, max_tokens: 3000 }, !isEach],
@@ -143,7 +143,7 @@ models: { m: { price: { input: 1, output: 10 } }, n: { price: { input: 1, output
   })
 }
 
-t.test('the error has the shape of the client\'s protocol', async t => {
+t.test('the error for an ambiguous output bound has the shape of the protocol of the client', async t => {
   const upstream = await startGreedy(t)
   const { gateway } = await openBooks(t, `
 upstreams: { up: { url: "${upstream.url}" } }
@@ -164,7 +164,7 @@ models: { m: { price: { input: 1, output: 1 } } }`)
 })
 
 for (const field of ['n', 'num_images', 'N']) {
-  t.test(`a form's ${field}`, async t => {
+  t.test(`the field ${field} of a form must be a whole number, and of two values the larger is reserved`, async t => {
     const upstream = await startUpstream(t, (req, res) => {
       void bodyOf(req).then(() => res.setHeader('content-type', 'application/json').end('{"data":[{}]}'))
     })
@@ -185,7 +185,7 @@ models: { m: { price: { per_image: 1 } } }`)
       t.equal(status, 400, value)
       t.match(text, `'${field}' must be`)
     }
-    t.equal((await edit('50', '1')).status, 429, 'of two, the larger is reserved')
+    t.equal((await edit('50', '1')).status, 429, 'the larger of two values is reserved')
     t.equal((await edit('5')).status, 200)
   })
 }
@@ -230,7 +230,7 @@ models: { first: { price: { input: 0, output: ${PRICES.first} } }, second: { pri
   })
 }
 
-t.test('a translated request is reserved with the bound that it is sent with', async t => {
+t.test('the reservation of a translated request uses the output bound that is sent upstream', async t => {
   const upstream = await startGreedy(t)
   const { gateway } = await openBooks(t, `
 upstreams: { up: { url: "${upstream.url}", speaks: [messages] } }
@@ -239,6 +239,6 @@ limits: { budget: { usd: 0.0319, per: total } }
 models: { m: { price: { input: 0, output: 1 } } }`)
   const { path, body } = REQUESTS.chat
   const refused = await ask(gateway.url, KEY, path, JSON.stringify(body))
-  t.equal(refused.status, 429, 'Anthropic gets 32,000')
+  t.equal(refused.status, 429, 'an Anthropic upstream gets max_tokens 32,000')
   t.equal((await ask(gateway.url, KEY, path, JSON.stringify({ ...body, max_tokens: 31_900 }))).status, 200)
 })

@@ -25,7 +25,7 @@ const CASES: readonly (readonly [path: string, body: object])[] = [
 ]
 
 for (const [path, body] of CASES) {
-  t.test(`${path} has no output: a bound reserves nothing`, async t => {
+  t.test(`${path} has no output, so an output bound reserves nothing`, async t => {
     const seen: string[] = []
     const upstream = await startUpstream(t, async (req, res) => {
       seen.push((await bodyOf(req)).toString())
@@ -48,7 +48,7 @@ const STREAMS: readonly (readonly [path: string, body: object, status: number])[
 ]
 
 for (const [path, bound, status] of STREAMS) {
-  t.test(`a Converse stream for ${path} with ${JSON.stringify(bound)} is ${status}`, async t => {
+  t.test(`a Converse stream for ${path} with ${JSON.stringify(bound)} gets ${status}`, async t => {
     setAwsEnvironment(t, KEY_ENVIRONMENT)
     const bedrock = await startBedrock(t)
     bedrock.respond = res => sendFrames(res, FRAMES)

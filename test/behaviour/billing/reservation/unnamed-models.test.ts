@@ -5,7 +5,7 @@ import { KEY } from '../../../support/gateway.ts'
 import { bodyOf, startUpstream } from '../../../support/upstream.ts'
 import { openBooks, priced } from '../books.ts'
 
-t.test('the cost of a batch is unknown; reading its state and cancelling it are free', async t => {
+t.test('creating a batch has an unknown cost, and reading or cancelling a batch is free', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => res.setHeader('content-type', 'application/json').end('{"id":"batch_1"}'))
   })
@@ -52,9 +52,9 @@ t.test('the cost of a request without a model is unknown', async t => {
     ['a thread and its run', threads.createAndRun({ assistant_id: 'asst_1' })],
     ['a file', client.files.create({ file, purpose: 'batch' })],
     ['a thread', threads.create()],
-    ['a video that is asked after', videos.retrieve('video_1')],
+    ['a video that is retrieved', videos.retrieve('video_1')],
   ] as const
-  const free = new Set<string>(['a file', 'a thread', 'a video that is asked after'])
+  const free = new Set<string>(['a file', 'a thread', 'a video that is retrieved'])
   const ids = new Map<string, string>()
   for (const [what, request] of runs) {
     ids.set(what, (await request.asResponse()).headers.get('x-gateway-request-id') ?? '')

@@ -24,7 +24,7 @@ t.test('empty pages are accessible', async t => {
   }
 })
 
-t.test('odd model names do not break a page', async t => {
+t.test('model names of spaces or control characters do not break a page', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const gateway = await startConsole(t, YAML.replace('"sim*"', '"*"'))

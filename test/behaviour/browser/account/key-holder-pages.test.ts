@@ -3,7 +3,7 @@ import { openBrowser, walk } from '../browser.ts'
 import { KEYS } from '../scene/people.ts'
 import { startScene } from '../scene/scene.ts'
 
-t.test('the pages of a key holder', async t => {
+t.test('the pages of a key holder are accessible, fit the screen and cause no errors', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const { origin } = await startScene(t)

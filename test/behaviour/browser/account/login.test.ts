@@ -63,12 +63,12 @@ t.test('login', async t => {
   })
 })
 
-t.test('without users the login page says how to create one', async t => {
+t.test('without console users, the login page says how to create a user', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const { origin } = await startScene(t, { withUsers: false })
   const { page } = await visit(t, browser, { origin })
   await go(page, '/')
   await page.getByRole('heading', { name: 'No console user is configured' }).waitFor()
-  t.equal(await page.getByText('gateway password', { exact: true }).count(), 1, 'explains how to create one')
+  t.equal(await page.getByText('gateway password', { exact: true }).count(), 1, 'the command that creates a user')
 })

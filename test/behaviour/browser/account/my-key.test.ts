@@ -14,7 +14,7 @@ t.test('my key', async t => {
     await page.getByRole('heading', { name: 'Models' }).waitFor()
   })
 
-  await t.test('remaining limits and allowed models', async t => {
+  await t.test('the page shows the remaining limits and the allowed models', async t => {
     const { page } = await visit(t, browser, { origin, as })
     await go(page, '/own')
     await page.getByText('of 600 left').waitFor()

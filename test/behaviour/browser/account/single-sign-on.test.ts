@@ -33,12 +33,12 @@ ledger: { file: gateway.db }
   const host = new URL(idp.issuer).host
 
   for (const look of FAR_LOOKS) {
-    await t.test(`the login page, ${look.scheme} ${look.width}`, async t => {
+    await t.test(`the login page says that the account has no role: ${look.scheme}, ${look.width} px`, async t => {
       const { page, faults } = await visit(t, browser, { origin: originOf(), look })
       await go(page, '/?login=no_role')
       await page.getByRole('alert').getByText('your account has no role here').waitFor()
       t.equal(await page.getByText(`at ${host}`).count(), 1)
-      t.equal(await page.getByRole('tab').count(), 1, 'no user has a password')
+      t.equal(await page.getByRole('tab').count(), 1, 'only one way to log in is offered')
       t.strictSame(await barriers(page), [])
       t.equal(await overflow(page), 0)
       t.strictSame(faults, [])
@@ -61,7 +61,7 @@ ledger: { file: gateway.db }
     t.strictSame(faults.filter(fault => !fault.startsWith(`request: ${idp.issuer}/`) && !fault.includes('favicon')), [])
   })
 
-  await t.test('a user is a viewer by group, and stays logged in over a restart', async t => {
+  await t.test('a user gets the role viewer by group, and stays logged in over a restart', async t => {
     const { page } = await visit(t, browser, { origin: originOf() })
     await go(page, '/keys')
     await page.getByRole('button', { name: 'Log in with single sign-on' }).click()
@@ -76,7 +76,7 @@ ledger: { file: gateway.db }
     t.equal(await page.getByText('bob', { exact: true }).first().isVisible(), true)
   })
 
-  await t.test('a user without a role, or who cancels the login, sees the reason and can retry', async t => {
+  await t.test('after a login without a role or a cancelled login, the user sees the reason and can retry', async t => {
     const { page } = await visit(t, browser, { origin: originOf() })
     await go(page, '/')
     await page.getByRole('button', { name: 'Log in with single sign-on' }).click()
@@ -92,7 +92,7 @@ ledger: { file: gateway.db }
     t.notMatch(page.url(), 'login=')
   })
 
-  await t.test('the login page says if the provider cannot be reached', async t => {
+  await t.test('if the provider cannot be reached, the login page says so and offers login by key', async t => {
     await gateway.close()
     gateway = await start()
     idp.fault = res => res.destroy()
@@ -100,7 +100,7 @@ ledger: { file: gateway.db }
     await go(page, '/')
     await page.getByRole('button', { name: 'Log in with single sign-on' }).click()
     await page.getByRole('alert').getByText(`Single sign-on at ${host} is not possible: the provider cannot be reached`).waitFor()
-    t.equal(await page.getByRole('textbox', { name: 'API key' }).isVisible(), true, 'the other logins stay')
+    t.equal(await page.getByRole('textbox', { name: 'API key' }).isVisible(), true, 'login by API key is offered')
   })
 })
 

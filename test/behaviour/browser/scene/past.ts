@@ -34,7 +34,7 @@ export function writePast(file: string, now: number): Promise<void> {
   return writeRows(file, pastRows(now))
 }
 
-/** Writes rows into a ledger that is open nowhere else, or in a gateway that reads it. */
+/** Writes rows into a ledger that no other process writes. */
 export async function writeRows(file: string, rows: Iterable<LedgerRow>): Promise<void> {
   const ledger = openLedger({
     file, keep: null,
@@ -53,7 +53,7 @@ function* pastRows(now: number): Generator<LedgerRow> {
     const isWeekend = [0, 6].includes(new Date(day).getUTCDay())
     const number = Math.round(PER_DAY * (isWeekend ? 0.45 : 1) * (0.8 + random() * 0.4))
     for (let index = 0; index < number; index++) {
-      // More by day than by night.
+      // More requests by day than by night.
       const startedAt = day + Math.floor((0.5 + (random() + random() - 1) * 0.5) * DAY)
       if (startedAt < now - 60_000) yield pastRow(startedAt, random)
     }
@@ -77,7 +77,7 @@ function pastRow(startedAt: number, random: () => number): LedgerRow {
     ],
     usage: {
       ...row('').usage, inputTokens, outputTokens,
-      // Cached and reasoning tokens have no price of their own here: input and output prices apply.
+      // Cached and reasoning tokens have the prices of input and output.
       cachedInputTokens: Math.floor(inputTokens * 0.3), reasoningTokens: Math.floor(outputTokens * 0.2),
     },
     price,
@@ -102,7 +102,7 @@ function dollars(cents: bigint): string {
   return formatUsd(cents * 10_000_000_000n)
 }
 
-/** A UUID of version 7, as the gateway's own request ids are. */
+/** A UUID of version 7, like the request ids of the gateway. */
 function uuid(at: number, random: () => number): string {
   const hex = (digits: number) => Math.floor(random() * 16 ** digits).toString(16).padStart(digits, '0')
   const time = at.toString(16).padStart(12, '0')

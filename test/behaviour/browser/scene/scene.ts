@@ -14,15 +14,15 @@ import { makeTraffic } from './traffic.ts'
 
 /** A gateway with a month of usage and running requests. */
 export interface Scene {
-  /** The gateway's address for clients. */
+  /** The address of the gateway for clients. */
   readonly base: string
   /** `http://127.0.0.1:1234`: the console is below /console/. */
   readonly origin: string
-  /** The configuration's file. */
+  /** Path of the configuration file. */
   readonly file: string
-  /** Writes the file and has the gateway read it. */
+  /** Writes the configuration file and reloads the gateway. */
   reload(yaml: string): Promise<void>
-  /** Request ids by what happened to the request. */
+  /** Request ids by the outcome of the request. */
   readonly requests: Readonly<Record<'answered' | 'failed' | 'gone' | 'rescued' | 'continued', string>>
 }
 

@@ -12,12 +12,12 @@ t.test('a character that is split over two deltas is joined', async t => {
   t.strictSame(textOf(streamBetween('messages', 'chat', [stream])), ['a', '😀b'])
 })
 
-t.test('half a character is replaced, or left out at the end of the text', async t => {
+t.test('an unpaired surrogate is replaced, or left out at the end of the text', async t => {
   const stream = sse(chunk({ content: '\ude00a\ud83d' }), chunk({ content: 'b\ud83d' }), chunk({}, 'stop'), '[DONE]')
   t.strictSame(textOf(streamBetween('messages', 'chat', [stream])), ['\ufffda', '\ufffdb'])
 })
 
-t.test('names and errors contain no half of a character', async t => {
+t.test('names and errors contain no unpaired surrogate', async t => {
   const call = { id: 't\ud83d', type: 'function', function: { name: 'n\ud83d', arguments: '{}' } }
   const body = { id: 'c\ud83d', model: 'm\ud83d', choices: [{ index: 0, finish_reason: 'tool_calls', message: { content: 'a\ud83d', tool_calls: [call] } }] }
   for (const to of ['messages', 'responses', 'generate']) {

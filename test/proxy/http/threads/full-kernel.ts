@@ -12,7 +12,7 @@ const port = parentPort as MessagePort
 const { cell, responses, chunks } = workerData as { cell: Int32Array; responses: number; chunks: number }
 const CHUNK = `400\r\n${'x'.repeat(1024)}\r\n`
 const BODY = Buffer.from(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${CHUNK.repeat(chunks)}0\r\n\r\n`)
-/** Turns of the event loop in which the kernel takes no more of any response. */
+/** Number of turns of the event loop without progress after which the kernel counts as full. */
 const STILL_TURNS = 50
 const sockets: Socket[] = []
 
