@@ -1,17 +1,19 @@
 declare const clockName: unique symbol
 
-/** Milliseconds since 1970, for people; can jump. Accepts a number, but not a MonotonicTime, which would print as a day in 1970. */
+/**
+ * Milliseconds since 1970, for people. The clock can jump. The type does not accept a MonotonicTime, which would be shown as a day in 1970.
+ */
 export type WallTime = number & { readonly [clockName]?: 'wall' }
 
-/** Milliseconds that only grow; for durations and deadlines. */
+/** Milliseconds that never decrease, for durations and deadlines. */
 export type MonotonicTime = number & { readonly [clockName]?: 'monotonic' }
 
-/** ISO 8601, UTC. */
+/** Formats a time as ISO 8601 in UTC. */
 export function isoTime(at: WallTime): string {
   return new Date(at).toISOString()
 }
 
-/** Passed in where time matters, so that tests need not wait. */
+/** The source of time. It is passed where time matters, so that tests need not wait. */
 export interface Clock {
   monotonic(): MonotonicTime
   wall(): WallTime
@@ -20,21 +22,21 @@ export interface Clock {
 
 export interface Timer { cancel(): void }
 
-/** Resolves with the promise, or after `ms`. */
+/** Resolves when the promise resolves, or after `ms`. */
 export function within(clock: Pick<Clock, 'setTimeout'>, ms: number, promise: Promise<void>): Promise<void> {
   const { promise: timeout, resolve } = Promise.withResolvers<void>()
   const deadline = clock.setTimeout(resolve, ms)
   return Promise.race([promise, timeout]).finally(() => deadline.cancel())
 }
 
-/** The machine's clock. Its timers do not keep the process alive. */
+/** The clock of the machine. Its timers do not keep the process alive. */
 export const systemClock: Clock = {
-  // No wrapper: it would be the most called function of the process.
+  // Bound instead of wrapped, because no other function of the process is called as often.
   monotonic: performance.now.bind(performance),
   wall: Date.now,
   setTimeout: (callback, ms) => {
-    // Node turns a delay above 2^31-1 ms into 1 ms, so cap it at 24 days. Timers with the same
-    // delay share a list; fractions of a millisecond would create a list for each timer.
+    // Node turns a delay above 2^31-1 ms into 1 ms, so the delay is limited to 24 days. Timers with equal delays share a list, so delays
+    // are rounded up: fractions of a ms would create a list for each timer.
     const handle = setTimeout(callback, Math.min(Math.ceil(ms), 0x7fffffff)).unref()
     return { cancel: () => clearTimeout(handle) }
   },

@@ -1,4 +1,4 @@
-/** An exact decimal: `units` times ten to the power of -`scale`. */
+/** An exact decimal. The value is `units` times ten to the power of -`scale`. */
 export interface Decimal {
   readonly units: bigint
   readonly scale: number
@@ -6,7 +6,7 @@ export interface Decimal {
 
 export const ZERO: Decimal = { units: 0n, scale: 0 }
 
-/** Precomputed powers of ten: BigInt's `**` is several times slower than the other operations of this file. */
+/** Computed in advance, because BigInt's `**` is several times slower than the other operations in this file. */
 const POWERS = Array.from({ length: 64 }, (_, exponent) => 10n ** BigInt(exponent))
 
 function powerOfTen(exponent: number): bigint {
@@ -15,7 +15,7 @@ function powerOfTen(exponent: number): bigint {
 
 const DECIMAL = /^(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,2}))?$/i
 
-/** Parses a decimal as people and JSON write it: `2.50`, `.5`, `1e-7`; not negative. @throws RangeError for anything else */
+/** Parses a non-negative decimal in the notation of people or JSON: `2.50`, `.5`, `1e-7`. @throws RangeError for any other text */
 export function parseDecimal(text: string): Decimal {
   const [match, whole = '', fraction = '', exponent = '0'] = DECIMAL.exec(text) ?? []
   if (match === undefined || whole + fraction === '') throw new RangeError(`not a decimal: '${text}'`)
@@ -33,23 +33,23 @@ export function multiply(a: Decimal, b: Decimal): Decimal {
   return { units: a.units * b.units, scale: a.scale + b.scale }
 }
 
-/** Moves the point: times ten to the power of `places` (negative: a division), exact. */
+/** Multiplies exactly by ten to the power of `places`. If `places` is negative, this is a division. */
 export function shift(a: Decimal, places: number): Decimal {
   return places <= a.scale ? { units: a.units, scale: a.scale - places } : { units: a.units * powerOfTen(places - a.scale), scale: 0 }
 }
 
-/** The quotient to `scale` places, halves rounded up. */
+/** Divides, and rounds to `scale` decimal places. Halves are rounded up. */
 export function divide(a: Decimal, divisor: bigint, scale: number): Decimal {
   const exact = shift(a, scale)
   return { units: roundedQuotient(exact.units, divisor * powerOfTen(exact.scale)), scale }
 }
 
-/** The value as a whole number of 10^-`scale`, halves rounded up. */
+/** The value in units of 10^-`scale`, rounded to a whole number. Halves are rounded up. */
 export function toUnits(a: Decimal, scale: number): bigint {
   return scale >= a.scale ? unitsAt(a, scale) : roundedQuotient(a.units, powerOfTen(a.scale - scale))
 }
 
-/** Formats without exponent and trailing zeros: `0.0125`, `3`, `-0.5`. */
+/** Formats without an exponent and without trailing zeros: `0.0125`, `3`, `-0.5`. */
 export function formatDecimal({ units, scale }: Decimal): string {
   const digits = (units < 0n ? -units : units).toString().padStart(scale + 1, '0')
   const whole = digits.slice(0, digits.length - scale)
@@ -65,16 +65,19 @@ function roundedQuotient(dividend: bigint, divisor: bigint): bigint {
   return (dividend * 2n + divisor) / (divisor * 2n)
 }
 
-/** Decimal places of picodollars (1e-12 USD): a price with six decimals is exact for one token. */
+/** Decimal places of picodollars (1e-12 USD), in which the cost of one token is exact if the price has at most six decimals. */
 export const PICO_PLACES = 12
 
-/** Converts USD as in the configuration (`50`, `0.25`) to picodollars, rounded down: a budget never exceeds its text. @throws RangeError */
+/**
+ * Converts USD in the configuration's notation (`50`, `0.25`) to picodollars. Rounds down, so that a budget never exceeds its text.
+ * @throws RangeError
+ */
 export function picoUsd(usd: string): bigint {
   const { units, scale } = parseDecimal(usd)
   return scale <= PICO_PLACES ? units * powerOfTen(PICO_PLACES - scale) : units / powerOfTen(scale - PICO_PLACES)
 }
 
-/** Formats picodollars (1e-12 USD) as USD, a plain and exact decimal: `0.00066`, `12`, `-0.5`. */
+/** Formats picodollars (1e-12 USD) as an exact decimal in USD: `0.00066`, `12`, `-0.5`. */
 export function formatUsd(pico: bigint): string {
   return formatDecimal({ units: pico, scale: PICO_PLACES })
 }

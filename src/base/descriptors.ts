@@ -1,16 +1,19 @@
 import { readFileSync } from 'node:fs'
 
-/** Kept free for files, threads, and connections that only get an error response. */
+/** Number of descriptors that are reserved for files, threads, and connections that only get an error response. */
 const RESERVED = 8
-/** Also kept free of clients, for upstream connections: a share, and the maximum. */
+/** Descriptors that are also reserved from clients, for upstream connections: a share of all, up to a maximum. */
 const UPSTREAM_SHARE = 1 / 16
 const MAX_FOR_UPSTREAMS = 64
 
-/** Bounds of descriptors. The system gives a new file the lowest free number: a high number means that all lower ones are in use. */
+/**
+ * Limits of descriptor numbers. The system gives a new file the lowest free number, so a high number means that all lower numbers are in
+ * use.
+ */
 export interface DescriptorBounds {
-  /** Clients do not get this number or a higher one. */
+  /** Client connections do not get this number or a higher number. */
   readonly clients: number
-  /** Upstreams do not get this number or a higher one. */
+  /** Upstream connections do not get this number or a higher number. */
   readonly upstreams: number
 }
 
@@ -20,13 +23,13 @@ export function descriptorBounds(limit = descriptorLimit()): DescriptorBounds {
   return { upstreams, clients: upstreams - Math.min(MAX_FOR_UPSTREAMS, Math.floor(limit * UPSTREAM_SHARE)) }
 }
 
-/** The descriptor of a connection; -1 = it has none (yet). Node has no public name for it. */
+/** The descriptor of a connection; -1 = it has no descriptor, or not yet. Node has no public API for it. */
 export function descriptorOf(socket: object): number {
   const { _handle: handle } = socket as { readonly _handle?: { readonly fd?: number } | null }
   return handle?.fd ?? -1
 }
 
-/** Known only on Linux. Infinity = unlimited or unknown. */
+/** Maximum number of descriptors. Only Linux reports it. Infinity = unlimited or unknown. */
 function descriptorLimit(): number {
   let text: string
   try {

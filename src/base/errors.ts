@@ -1,17 +1,20 @@
 import { messageOf } from './message-of.ts'
 
-/** The table of all errors of an exchange: each exchange ends in success or in one row. docs/errors.md has the same rows (tested). */
+/**
+ * The table of all errors. Each exchange ends in success or with one row of this table. docs/errors.md has the same rows (a test checks
+ * this).
+ */
 
-/** Whose fault it is: for the log, the ledger and alerts. */
+/** Who causes the error, for the log, the ledger and alerts. */
 export type ErrorSource = 'client' | 'gateway' | 'upstream'
 
 interface ErrorRow {
-  /** HTTP status if no byte of a response was sent yet. */
+  /** HTTP status, if no byte of a response has been sent. */
   readonly status: number
   readonly source: ErrorSource
-  /** Another attempt, by gateway or client, can succeed. */
+  /** true if another attempt, by the gateway or the client, can succeed. */
   readonly retryable: boolean
-  /** The text in the reference for operators. */
+  /** Explanation for operators, in the reference of errors. */
   readonly about: string
 }
 
@@ -95,13 +98,13 @@ export type ErrorCode = keyof typeof ERRORS
 
 interface ErrorDetail {
   readonly headers?: Readonly<Record<string, string>>
-  /** The field of the request at fault, if the error of the protocol names one. */
+  /** The field of the request that is wrong, if the protocol's error can name a field. */
   readonly param?: string
-  /** For the operator, not for the client; never a credential. */
+  /** For the operator, not for the client. Never contains a credential. */
   readonly cause?: unknown
 }
 
-/** The one error class. The client reads `message`, which says what to change. */
+/** The only error class. The client gets `message`, which says what to change. */
 export class GatewayError extends Error {
   override readonly name = 'GatewayError'
   readonly code: ErrorCode
@@ -132,7 +135,7 @@ export function overloaded(message: string, cause?: Error): GatewayError {
   return new GatewayError('overloaded', message, { headers: { 'retry-after': '1' }, ...cause && { cause } })
 }
 
-/** The upstream refused the operator's credential with this status: a retry cannot help. */
+/** The upstream refused the operator's credential with this status. A retry cannot help. */
 export function credentialRejected(status: number): GatewayError {
   return new GatewayError(
     'upstream_rejected_key',
@@ -141,12 +144,12 @@ export function credentialRejected(status: number): GatewayError {
   )
 }
 
-/** @param reason for the operator; never a secret, and no text of a source that can contain one */
+/** @param reason for the operator; must contain no secret, and no text from a source that can contain a secret */
 export function credentialUnavailable(reason: string): GatewayError {
   return new GatewayError('credential_unavailable', 'the gateway has no valid credential for the upstream', { cause: new Error(reason) })
 }
 
-/** @param retryAfterMs milliseconds until the upstream can be used again */
+/** @param retryAfterMs ms until the upstream accepts requests again */
 export function upstreamRateLimited(retryAfterMs: number): GatewayError {
   return new GatewayError('upstream_rate_limited', 'the upstream is at its rate limit for now', {
     headers: { 'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1_000))) },
@@ -163,16 +166,16 @@ export function noDescriptor(cause?: Error): GatewayError {
   return overloaded('the gateway has no file descriptor left; the operator can raise the limit (ulimit -n)', cause)
 }
 
-/** @returns null unless the error says that process or machine have no descriptor left */
+/** @returns null = the error is something else than a lack of descriptors in the process or the machine */
 export function descriptorShortage(error: unknown): GatewayError | null {
   if (!(error instanceof Error) || !('code' in error)) return null
   return NO_DESCRIPTOR_CODES.has(error.code) ? noDescriptor(error) : null
 }
 
-/** Wraps any thrown value, so that every exchange ends in a row of the table. */
+/** Converts any thrown value, so that every exchange ends with a row of the table. */
 export function asGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown
-  // The error can come from a module that is loaded at first use.
+  // Check for a lack of descriptors here too: a module that is loaded at first use can throw such an error.
   return descriptorShortage(thrown)
     ?? new GatewayError('internal', 'internal error of the gateway; report it with the request id', { cause: thrown })
 }
@@ -183,10 +186,10 @@ function row(status: number, source: ErrorSource, retryable: boolean, about: str
 
 const NO_JSON = 'the text is not valid JSON'
 
-/** The cause of an error, for the log: a code and a sentence. Only a fault of the gateway has a stack. */
+/** The cause of an error for the log: a code and a sentence. Errors of the gateway itself have a stack instead. */
 export function causeOf({ code: own, cause }: GatewayError): string | undefined {
   if (!(cause instanceof Error)) return undefined
-  // JSON.parse quotes the text, which can come from a client or a model.
+  // Remove the message: JSON.parse quotes the text, which can be from a client or a model.
   if (cause instanceof SyntaxError) return own === 'internal' ? cause.stack?.replace(cause.message, NO_JSON) : NO_JSON
   if (own === 'internal') return cause.stack
   const { code } = cause as Error & { readonly code?: string }

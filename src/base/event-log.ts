@@ -1,4 +1,4 @@
-/** The latest events of one kind, and the listeners for new ones. */
+/** The latest events of one kind, and the listeners that get new events. */
 export class EventLog<T> {
   readonly #kept: number
   readonly #events: T[] = []
@@ -8,7 +8,7 @@ export class EventLog<T> {
     this.#kept = kept
   }
 
-  /** Oldest first. */
+  /** The events, the oldest first. */
   get events(): readonly T[] {
     return this.#events
   }

@@ -1,21 +1,22 @@
 import { GatewayError } from './errors.ts'
 
-/** The counts on which the memory of a parsed JSON text depends. */
+/** Counts that determine how much memory a parsed JSON text needs. */
 export interface JsonSize {
-  /** Objects and lists. */
+  /** Number of objects and lists. */
   readonly containers: number
-  /** Members of objects. */
+  /** Number of members of objects. */
   readonly members: number
-  /** All values, containers included. */
+  /** Number of all values, including objects and lists. */
   readonly values: number
 }
 
-/** Maximum depth of a parsed text, far below the limit of the stack. */
+/** Maximum nesting of a text that is parsed, far below the limit of the stack. */
 export const MAX_JSON_DEPTH = 1000
-/** Maximum bytes of the objects of one text: above, parsing would also block the event loop for more than 250 ms. */
+/** Maximum bytes of the objects of one text. To parse more would also block the event loop for more than 250 ms. */
 export const MAX_OBJECT_BYTES = 64 * 1024 * 1024
 
-// Upper bounds. Measured, translation included: an empty message 600 bytes, object of a tool 500, key of a large object 250, number 20.
+// Upper bounds. Measured with translation: an empty message takes 600 bytes, an object of a tool 500, a key of a large object 250, a number
+// 20.
 const CONTAINER_BYTES = 1024
 const MEMBER_BYTES = 256
 const VALUE_BYTES = 32
@@ -25,12 +26,12 @@ const COMMA = 0x2c
 const COLON = 0x3a
 const BACKSLASH = 0x5c
 
-/** Bytes of the objects of a text, without its strings. */
+/** Bytes that the objects of a text need, without the strings. */
 export function objectBytes({ containers, members, values }: JsonSize): number {
   return containers * CONTAINER_BYTES + members * MEMBER_BYTES + values * VALUE_BYTES
 }
 
-/** Counts values without parsing. Invalid JSON is counted as if it were valid. */
+/** Counts the values of a text without parsing it. Invalid JSON is counted as if it were valid. */
 export function measureJson(text: string): JsonSize & { readonly depth: number } {
   let containers = 0
   let members = 0
@@ -46,7 +47,7 @@ export function measureJson(text: string): JsonSize & { readonly depth: number }
     } else if (unit === COLON) {
       members++
     } else if ((unit | 0x20) === 0x7b) {
-      // `{` and `[` differ only in this bit, and so do `}` and `]`.
+      // `{` and `[` differ only in this bit. `}` and `]` also differ only in this bit.
       containers++
       if (++depth > deepest) deepest = depth
     } else if ((unit | 0x20) === 0x7d) {
@@ -56,7 +57,7 @@ export function measureJson(text: string): JsonSize & { readonly depth: number }
   return { containers, members, values: containers + commas + 1, depth: deepest }
 }
 
-/** The index of the closing quote of the string that starts at `from`; the length of the text if there is none. */
+/** The index of the closing quote of the string that starts at `from`; the length of the text if the string does not end. */
 function endOfString(text: string, from: number): number {
   for (let start = from; ;) {
     const quote = text.indexOf('"', start)
@@ -68,23 +69,26 @@ function endOfString(text: string, from: number): number {
   }
 }
 
-/** Why a JSON text is not parsed: the bound that it exceeds; null = none. */
+/** The limit that a JSON text exceeds, so that it must not be parsed; null = none. */
 export function exceededBound(text: string): string | null {
-  // Each level takes two characters: a shorter text cannot exceed the depth.
+  // Each level needs two characters, so a shorter text cannot exceed the depth.
   if (text.length < 2 * MAX_JSON_DEPTH) return null
   const size = measureJson(text)
   if (size.depth > MAX_JSON_DEPTH) return `is nested more than ${MAX_JSON_DEPTH} levels deep`
   return objectBytes(size) > MAX_OBJECT_BYTES ? `has too many values (${size.values})` : null
 }
 
-/** @throws SyntaxError for invalid JSON; RangeError if the objects would use more than 64 MB or are nested more than 1,000 levels deep */
+/** @throws SyntaxError for invalid JSON; RangeError if the objects would need more than 64 MB, or are nested more than 1,000 levels deep */
 export function parseBounded(text: string): unknown {
   const exceeded = exceededBound(text)
   if (exceeded !== null) throw new RangeError(`the JSON text ${exceeded}`)
   return JSON.parse(text)
 }
 
-/** Parses a scanned request, or a part of it: the JSON is valid and not nested too deep. @throws GatewayError body_too_large */
+/**
+ * Parses a request that was scanned before, or a part of it: the JSON is valid, and not nested too deeply.
+ * @throws GatewayError body_too_large
+ */
 export function parseRequest(text: string): unknown {
   try {
     return parseBounded(text)

@@ -1,4 +1,4 @@
-/** The bytes that all exchanges hold in memory together. */
+/** Counts the bytes that all exchanges together have in memory. */
 export class MemoryBudget {
   #reservedBytes = 0
   #responseBytes = 0
@@ -12,7 +12,7 @@ export class MemoryBudget {
     return this.#reservedBytes + bytes <= limit
   }
 
-  /** @returns false without a reservation if the sum would exceed `limit` */
+  /** @returns false = the sum would exceed `limit`, so nothing was reserved */
   reserve(bytes: number, limit: number): boolean {
     if (!this.hasRoom(bytes, limit)) return false
     this.#reservedBytes += bytes
@@ -23,7 +23,10 @@ export class MemoryBudget {
     this.#reservedBytes -= bytes
   }
 
-  /** For optional copies of responses: all together use at most half of `limit`, so that slow readers leave memory for requests. */
+  /**
+   * Reserves memory for optional copies of responses. All such copies together get at most half of `limit`, so that slow clients leave
+   * memory for requests.
+   */
   reserveForResponse(bytes: number, limit: number): boolean {
     if (this.#responseBytes + bytes > limit / 2 || !this.reserve(bytes, limit)) return false
     this.#responseBytes += bytes
@@ -35,7 +38,7 @@ export class MemoryBudget {
     this.release(bytes)
   }
 
-  /** For work that must be done although its memory is not available: one task after the other. */
+  /** Runs work that must be done although no memory can be reserved for it. Only one such task runs at a time. */
   runExclusive<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#queue.then(work)
     this.#queue = done.then(noop, noop)

@@ -1,7 +1,10 @@
-/** Reserves memory for the kept part of a response; a negative number releases it. @returns false = none left, nothing reserved */
+/**
+ * Reserves memory for the part of a response that is kept. A negative number releases memory.
+ * @returns false = no memory is left, and nothing was reserved
+ */
 export type ReserveMemory = (bytes: number) => boolean
 
-/** Bytes that are not counted. */
+/** Up to this number of bytes, nothing is reserved. */
 const UNCOUNTED_BYTES = 64 * 1024
 
 export class MemoryReservation {
@@ -12,7 +15,7 @@ export class MemoryReservation {
     this.#reserve = take
   }
 
-  /** @param bytes everything that is kept from now on @returns false = no room: the earlier reservation stays */
+  /** @param bytes all bytes that are kept now @returns false = no memory is left, and the earlier reservation stays */
   resize(bytes: number): boolean {
     const counted = bytes > UNCOUNTED_BYTES ? bytes : 0
     if (counted === this.#reserved) return true

@@ -1,4 +1,4 @@
-/** The network of one client: the first four groups (2^64 addresses) of an IPv6 address, or the IPv4 address. */
+/** The network of a client: the first four groups of an IPv6 address (2^64 addresses), or the whole IPv4 address. */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address
   const [head = '', tail] = address.split('::')

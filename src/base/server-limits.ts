@@ -3,19 +3,19 @@ import type * as net from 'node:net'
 
 /** Maximum size of a request head, in bytes. */
 export const MAX_HEADER_BYTES = 64 * 1024
-/** Milliseconds: no real client takes longer for a request head. */
+/** Maximum ms for a request head. No client takes longer. */
 export const HEADERS_TIMEOUT = 30_000
-/** Milliseconds between requests to a server that is behind no load balancer. */
+/** Maximum idle ms between requests, for servers that are behind no load balancer. */
 const KEEP_ALIVE = 75_000
-/** Milliseconds for head and body, where a body is not expected. */
+/** Maximum ms for head and body, for servers that expect no body. */
 const REQUEST_TIMEOUT = 30_000
-/** Milliseconds between two checks for late requests. */
+/** ms between two checks for requests that take too long. */
 const CHECK_INTERVAL = 1_000
 
-/** In milliseconds. */
+/** Timeouts in ms. */
 export interface ServerTimeouts {
   readonly headersTimeout?: number
-  /** For head and body; 0 = the server has its own deadlines for bodies. */
+  /** Maximum time for head and body; 0 = no limit, because the server has its own deadlines for bodies. */
   readonly requestTimeout?: number
   /** Maximum idle time between requests. */
   readonly keepAlive?: number
@@ -29,18 +29,21 @@ export function serverOptions(
     headersTimeout,
     requestTimeout,
     keepAliveTimeout: keepAlive,
-    // With node's default of 30 s, a late head would hold its connection that much longer.
+    // Node's default is 30 s: a connection with a late head would stay open for up to 30 s longer.
     connectionsCheckingInterval: Math.min(CHECK_INTERVAL, headersTimeout),
     maxHeaderSize: MAX_HEADER_BYTES,
   }
 }
 
-/** A server beside the API, for a few clients. A connection above the limit closes the one whose last request is the oldest. */
+/**
+ * Creates a server for a few clients, in addition to the API. Above the maximum, a new connection closes the connection whose last request
+ * is the oldest.
+ */
 export function createSideServer(handler: http.RequestListener, maxConnections: number, timeouts: ServerTimeouts = {}): http.Server {
   const server = http.createServer(serverOptions(timeouts), handler)
-  // This timeout also ends responses that are not read.
+  // This timeout also ends responses that the client does not read.
   server.timeout = timeouts.keepAlive ?? KEEP_ALIVE
-  /** Open connections in the order of their last request. */
+  /** Open connections, ordered by the time of their last request. */
   const open = new Set<net.Socket>()
   server.on('connection', socket => {
     const [oldest] = open

@@ -1,7 +1,7 @@
 /**
- * Items that come and go with requests, each in its own slot; a free slot is reused.
- * A Set or a Map keeps deleted items: when it grows, V8 links the old table to the new one. Once a table is in the old generation,
- * all later ones stay there with their items until the next collection (bench/garbage.ts).
+ * Items that come and go with requests. Each item has its own slot, and a free slot is reused.
+ * A Set or a Map would keep deleted items: when it grows, V8 links the old table to the new table. If one table is in the old generation,
+ * all later tables and their items stay there until the next collection (bench/garbage.ts).
  */
 export class Slots<T extends object> {
   readonly #items: (T | null)[] = []
@@ -33,7 +33,7 @@ export class Slots<T extends object> {
     this.#free.push(slot)
   }
 
-  /** In no particular order; may leave out items that are added meanwhile. */
+  /** Yields the items in no particular order. Items that are added during the iteration may be left out. */
   *[Symbol.iterator](): Generator<T, void, undefined> {
     for (const item of this.#items) if (item !== null) yield item
   }

@@ -1,11 +1,11 @@
 export interface Column<T> {
   readonly title: string
   readonly text: (item: T) => string
-  /** For numbers. */
+  /** true = the column is aligned to the right, for numbers. */
   readonly right?: boolean
 }
 
-/** One line for each item, after the titles; control characters are escaped. */
+/** The titles in the first line, and then one line for each item. Control characters are escaped. */
 export function table<T>(columns: readonly Column<T>[], items: readonly T[]): string {
   const cells = columns.map(({ title, text }) => [title, ...items.map(item => escapeControlCharacters(text(item)))])
   const widths = cells.map(column => column.reduce((widest, cell) => Math.max(widest, displayWidth(cell)), 0))
@@ -17,7 +17,7 @@ export function table<T>(columns: readonly Column<T>[], items: readonly T[]): st
   return Array.from({ length: items.length + 1 }, (_, at) => `${line(at)}\n`).join('')
 }
 
-/** Terminals draw combining characters over the character before, and wide ones in two columns (Unicode, UAX 11). */
+/** A terminal draws combining characters over the previous character, and wide characters in two columns (Unicode, UAX 11). */
 const COMBINING_CHARACTERS = /\p{M}/gu
 const WIDE_CHARACTERS = /[\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff01-\uff60\u{20000}-\u{3ffff}]|\p{Emoji_Presentation}/gu
 
@@ -26,12 +26,15 @@ function displayWidth(text: string): number {
   return [...text.replace(COMBINING_CHARACTERS, '').replace(WIDE_CHARACTERS, '  ')].length
 }
 
-/** Names come from clients, and must not control the terminal or forge lines: `\u{1b}` for ESC. */
+/**
+ * Replaces control characters by escapes, such as `\u{1b}` for ESC: names come from clients, and must not control the terminal or fake
+ * lines.
+ */
 export function escapeControlCharacters(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, character => `\\u{${character.codePointAt(0)?.toString(16)}}`)
 }
 
-/** 1234567 -> 1,234,567; null -> a dash. */
+/** Formats a number: 1234567 becomes 1,234,567, and null becomes a dash. */
 export function formatNumber(value: number | bigint | null): string {
   return value === null ? '-' : value.toLocaleString('en-US', { maximumFractionDigits: 3 })
 }

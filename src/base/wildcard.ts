@@ -1,4 +1,4 @@
-/** The text that the star of a glob matches in a name, for the first matching glob with one star; null = none matches. */
+/** The text in a name for which the star of a glob stands; null = no glob matches. Uses the first matching glob with one star. */
 export function starIn(globs: readonly string[], name: string): string | null {
   for (const glob of globs) {
     const [head = '', tail, more] = glob.split('*')

@@ -13,7 +13,10 @@ interface Check {
 
 type Row = ProbeResult & Pick<Check, 'name'>
 
-/** Tries all credentials of all upstreams at once, at no cost. @returns the table as text, and the number of failures */
+/**
+ * Tries all credentials of all upstreams at the same time. The tries cost nothing.
+ * @returns the results as a text table, and the number of failures
+ */
 export async function checkOnline(config: Config): Promise<{ readonly text: string, readonly failures: number }> {
   const rows = await Promise.all(checksOf(config).map(check => run(config, check)))
   if (rows.length === 0) return { text: 'nothing to try: all upstreams are simulated\n', failures: 0 }
@@ -26,7 +29,7 @@ export async function checkOnline(config: Config): Promise<{ readonly text: stri
   return { text, failures: rows.filter(({ verdict }) => verdict === 'failed').length }
 }
 
-/** Simulators have no credentials. */
+/** The credentials to check. Simulators have none. */
 function checksOf({ upstreams }: Config): Check[] {
   return [...upstreams.values()].filter(({ simulator }) => !simulator).flatMap(upstream => {
     const { auth, name } = upstream
@@ -40,7 +43,7 @@ async function run(config: Config, { name, upstream, auth }: Check): Promise<Row
   return { name, ...await probeUpstream(config, { ...upstream, auth }, modelOf(config, upstream), systemClock) }
 }
 
-/** null = the routes name only globs for this upstream. */
+/** The name of a model at the upstream; null = the routes have only globs for this upstream. */
 function modelOf({ routes }: Config, upstream: Upstream): string | null {
   const names = routes.flatMap(route => everyTarget(route)
     .filter(target => target.upstream === upstream)

@@ -89,7 +89,10 @@ function checkFile(file: string, verbose: boolean, command: Command): Config {
   }
 }
 
-/** One line for each route with an unpriced path, whose requests are refused under a budget; none without budgets. */
+/**
+ * One line for each route with an unpriced path. Requests for such paths are refused if a key has a budget, so without budgets there are no
+ * lines.
+ */
 function unpricedPathLines({ routes, keys, groups, limits }: Parameters<ConfigCheck>[0], placeOf: (path: Path) => string): string[] {
   if (!hasBudget(limits, ...keys.map(key => key.limits), ...Array.from(groups.values(), group => group.limits))) return []
   return routes.flatMap(({ index, path }) => {
@@ -99,7 +102,7 @@ function unpricedPathLines({ routes, keys, groups, limits }: Parameters<ConfigCh
   })
 }
 
-/** One line for each route that translates. */
+/** One line for each route that may translate requests. */
 function translationLines({ routes }: Config): string[] {
   const lines = routes.flatMap(route => {
     const pairs = new Set(routeTranslations(route).map(({ translator: { from, to } }) => `${from}->${to}`))
@@ -110,7 +113,7 @@ function translationLines({ routes }: Config): string[] {
   return lines.length === 0 ? [] : [...lines, 'The fields that translation drops or refuses: gateway check --verbose']
 }
 
-/** One line for each protocol that an upstream does not speak. */
+/** One line for each translation to an upstream that does not speak a protocol: it lists what is lost. */
 function lossLines({ routes }: Config): string[] {
   return [...new Set(routes.flatMap(route => routeTranslations(route).map(({ place, translator }) => `${place}: ${translationText(translator, route.translate)}`)))]
 }
@@ -125,7 +128,7 @@ function translationText(translator: Translator, mode: TranslateMode): string {
   return `requests of ${from} are translated to ${to}${without}${fields.length === 0 ? '' : `; refused with ${fields.join(', ')}`}`
 }
 
-/** Warns once for each model or glob of a route at each upstream. */
+/** Warns of models without a price. Each model or glob of a route gets one warning for each upstream. */
 function warnOfUnpriced(config: Parameters<ConfigCheck>[0], findings: Findings): void {
   const prices = createPriceBook(config)
   const now = new Date()
@@ -143,7 +146,7 @@ function warnOfUnpriced(config: Parameters<ConfigCheck>[0], findings: Findings):
     for (const [at, target] of destinations) {
       if (target === null) continue
       const { upstream, model } = target
-      // If the target names its own model, that model is priced, whatever the client requests.
+      // If the target names its own model, the price of that model counts, whatever model the client requests.
       const own = model === null ? null : [...at, 'model']
       const isStar = model?.includes('*') === true
       const asked: (readonly [place: Path, alias: string])[] = isStar ? [] : named.length === 0 && model !== null
@@ -157,7 +160,7 @@ function warnOfUnpriced(config: Parameters<ConfigCheck>[0], findings: Findings):
         findings.warn(place, `the model "${used}" at ${upstream.name} has no price: its cost is unknown (null), ` +
           `and keys with a budget are refused it; give it one: models: { "${used}": { price: ... } }${nearestPrice(used, config)}`)
       }
-      // The simulator accepts any name and costs nothing.
+      // Skip simulators, which accept any name and cost nothing.
       if ((model !== null && !isStar) || upstream.simulator) continue
       for (const [nth, written] of globs) {
         const glob = isStar ? model as string : written
@@ -174,7 +177,7 @@ function warnOfUnpriced(config: Parameters<ConfigCheck>[0], findings: Findings):
   }
 }
 
-/** `; the nearest is "x"` for a priced model whose name starts like this one; otherwise ''. */
+/** `; the nearest is "x"`, for a model with a price whose name begins like this name. Empty if there is none. */
 function nearestPrice(name: string, { models }: Pick<Config, 'models'>): string {
   const start = name.replace(/\*.*$/s, '')
   const priced = new Map([...models.values()].filter(({ price }) => price !== null).map(each => [each.name.slice(0, start.length), each.name]))
@@ -182,7 +185,7 @@ function nearestPrice(name: string, { models }: Pick<Config, 'models'>): string 
   return found === null ? '' : `; the nearest is "${priced.get(found)}"`
 }
 
-/** The nth element of a list, or a single value that replaces a list of one. */
+/** The path of the nth element. Instead of a list with one element, the file may have a single value. */
 function pathOfElement(findings: Findings, list: Path, nth: number): Path {
   const element = [...list, nth]
   return findings.located(element) ? element : list

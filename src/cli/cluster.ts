@@ -10,27 +10,27 @@ import { configOption } from './common/config-option.ts'
 import { EXIT, EXIT_CODES } from '../process/exit.ts'
 import { loadForLedger } from './common/problems.ts'
 
-/** ms for a service to respond, including the time to connect. */
+/** Maximum ms for a response of a service, including the time to connect. */
 const TIMEOUT_MS = 3_000
-/** Gateways send a heartbeat every 5 seconds. */
+/** Seconds without a heartbeat after which a gateway counts as dead. Gateways send one every 5 seconds. */
 const DEAD_AFTER_S = 20
 
 interface Instance {
   readonly name: string
   readonly version: string
-  /** ISO 8601, on the clock of PostgreSQL. */
+  /** Start of the gateway, in ISO 8601, by the clock of PostgreSQL. */
   readonly since: string
   readonly last_heartbeat: string
   readonly alive: boolean
   readonly requests_in_flight: number
   readonly outbox_rows: number
-  /** The clock of the gateway minus that of PostgreSQL. */
+  /** The time of the gateway's clock minus the time of PostgreSQL's clock. */
   readonly clock_difference_ms: number
 }
 
 interface ServiceState {
   readonly reachable: boolean
-  /** The service accepted a write, which a demoted server does not. */
+  /** true if the service accepted a write. A demoted server refuses writes. */
   readonly writable: boolean
   readonly latency_ms: number | null
   readonly error: string | null
@@ -38,7 +38,7 @@ interface ServiceState {
 
 interface ClusterState {
   readonly instances: readonly Instance[]
-  /** null = not configured. */
+  /** State of Valkey; null = not configured. */
   readonly valkey: ServiceState | null
   readonly postgres: ServiceState | null
 }
@@ -85,7 +85,7 @@ const WRITE_SCRIPT = `return redis.call('SET', KEYS[1], ARGV[1], 'PX', 1000)`
 async function askValkey(address: ValkeyAddress): Promise<ServiceReply> {
   const valkey = new Valkey(address, WRITE_SCRIPT, TIMEOUT_MS)
   try {
-    // The first ping connects; the second one measures.
+    // The first ping also connects, so only the second ping is measured.
     await valkey.ping()
     const latency = await valkey.ping()
     return { latency, refusal: await valkey.run(['gateway:status'], '1').then(() => null, messageOf) }
@@ -115,7 +115,7 @@ async function postgresState({ postgres: url }: ClusterConfig): Promise<{ postgr
 
 interface ServiceReply {
   readonly latency: number
-  /** null = the service accepts writes. */
+  /** Why the service refuses writes; null = it accepts writes. */
   readonly refusal: string | null
 }
 
@@ -128,7 +128,7 @@ async function stateOf(ask: () => Promise<ServiceReply>): Promise<ServiceState> 
   }
 }
 
-/** A server that accepts no writes refuses even a statement that changes nothing. */
+/** Tests with a statement that changes nothing: a server that accepts no writes refuses even such a statement. */
 async function writeRefusal(database: Database): Promise<string | null> {
   try {
     await database.query('UPDATE gateway.instances SET name = name WHERE FALSE', [], TIMEOUT_MS)
@@ -153,7 +153,7 @@ async function instanceRows(database: Database): Promise<Row[]> {
   }
 }
 
-/** undefined_table, invalid_schema_name: no gateway has created the table yet. */
+/** Tells whether the table does not exist yet, because no gateway has created it (undefined_table, invalid_schema_name). */
 function isWithoutSchema(error: unknown): boolean {
   return error instanceof DatabaseError && ['42P01', '3F000'].includes(error.sqlState ?? '')
 }

@@ -7,8 +7,8 @@ const ENDPOINTS = [
 ]
 
 /**
- * A curl command with the first model that a route names without a glob, on a path that the route accepts; null = none.
- * @param key may be shown; null = use the variable GATEWAY_KEY
+ * A curl command for the first model that a route names without a glob, with a path that the route accepts; null = there is no such model.
+ * @param key a key that may be shown; null = the command uses the variable GATEWAY_KEY
  */
 export function exampleRequest(config: Config, base: string, key: string | null): string | null {
   for (const route of config.routes) {
@@ -26,7 +26,7 @@ export function exampleRequest(config: Config, base: string, key: string | null)
   return null
 }
 
-/** Quoted for a POSIX shell; unquoted if no character is special. */
+/** Quotes a text for a POSIX shell, unless no character is special. */
 function shellQuoted(text: string): string {
   return /^[\w:/.@%+,=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

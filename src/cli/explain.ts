@@ -115,7 +115,7 @@ function explanationLines({ classified, model, own, refusal, steps, candidates }
   ])]
 }
 
-/** How a target is chosen, and what follows when it fails; omits defaults. */
+/** How a target is chosen, and what happens when a target fails. Omits values that are the default. */
 function routingLines({ targets, strategy, affinity, retries, hedgeAfter, on, resume }: Route): string[] {
   const order = affinity === null
     ? STRATEGY_TEXT[strategy]

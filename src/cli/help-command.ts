@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { didYouMean } from '../config/nearest.ts'
 import { EXIT } from '../process/exit.ts'
 
-/** Prints the help of the parent, or of the named subcommand. */
+/** A command that prints the help of the parent, or of one of its subcommands. */
 export function helpCommand(parent: Command): Command {
   return new Command('help')
     .description('Print the help of a command.')

@@ -57,7 +57,7 @@ function readFrom<T>(file: string, read: (text: string) => T, command: Command):
   }
 }
 
-/** `line:column: `, or '' without a position. */
+/** `line:column: ` of an error; empty if the error has no position. */
 function positionPrefix({ place }: UnreadableError): string {
   if (place === null) return ''
   const { line, column } = new SourceText(place.text).position(place.offset)

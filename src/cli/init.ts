@@ -49,7 +49,7 @@ function init({ config: file }: { config: string }, command: Command): void {
   process.stdout.write(`Wrote ${file}. Next: gateway serve --config ${file}\n`)
 }
 
-/** The reference by which an editor that opens the file finds the schema. */
+/** The reference to the schema, from which an editor finds the schema of the file. */
 function schemaReference(file: string): string {
   const schema = fileURLToPath(SCHEMA_FILE)
   const path = relative(dirname(resolve(file)), schema).split(sep).join('/')

@@ -9,19 +9,19 @@ async function run(argv: readonly string[]): Promise<number> {
     return EXIT.ok
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
-    // Commander has printed the error. Help and version succeed; a command sets its own exit code.
+    // Commander has printed the error. Help and version succeed. A command of the gateway sets its own exit code.
     const isOurs = error.code === 'commander.error'
     return isOurs || error.exitCode === EXIT.ok ? error.exitCode : EXIT.usage
   }
 }
 
-// A reader that closes early, such as `head`, is no error; a full disk is.
+// It is no error if a reader closes early, such as `head`. A full disk is an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit()
   process.stderr.write(`error: cannot write to standard output: ${error.message}\n`)
   process.exit(EXIT.failed)
 })
-// A closed stderr must not end a gateway that serves.
+// Ignore errors, because a closed stderr must not end a gateway that serves.
 process.stderr.on('error', () => undefined)
 
 process.exitCode = await run(process.argv)

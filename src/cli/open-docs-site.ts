@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/types.ts'
 import type { Site } from '../gateway/docs-site.ts'
 
-/** null = the configuration has no address for the documentation. @throws the system's error if it cannot listen there */
+/** @returns null = the configuration has no address for the documentation @throws the system's error if the address cannot be used */
 export async function openSite({ docs, server }: Config, log: Logger): Promise<Site | null> {
   if (docs === null) return null
   const { SITE_ROOT, serveSite } = await import('../gateway/docs-site.ts')

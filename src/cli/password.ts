@@ -18,9 +18,9 @@ Examples:
   pass show gateway/ops | gateway password
 ${EXIT_CODES.replace('wrong option or configuration', 'wrong option, or an empty or too long password')}`
 
-/** Characters; a shorter password causes a warning. */
+/** Characters. A shorter password causes a warning. */
 const RECOMMENDED_LENGTH = 12
-/** Bytes; the limit of the console's login. */
+/** Bytes. The console's login accepts no more. */
 const MAX_PASSWORD_BYTES = 1024
 
 export function passwordCommand(): Command {
@@ -45,7 +45,7 @@ function passwordError(password: string): string | null {
 
 async function askTwice(terminal: ReadStream, command: Command): Promise<string> {
   const password = await readHiddenLine(terminal, 'Password: ', command)
-  // An invalid password is not asked for again.
+  // An invalid password is refused without asking for it again.
   if (passwordError(password) !== null) return password
   if (await readHiddenLine(terminal, 'Again: ', command) === password) return password
   return command.error('error: the two passwords differ; try again', { exitCode: EXIT.usage })
@@ -81,7 +81,7 @@ function readHiddenLine(terminal: ReadStream, prompt: string, command: Command):
     }
   }
   terminal.setEncoding('utf8').setRawMode(true).on('data', onData).on('end', onEnd).resume()
-  // Prompt only now: the user may type at once.
+  // Write the prompt only when the input is read, because the user may type at once.
   process.stderr.write(prompt)
   return promise
 }
@@ -94,7 +94,7 @@ function interrupted(command: Command, reject: (error: unknown) => void): void {
   }
 }
 
-/** The first line, without its line break. Reading stops when the line is too long for a password. */
+/** The first line, without its line break. Stops reading when the line is longer than any password. */
 async function firstLine(input: AsyncIterable<Buffer>): Promise<string> {
   let read = Buffer.alloc(0)
   for await (const chunk of input) {

@@ -26,7 +26,7 @@ Examples:
   gateway keys create --name team-a    create a key and print it
 ${EXIT_CODES}`
 
-/** All commands with their options and help; parsing the arguments runs a command. */
+/** The commands with their options and help. Parsing the arguments runs a command. */
 export function program(): Command {
   const gateway = new Command('gateway')
     .description('A reverse proxy for language and media models, configured by one YAML file.')
@@ -43,7 +43,7 @@ export function program(): Command {
   return addHelpCommands(gateway)
 }
 
-/** Adds the same settings, and a `help`, to every command with subcommands. */
+/** Adds the parent's settings and the subcommand `help` to every command that has subcommands. */
 function addHelpCommands(command: Command): Command {
   if (command.commands.length > 0) command.addCommand(helpCommand(command))
   for (const inner of command.commands) addHelpCommands(inner.copyInheritedSettings(command))

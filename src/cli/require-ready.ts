@@ -8,12 +8,12 @@ import { controlPath, type ProcessStatus } from '../gateway/control.ts'
 import { askGateway, ledgerFileOf } from './common/ask-gateway.ts'
 import { EXIT } from '../process/exit.ts'
 
-/** ms from the start of the process, with some time left to exit. */
+/** ms after the start of the process. The rest of a second remains for the exit. */
 const DEADLINE_MS = 900
-/** Minimum ms for the response: on a busy machine, starting can take longer than the deadline. */
+/** Minimum ms to wait for the response: on a busy machine, the start can take longer than the deadline. */
 const MIN_TIMEOUT_MS = 200
 
-/** Ends the command with exit code 1 and the reason if no gateway with this configuration accepts requests. */
+/** Ends the command with exit code 1 and the reason, unless a gateway with this configuration accepts requests. */
 export async function requireReady(file: string, command: Command): Promise<void> {
   const timeoutMs = Math.max(MIN_TIMEOUT_MS, DEADLINE_MS - performance.now())
   const ledgerFile = ledgerFileOf(file, command)
@@ -28,13 +28,13 @@ function drainFailure(processes: readonly ProcessStatus[]): string | null {
   return `the gateway is ${processes[0]?.state === 'handing_over' ? 'replaced by another process' : 'draining'}`
 }
 
-/** Without a ledger there is no control socket. */
+/** Asks the listener, because without a ledger there is no control socket. */
 async function listenerFailure(file: string, timeoutMs: number): Promise<string | null> {
   const { server: { listen: { host, port, fd }, tls } } = loadConfig(file, process.env).config
   if (port === 0 || fd !== undefined) return 'without ledger.file, a gateway whose port is not in the configuration cannot be asked'
   const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>()
   const url = new URL('/api/status', addressUrl({ host: localHost(host), port }, tls !== null))
-  // The request goes to this machine, but the certificate is for other names.
+  // Do not verify the certificate: the request goes to this machine, but the certificate has other names.
   const request = tls === null ? http.get(url, { timeout: timeoutMs }, resolve) : https.get(url, { timeout: timeoutMs, rejectUnauthorized: false }, resolve)
   request.on('error', reject).on('timeout', () => request.destroy(new Error('the gateway does not answer')))
   try {
@@ -47,7 +47,7 @@ async function listenerFailure(file: string, timeoutMs: number): Promise<string 
   }
 }
 
-/** The host by which this machine reaches a wildcard address. */
+/** The host name by which this machine reaches a listener on all interfaces. */
 function localHost(host: string): string {
   return host === '' || host === '0.0.0.0' || host === '::' ? 'localhost' : host
 }

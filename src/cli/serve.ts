@@ -63,7 +63,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   const passHangups = line === null ? deferHangups() : null
   const { config: file, watch } = options
   const reload = Promise.withResolvers<() => void>()
-  // Watch before the file is read, to notice every later change.
+  // Watch before the file is read, so that every later change is noticed.
   const watched = watch ? new FileWatch([file], () => void reload.promise.then(run => run())) : null
   const loaded = line === null
     ? { ...loadOrFail(file, command), pending: [], reportsAlerts: true }
@@ -99,7 +99,7 @@ async function serve(options: Options, command: Command): Promise<void> {
     if (result.applied) line?.reloaded(inForce.text, inForce.server.drain)
     return result
   }
-  // A reader of the "listening" line may send a signal at once.
+  // Handle signals before "listening" is logged, because a reader of that line may send a signal at once.
   const control: ControlHandlers = { status: async () => [gateway.status()], reload: async by => reloadReport(await reloadNow(by)) }
   const stopped = untilStopped({ gateway, log, faults, line, control, reload: () => void reloadNow('SIGHUP') })
   const { ledger } = loaded.config
@@ -108,7 +108,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   else line.listening({ addresses: gateway.addresses, docs: gateway.docs })
   reload.resolve(() => void reloadNow('--watch'))
   passHangups?.()
-  // The watched file may have changed meanwhile: reload it.
+  // The watched file may have changed during the start: then reload it.
   if (line !== null && watch && readConfigText(file) !== inForce.text) void reloadNow('--watch')
   collectGarbageOfLoads(systemClock)
   systemClock.setTimeout(finishStart, STARTUP_DURATION)
@@ -122,14 +122,14 @@ async function serve(options: Options, command: Command): Promise<void> {
   process.exit(cut === 0 && !faults.fatal ? EXIT.ok : EXIT.failed)
 }
 
-/** ms after which the startup no longer loads code. */
+/** ms after the start in which code is still loaded. */
 const STARTUP_DURATION = 1000
 
 function finishStart(): void {
-  // Store compiled code now: node stores it only at exit, and a killed process stores none.
+  // Store the compiled code now. Node stores it only at exit, and a killed process stores nothing.
   flushCompileCache()
   setServingFlags()
-  // A collection starts the timer of V8's memory reducer with the flags that are set then.
+  // Set the flags before the collection: a collection starts the timer of V8's memory reducer with the current flags.
   collectGarbageOfStart(systemClock)
 }
 
@@ -139,9 +139,9 @@ interface Options {
 }
 
 interface InitialConfig extends LoadedConfig {
-  /** Keys that take effect when the whole gateway restarts. */
+  /** Configuration keys that take effect only at the next restart of the gateway. */
   readonly pending: readonly string[]
-  /** false = another worker reports alerts */
+  /** false = another worker reports alerts. */
   readonly reportsAlerts: boolean
 }
 
@@ -152,13 +152,13 @@ async function workerInitialConfig(line: SupervisorChannel, file: string, comman
     const config = withStartupSettings(loaded.config, start)
     return { ...loaded, config, pending: pendingKeys(config, loaded.config), reportsAlerts }
   } catch (error) {
-    // For example, a certificate is being replaced: the next worker may succeed.
+    // The error may be temporary, for example while a certificate is being replaced: the next worker may succeed.
     line.release()
     throw error
   }
 }
 
-/** null = unreadable. */
+/** The text of the file; null = unreadable. */
 function readConfigText(file: string): string | null {
   try {
     return rereadText(file)
@@ -168,7 +168,7 @@ function readConfigText(file: string): string | null {
   }
 }
 
-/** Also watches the files that the configuration names, even if they are missing or invalid now. */
+/** Reloads the configuration. Also watches the files that the configuration names, even if they are missing or invalid. */
 async function reloadAndWatch(file: string, watched: FileWatch | null): Promise<LoadedConfig> {
   try {
     const again = await loadConfigInThread(file)
@@ -185,7 +185,7 @@ interface GatewayWithDocs extends RunningGateway { readonly docs: string | null 
 async function start(
   { config, pending, warnings, reportsAlerts }: InitialConfig, log: Logger, line: SupervisorChannel | null, command: Command,
 ): Promise<GatewayWithDocs> {
-  // Only this command needs these modules; the others start faster without.
+  // Load these modules here, so that the other commands start faster.
   const [{ startGateway }, { openConsole }] = await Promise.all([import('../gateway/server.ts'), import('../console/open-console.ts')])
   let site: Site | null = null
   try {
@@ -193,7 +193,7 @@ async function start(
     const parts = { ...workerParts(line), pending, warnings, reportsAlerts, log, version: packageVersion(), mount: openConsole() }
     const gateway = await startGateway(config, parts)
     const drain = (handsOver?: boolean): Promise<number> => {
-      // Close the site at once: the next gateway may listen on its address.
+      // Close the site at once, because the next gateway may listen on its address.
       void site?.close()
       return gateway.drain(handsOver)
     }
@@ -213,7 +213,7 @@ function workerParts(line: SupervisorChannel | null) {
   return { worker, openLimiter, budgetSpend, passedShares, ...capsuleKey && { capsuleKey } }
 }
 
-/** The addresses are logged at every level: with `:0` the port is known only here. */
+/** Logs the addresses at every log level: with `:0`, the port is shown only here. */
 function announce({ config, exampleKey: publicKey }: LoadedConfig, { addresses, docs }: Listening, log: Logger): void {
   const { base, console, metrics } = addresses
   const others = { ...console !== null && { console }, ...docs !== null && { docs }, ...metrics !== null && { metrics } }
@@ -221,12 +221,12 @@ function announce({ config, exampleKey: publicKey }: LoadedConfig, { addresses, 
   const request = exampleRequest(config, base, publicKey)
   const { isTTY } = process.stdout
   if (request === null || !(isTTY || publicKey !== null)) return
-  // If standard output is not a terminal, it contains only JSON lines.
+  // If standard output is not a terminal, it must contain only JSON lines.
   const stream = isTTY ? process.stdout : process.stderr
   stream.write(`\nTry it:\n\n${request}\n\n`)
 }
 
-/** Milliseconds: while this process drains, no other process serves. */
+/** ms. Without workers, no other process serves while this process drains. */
 const UNCAUGHT_ERROR_DRAIN = 30_000
 
 interface StopOptions {
@@ -245,7 +245,7 @@ function untilStopped({ gateway, log, faults, line, control, reload }: StopOptio
   faults.setGateway({
     abortExchange: error => gateway.abortExchange(error),
     drain: () => {
-      // Other workers serve the same addresses while this one drains.
+      // With workers, the other workers serve the same addresses while this worker drains.
       drain(line === null ? undefined : true)
       setTimeout(() => resolve(gateway.close()), UNCAUGHT_ERROR_DRAIN)
     },

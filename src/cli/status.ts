@@ -6,7 +6,7 @@ import { configOption } from './common/config-option.ts'
 import { EXIT_CODES } from '../process/exit.ts'
 import { requireReady } from './require-ready.ts'
 
-/** The state of a gateway, merged over its processes. */
+/** The state of a gateway, merged from the states of its processes. */
 interface GatewayStatus extends Omit<ProcessStatus, 'worker'> { readonly workers: number }
 
 const STORE_NAMES: Readonly<Record<StoreStatus['name'], string>> = { valkey: 'Valkey', postgres: 'PostgreSQL' }
@@ -45,7 +45,7 @@ async function status({ config: file, json, ready }: StatusOptions, command: Com
   process.stdout.write(json === true ? `${JSON.stringify(state)}\n` : textOf(state))
 }
 
-/** Workers have circuits of their own: of each candidate, the one that opened first is shown. */
+/** Merges the states of workers. Each worker has its own circuits: of the circuits of one target, the one that opened first is shown. */
 function merge(processes: readonly ProcessStatus[]): GatewayStatus {
   const [first] = processes
   if (first === undefined) throw new Error('no process of the gateway has answered')
@@ -54,7 +54,7 @@ function merge(processes: readonly ProcessStatus[]): GatewayStatus {
   const circuits = new Map<string, CircuitStatus>()
   const ordered = processes.flatMap(each => each.circuits).sort((a, b) => a.since.localeCompare(b.since))
   for (const circuit of ordered.toReversed()) circuits.set(`${circuit.upstream}\n${circuit.model}`, circuit)
-  // For each store, a failure wins.
+  // For each store, a state with a failure replaces a state without.
   const stores = new Map(processes.flatMap(each => each.stores).sort((a, b) => Number(a.failure !== null) - Number(b.failure !== null))
     .map(store => [store.name, store]))
   return {

@@ -3,7 +3,7 @@ import { formatNumber, table } from '../base/text-table.ts'
 import type { LedgerRow } from '../ledger/row.ts'
 import type { GroupBy, UsageSum } from '../ledger/read/usage-sum.ts'
 
-/** @param total of all requests of the query, including those not shown */
+/** @param total sum of all requests of the query, including those that are not shown */
 export function rowTable(rows: readonly LedgerRow[], total: UsageSum | undefined): string {
   const lines = table<LedgerRow>([
     { title: 'STARTED', text: row => new Date(row.startedAt).toISOString() },
@@ -22,7 +22,7 @@ export function rowTable(rows: readonly LedgerRow[], total: UsageSum | undefined
   return lines + summary(total, rows.length)
 }
 
-/** @param total of all groups */
+/** @param total sum of all groups */
 export function sumTable(by: readonly GroupBy[], sums: readonly UsageSum[], total: UsageSum | undefined): string {
   const lines = table<UsageSum>([
     ...by.map((name, n) => ({ title: name.toUpperCase(), text: (sum: UsageSum) => sum.groups[n] ?? '-' })),
@@ -38,7 +38,7 @@ export function sumTable(by: readonly GroupBy[], sums: readonly UsageSum[], tota
   return lines + summary(total, total?.requests ?? 0)
 }
 
-/** The line below a table: the total, and whether the table shows all of it. */
+/** The line below a table: the total, and how much of the total the table shows. */
 function summary(total: UsageSum | undefined, shown: number): string {
   if (total === undefined) return '\nNo requests.\n'
   const requests = total.requests === 1 ? '1 request' : `${formatNumber(total.requests)} requests`

@@ -25,7 +25,7 @@ import { rowTable, sumTable } from './usage-tables.ts'
 
 interface UsageEnvironment {
   readonly stdout: Writable
-  /** ms since 1970. */
+  /** The current time, in ms since 1970. */
   readonly now: () => number
 }
 
@@ -49,7 +49,7 @@ type Where = Pick<Filter, 'user' | 'tags'>
 const TABLE_ROWS = 50
 const MAX_GROUPINGS = 3
 
-/** Exit code 2 = a wrong option or configuration, 1 = the ledger cannot be read or has no such request. */
+/** Exit code 2 means a wrong option or configuration. Exit code 1 means that the ledger cannot be read, or does not contain the request. */
 export function usageCommand(environment: UsageEnvironment = processEnvironment()): Command {
   const moment = (text: string) => parseMoment(text, environment.now())
   return new Command('usage')
@@ -129,7 +129,7 @@ async function ownersIn(config: Config, ledger: string, command: Command): Promi
   return ownersOf(config.keys, keys)
 }
 
-/** @returns null if there is no cluster, or if PostgreSQL does not respond, which a warning reports */
+/** @returns null = there is no cluster, or PostgreSQL does not respond, which a warning reports */
 function openCluster({ postgres }: NonNullable<Config['cluster']>, file: string, command: Command): LedgerReader | null {
   if (postgres === null) return null
   const database = new BlockingDatabase({ url: postgres, name: 'gateway usage' })
@@ -147,7 +147,7 @@ function openCluster({ postgres }: NonNullable<Config['cluster']>, file: string,
   }
 }
 
-/** The operator's machine need not run a gateway. */
+/** Opens the local ledger; null = there is none, because the operator's machine may run no gateway. */
 function openIfThere(file: string): LedgerReader | null {
   try {
     return openReader(file)
@@ -195,7 +195,7 @@ function requestOutput(reader: LedgerReader, id: string, json: boolean, command:
     : [found.map(({ row, running }) => requestReport(row, running, explainCost(row.usage, row.price))).join('\n')]
 }
 
-/** A reader that closes early (`| head`) is no error. */
+/** Prints the texts. It is no error if a reader closes early (`| head`). */
 async function print(texts: Iterable<string>, stdout: Writable): Promise<void> {
   try {
     await pipeline(Readable.from(chunks(texts)), stdout, { end: false })
@@ -256,7 +256,7 @@ function parseMoment(text: string, now: number): number {
   if (date === undefined) return now - durationOf(text)
   const midnight = Date.parse(`${date}T00:00Z`)
   const moment = Date.parse(`${date}T${time}${zone.toUpperCase()}`)
-  // Date.parse accepts February 30 as March 2.
+  // Date.parse reads February 30 as March 2: refuse it.
   if (Number.isNaN(moment) || new Date(midnight).toISOString().slice(0, 10) !== date) {
     throw new InvalidArgumentError('There is no such date or time.')
   }

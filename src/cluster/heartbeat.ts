@@ -11,24 +11,24 @@ export interface HeartbeatOptions {
   readonly version: string
   readonly clock: Pick<Clock, 'wall' | 'monotonic' | 'setTimeout'>
   readonly log: Logger
-  /** Called after each heartbeat, with the reason if it failed. */
+  /** Called after each heartbeat. @param failure why the heartbeat failed; null = it succeeded */
   readonly onBeat: (failure: string | null) => void
   readonly state: () => {
     readonly requestsInFlight: number
     readonly outboxRows: number
-    /** The last active change of keys; null = none yet. */
+    /** Number of the last change of keys that this process uses; null = none yet. */
     readonly keyChange: number | null
   }
 }
 
 const HEARTBEAT_MS = 5_000
-/** ms for one heartbeat: a late one is useless. */
+/** Maximum ms for one heartbeat. A later heartbeat is useless. */
 const TIMEOUT_MS = 2_000
-/** Larger differences between the clocks of gateway and database are logged. */
+/** Milliseconds. A larger difference between the clocks of gateway and database is logged. */
 export const MAX_CLOCK_DIFFERENCE_MS = 1_000
 const WARNING_INTERVAL_MS = 60_000
 
-/** Reports this process to the other gateways, in PostgreSQL. Logs no failures: shipping reports the same ones. */
+/** Reports this process to the other gateways, in PostgreSQL. Does not log failures, because `Shipping` reports the same failures. */
 export class Heartbeat {
   readonly #options: HeartbeatOptions
   readonly #database: Database
@@ -65,7 +65,7 @@ export class Heartbeat {
     if (!this.#isRegistered) await migrate(this.#database)
     const asked = clock.wall()
     const [row] = await this.#database.query('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now', [], TIMEOUT_MS)
-    // Compare with the middle: the database reads its clock between the two readings of this process.
+    // Compare the database's clock with the middle of two readings of this process, because the database reads it between them.
     const difference = (asked + clock.wall()) / 2 - Number(row?.['now'])
     this.#warn(difference)
     const { requestsInFlight, outboxRows, keyChange } = state()

@@ -13,15 +13,15 @@ import type { Health } from '../routing/health.ts'
 import type { StoreStates } from './store-states.ts'
 import { Valkey } from './valkey/valkey.ts'
 
-/** What a process shares with other gateways, apart from requests. */
+/** The exchange of this process with other gateways, apart from rows and limits. */
 export interface ClusterMember {
-  /** Resolves when all keys are known, or after a timeout without PostgreSQL. */
+  /** Resolves when all keys are known or, if PostgreSQL does not respond, after a timeout. */
   ready(): Promise<void>
-  /** Reports the end of this process, and closes the connections. */
+  /** Tells the other gateways that this process ends, and closes the connections. */
   close(): Promise<void>
 }
 
-/** As of the last reload. */
+/** The state of this process after its last reload. */
 export interface LocalState {
   readonly config: Pick<Config, 'upstreams'>
   readonly health: Health
@@ -96,7 +96,7 @@ function shareCircuits(
   const hints = new CircuitHints({
     instance, process, health, circuits, clock: systemClock,
     knows: upstream => gateway().config.upstreams.has(upstream),
-    // This writes every second even without open circuits, so it notices failures.
+    // Report the store's state here, because this script writes every second, even without open circuits.
     run: async (keys, argument) => {
       const failure = (error: unknown) => {
         stores.report('valkey', messageOf(error))

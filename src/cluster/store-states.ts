@@ -4,13 +4,13 @@ export type StoreName = 'valkey' | 'postgres'
 
 export interface StoreState {
   readonly name: StoreName
-  /** Why writes fail; null = they succeed. */
+  /** Why writes fail; null = writes succeed. */
   readonly failure: string | null
-  /** When writes began to fail or to succeed. */
+  /** When writes began to fail or, if they succeed, began to succeed. */
   readonly since: WallTime
 }
 
-/** The configured stores that gateways share, from the first write on. */
+/** The states of the stores that gateways share. A store has a state after its first write. */
 export class StoreStates {
   readonly #clock: Pick<Clock, 'wall'>
   readonly #states = new Map<StoreName, StoreState>()
@@ -23,7 +23,7 @@ export class StoreStates {
     return [...this.#states.values()]
   }
 
-  /** @param failure null = a write succeeded */
+  /** Call this after each write. @param failure null = the write succeeded */
   report(name: StoreName, failure: string | null): void {
     const known = this.#states.get(name)
     const isSame = known !== undefined && (known.failure === null) === (failure === null)

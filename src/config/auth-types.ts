@@ -3,41 +3,41 @@ export type Auth = MemberAuth | PoolAuth | ClientAuth
 
 export type MemberAuth = StaticAuth | FileAuth | CommandAuth | OAuth2Auth | AzureAuth | AwsAuth | GoogleAuth
 
-/** A credential in a header. */
+/** A credential that is sent in a header. */
 interface HeaderAuth {
-  /** Lower-case names of the headers that the credential sets; the client's own are not forwarded. */
+  /** Lower-case names of the headers that contain the credential. The client's headers of these names are not forwarded. */
   readonly headers: readonly [string]
 }
 
 export interface StaticAuth extends HeaderAuth {
   readonly kind: 'static'
-  /** The whole value of the header. */
+  /** The complete value of the header. */
   readonly value: string
 }
 
 export interface FileAuth extends HeaderAuth {
   readonly kind: 'file'
-  /** Text before the secret in the header: `Bearer `, or ''. */
+  /** Text before the secret in the header: `Bearer `, or an empty text. */
   readonly prefix: string
   readonly file: string
 }
 
 export interface CommandAuth extends HeaderAuth {
   readonly kind: 'command'
-  /** As in `FileAuth`. */
+  /** Text before the secret in the header, as in `FileAuth`. */
   readonly prefix: string
   readonly command: readonly string[]
-  /** ms between two runs. */
+  /** ms between two runs of the command. */
   readonly every: number
 }
 
-/** The client credentials grant; tokens are sent as bearer tokens. */
+/** OAuth 2.0 with the client credentials grant. Tokens are sent as bearer tokens. */
 export interface OAuth2Auth extends HeaderAuth {
   readonly kind: 'oauth2'
   readonly tokenUrl: string
   readonly clientId: string
   readonly clientSecret: string
-  /** null = the server's default. */
+  /** The requested scope; null = the server's default. */
   readonly scope: string | null
 }
 
@@ -46,20 +46,20 @@ export interface AzureAuth extends HeaderAuth {
   readonly kind: 'azure'
   /** The id of the tenant; null = from the environment. */
   readonly tenant: string | null
-  /** The application, or the managed identity; null = from the environment. */
+  /** The id of the application, or of the managed identity; null = from the environment. */
   readonly clientId: string | null
-  /** null = a managed identity, a workload identity, or another source in the environment. */
+  /** null = the credential is from a managed identity, a workload identity, or another source in the environment. */
   readonly clientSecret: string | null
   /** The URL of the token server, without a final slash; null = from the environment. */
   readonly authority: string | null
 }
 
-/** Requests are signed with AWS credentials (Signature Version 4). */
+/** AWS credentials, with which requests are signed (Signature Version 4). */
 export interface AwsAuth {
   readonly kind: 'aws'
-  /** Of a signature. */
+  /** The headers that a signature sets. */
   readonly headers: readonly string[]
-  /** Profile in the shared configuration files; null = AWS's default chain of sources. */
+  /** Profile in the shared configuration files of AWS; null = AWS's default chain of sources. */
   readonly profile: string | null
   /** The ARN of a role to assume; null = none. */
   readonly roleArn: string | null
@@ -69,11 +69,11 @@ export interface AwsAuth {
 /** Access tokens of Google Cloud. */
 export interface GoogleAuth {
   readonly kind: 'google'
-  /** The second header names the project whose quota is used, if the credentials name one. */
+  /** The second header names the project whose quota is used. It is sent only if the credentials name a project. */
   readonly headers: readonly ['authorization', 'x-goog-user-project']
-  /** Path of a JSON file; null = tokens of the metadata server. */
+  /** Path of a JSON file with credentials; null = the metadata server issues tokens. */
   readonly credentials: string | null
-  /** The project, if the file names none; null = unknown. */
+  /** The project to use if the file names no project; null = unknown. */
   readonly project: string | null
 }
 

@@ -1,7 +1,10 @@
 import { isObject } from '../base/is-object.ts'
 import type { Config } from './types.ts'
 
-/** Differences between two configurations: `routes: changed`, `upstreams.openai: added`. Without values, which may be secrets. */
+/**
+ * The differences between two configurations: `routes: changed`, `upstreams.openai: added`. Values are not included, because they can be
+ * secrets.
+ */
 export function configChanges(before: Config, after: Config): string[] {
   const { file: _file, text: _text, ...sections } = after
   return (Object.keys(sections) as (keyof typeof sections)[]).flatMap(name => {
@@ -14,7 +17,7 @@ export function configChanges(before: Config, after: Config): string[] {
   })
 }
 
-/** Named entries as JSON; null = the section has none. */
+/** The named entries of a section, as JSON; null = the section has no named entries. */
 function entriesOf(section: unknown): Map<string, string> | null {
   if (section instanceof Map) return new Map(Array.from(section as Map<string, unknown>, ([name, value]) => [name, jsonOf(value)]))
   if (!Array.isArray(section)) return null
@@ -23,10 +26,10 @@ function entriesOf(section: unknown): Map<string, string> | null {
   return new Map(named.map(each => [String(each.name), jsonOf(each)]))
 }
 
-/** JSON with sorted members, because their order has no meaning. */
+/** The value as JSON. Members are sorted, because their order has no meaning. */
 function jsonOf(value: unknown): string {
   return JSON.stringify(value, (_, each: unknown) => {
-    // The models of upstreams are compared as a section of their own.
+    // Skip the models of upstreams: they are compared as a separate section.
     const isOwn = ([name]: [string, unknown]): boolean => name !== 'models' || !(isObject(each) && 'versionHeader' in each)
     if (each instanceof Map) return [...each as Map<unknown, unknown>]
     if (typeof each === 'bigint') return String(each)

@@ -1,8 +1,8 @@
 type Match = (text: string) => boolean
 
 /**
- * Compiles a case-sensitive glob. `*` matches any characters, slashes included, or none; no other character is special. There is
- * no backtracking: the pieces between the stars are searched once each, from left to right.
+ * Compiles a case-sensitive glob. `*` matches any number of characters, including slashes. No other character is special. The matcher does
+ * not backtrack: it searches each piece between the stars once, from left to right.
  */
 export function compileGlob(glob: string): Match {
   const pieces = glob.split('*')
@@ -25,8 +25,8 @@ export function compileGlob(glob: string): Match {
 }
 
 /**
- * Passes if one of the globs matches. Names without a star cost one lookup together. The text may itself be a glob: it
- * passes if one of the globs matches everything that the text matches, because only a star can match a star.
+ * Creates a matcher for texts that at least one of the globs matches. All names without a star together cost one look-up. The text may
+ * itself be a glob: then one of the globs must match every text that this glob matches. Only a star can match a star.
  */
 export function compileGlobs(globs: readonly string[]): Match {
   if (globs.length === 1) return compileGlob(globs[0]!)
@@ -37,8 +37,8 @@ export function compileGlobs(globs: readonly string[]): Match {
 }
 
 /**
- * Passes for a glob if some text matches both it and one of these globs. If both contain a star, the pieces between the stars
- * can follow one another, so only heads and tails have to agree.
+ * Creates a matcher for globs that overlap one of these globs: some text matches both. If both globs contain a star, the pieces between the
+ * stars can follow one another, so only the heads and tails of the globs must agree.
  */
 export function compileOverlaps(globs: readonly string[]): Match {
   const matches = compileGlobs(globs)
@@ -52,7 +52,7 @@ export function compileOverlaps(globs: readonly string[]): Match {
   }
 }
 
-/** The text before the first star and after the last one. */
+/** The text before the first star of a glob, and the text after the last star. */
 interface Ends { readonly head: string, readonly tail: string }
 
 function endsOf(glob: string): Ends {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** The part of JSON Schema that gateway.schema.json uses and that other code than ajv reads. */
+/** The keywords of JSON Schema that gateway.schema.json uses and that code other than ajv reads. */
 export interface JsonSchema {
   readonly $ref?: string
   readonly title?: string
@@ -8,7 +8,7 @@ export interface JsonSchema {
   readonly pattern?: string
   readonly enum?: readonly string[]
   readonly examples?: readonly unknown[]
-  /** Marks a secret. */
+  /** true for a value that is a secret. */
   readonly writeOnly?: boolean
   readonly properties?: Readonly<Record<string, JsonSchema>>
   readonly additionalProperties?: JsonSchema | boolean
@@ -17,12 +17,12 @@ export interface JsonSchema {
   readonly definitions?: Readonly<Record<string, JsonSchema>>
 }
 
-/** The published schema: the only description of the file's structure. */
+/** The published schema. Nothing else describes the structure of the file. */
 export const SCHEMA_FILE = new URL('../../gateway.schema.json', import.meta.url)
-/** The definition of `${NAME}`, which the schema allows where the format of a value is fixed. */
+/** The definition of `${NAME}`. The schema allows it where the format of a value is fixed. */
 const REFERENCE = '#/definitions/reference'
 
-/** The schema for values whose references are expanded: it allows no references. */
+/** The schema for values in which references are already expanded, so it allows no references. */
 export function readSchema(): JsonSchema {
   return JSON.parse(readFileSync(SCHEMA_FILE, 'utf8'), (_, part) => withoutReference(part)) as JsonSchema
 }
@@ -41,7 +41,7 @@ export function alternatives(schema: JsonSchema, top: JsonSchema): JsonSchema[] 
   return target.anyOf?.flatMap(choice => alternatives(choice, top)) ?? [target]
 }
 
-/** The child schemas of a schema, with the steps that lead to them. */
+/** The child schemas of a schema, each with the step that leads to it. */
 export function childSchemas(schema: JsonSchema): [step: string, schema: JsonSchema][] {
   const { properties = {}, additionalProperties, items } = schema
   const named = Object.entries(properties).map(([name, child]): [string, JsonSchema] => [`.${name}`, child])
@@ -50,7 +50,7 @@ export function childSchemas(schema: JsonSchema): [step: string, schema: JsonSch
   return named
 }
 
-/** All words with a meaning in the schema: names of keys, and fixed values. */
+/** All words that have a meaning in the schema: names of keys, and fixed values. */
 export function schemaWords(top: JsonSchema): Set<string> {
   const words = new Set(['true', 'false', 'null'])
   for (const { properties = {}, enum: values = [] } of allParts(top, top)) {
@@ -59,7 +59,7 @@ export function schemaWords(top: JsonSchema): Set<string> {
   return words
 }
 
-/** The schemas of each key name, from all places in the schema. */
+/** All schemas of each key name, from every place in the schema that has a key of that name. */
 export function schemasByKey(top: JsonSchema): Map<string, JsonSchema[]> {
   const known = new Map<string, JsonSchema[]>()
   for (const { properties = {} } of allParts(top, top)) {

@@ -2,27 +2,27 @@ export interface Key {
   readonly name: string
   /** SHA-256 of the key, 32 bytes. The key itself is not stored. */
   readonly digest: Buffer
-  /** Globs; null = all models. */
+  /** Globs of allowed models; null = all models. */
   readonly models: readonly string[] | null
   readonly limits: Limits | null
-  /** absent = none */
+  /** Name of the group; absent = none. */
   readonly group?: string
-  /** Who is responsible for the key; absent = unknown. */
+  /** The person or team that is responsible for the key; absent = unknown. */
   readonly owner?: string
-  /** absent = none */
+  /** The operator's note; absent = none. */
   readonly note?: string
   /** ms since 1970; absent = never. */
   readonly expiresAt?: number
-  /** The first characters of the secret, so that people recognize it; absent = unknown. */
+  /** The first characters of the secret, by which people recognise the key; absent = unknown. */
   readonly prefix?: string
   /** Replaced secrets that are still valid; absent = none. */
   readonly oldSecrets?: readonly OldSecret[]
-  /** Line in the file, from 1; absent = not from the file. */
+  /** Line in the configuration file, from 1; absent = the key is not from the file. */
   readonly line?: number
 }
 
 export interface Group extends GroupRules {
-  /** This group and the groups above it, the nearest first. */
+  /** This group and all groups above it, the nearest first. */
   readonly chain: readonly GroupRules[]
 }
 
@@ -30,17 +30,17 @@ export interface GroupRules {
   readonly name: string
   readonly isGroup: true
   readonly parent: string | null
-  /** Globs; null = all models of the keys. */
+  /** Globs of allowed models; null = all models that the keys allow. */
   readonly models: readonly string[] | null
   readonly limits: Limits | null
-  /** This group and those below it: the spend of their keys counts here. */
+  /** Names of this group and the groups below it. The spend of their keys counts for this group. */
   readonly members: readonly string[]
 }
 
 export interface OldSecret {
   /** SHA-256 of the secret, 32 bytes. */
   readonly digest: Buffer
-  /** ms since 1970 */
+  /** Time until which the old secret is valid, in ms since 1970. */
   readonly validUntil: number
 }
 
@@ -49,13 +49,13 @@ export interface Limits {
   readonly tokensPerMinute: number | null
   readonly concurrent: number | null
   readonly budget: Budget | null
-  /** Limits of the key for single models, by glob. */
+  /** Limits of the key for single models, by the glob of the models. */
   readonly models: ReadonlyMap<string, Omit<Limits, 'models'>>
 }
 
 export interface Budget {
-  /** A decimal string, as the operator wrote it. */
+  /** The amount as a decimal string, as the operator wrote it. */
   readonly usd: string
-  /** Days and months are UTC. */
+  /** Days and months begin at 00:00 UTC. */
   readonly per: 'day' | 'month' | 'total'
 }

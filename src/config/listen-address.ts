@@ -6,8 +6,9 @@ const LOOPBACK: ReadonlyMap<string, string> = new Map(Object.entries({ '0.0.0.0'
 const ADDRESS_FORMS = 'write host:port, [IPv6]:port or :port'
 
 /**
- * Parses `127.0.0.1:8080`, `localhost:0`, `[::1]:8080`; `:8080` and `8080` mean all interfaces (an empty host);
- * `fd:3` is a descriptor that already listens. @throws RangeError that says what to change
+ * Parses `127.0.0.1:8080`, `localhost:0` or `[::1]:8080`. `:8080` and `8080` mean all interfaces (an empty host). `fd:3` is a descriptor
+ * that already listens.
+ * @throws RangeError with a message that says what to change
  */
 export function parseAddress(text: string | number): Address {
   const whole = String(text)
@@ -21,7 +22,7 @@ export function parseAddress(text: string | number): Address {
   return { host: hostOf(host), port: Number(port) }
 }
 
-/** systemd passes descriptors from 3 on (sd_listen_fds(3)). */
+/** Checks the descriptor of a socket: systemd passes descriptors from 3 on (sd_listen_fds(3)). */
 function inheritedSocket(fd: number): Address {
   if (fd < 3) throw new RangeError('the descriptors below 3 are standard input, output and error')
   return { host: '', port: 0, fd }
@@ -34,7 +35,7 @@ function hostOf(host: string): string {
     throw new RangeError('the brackets do not hold an IPv6 address')
   }
   if (host.includes(':')) throw new RangeError(`an IPv6 address needs brackets; ${ADDRESS_FORMS}`)
-  // Four numbers that are not an IPv4 address would be looked up as a name.
+  // Four numbers that are no IPv4 address must be refused, because the system would look them up as a name.
   const numeric = /^[\d.]+$/.test(host)
   const named = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}$/.test(host)
   if (host !== '' && (numeric ? !isIPv4(host) : !named)) {
@@ -43,21 +44,21 @@ function hostOf(host: string): string {
   return host
 }
 
-/** IPv6 in brackets, all interfaces as `*`. */
+/** Formats an address. IPv6 is in brackets; all interfaces are `*`. */
 export function formatAddress({ host, port, fd }: Address): string {
   if (fd !== undefined) return `fd:${fd}`
   if (host === '') return `*:${port}`
   return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`
 }
 
-/** `http://127.0.0.1:8080`; all interfaces as `0.0.0.0`. */
+/** The URL of an address: `http://127.0.0.1:8080`. All interfaces are `0.0.0.0`. */
 export function addressUrl({ host, port }: Address, isSecure: boolean): string {
   return `${isSecure ? 'https' : 'http'}://${formatAddress({ host: host === '' ? '0.0.0.0' : host, port })}`
 }
 
 /**
- * The URL by which this machine reaches a server; a loopback address if it listens on all interfaces.
- * @throws like a listener, if the descriptor is a Unix socket, which has no such URL
+ * The URL by which this machine reaches a server. If the server listens on all interfaces, the URL has a loopback address.
+ * @throws the error of a listener if the descriptor is a Unix socket, because a Unix socket has no such URL
  */
 export function localUrl(listening: AddressInfo | string | null, isSecure: boolean): string {
   if (listening === null || typeof listening === 'string') {
@@ -69,7 +70,9 @@ export function localUrl(listening: AddressInfo | string | null, isSecure: boole
   return addressUrl({ host, port }, isSecure)
 }
 
-/** Would listening on both fail? Port 0 never conflicts: each gets a free port. */
+/**
+ * Tells whether two listeners cannot have these addresses at the same time. Port 0 never conflicts, because each listener gets a free port.
+ */
 export function addressesConflict(a: Address, b: Address): boolean {
   if (a.fd !== undefined || b.fd !== undefined) return a.fd === b.fd
   if (a.port !== b.port || a.port === 0) return false
@@ -80,7 +83,7 @@ function isWildcardHost(host: string): boolean {
   return host === '' || host === '0.0.0.0' || host === '::'
 }
 
-/** An IP address, or one with a prefix length: `10.0.0.0/8`, `fd00::/8`. */
+/** Tells whether the text is an IP address, with or without a prefix length: `10.0.0.0/8`, `fd00::/8`. */
 export function isAddressOrBlock(text: string): boolean {
   const [address = '', prefix, ...rest] = text.split('/')
   const family = isIP(address)

@@ -1,6 +1,6 @@
 /**
- * The candidate that a mistyped word most likely means; null = none is close. Up to a third of the letters, at least one, may
- * differ. Case, `-` and `_` do not count.
+ * The candidate that a mistyped word most likely means; null = no candidate is close. At most a third of the letters may differ, but one
+ * letter may always differ. Case, `-` and `_` are ignored.
  */
 export function nearest(word: string, candidates: Iterable<string>): string | null {
   const wanted = normalize(word)
@@ -17,7 +17,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | nu
   return best
 }
 
-/** `; did you mean "x"?`, or ''. */
+/** A suggestion for an error message: `; did you mean "x"?`. Empty if no candidate is close. */
 export function didYouMean(word: string, candidates: Iterable<string>): string {
   const guess = nearest(word, candidates)
   return guess === null ? '' : `; did you mean "${guess}"?`
@@ -27,7 +27,10 @@ function normalize(word: string): string {
   return word.slice(0, 64).toLowerCase().replaceAll(/[-_]/g, '')
 }
 
-/** Damerau-Levenshtein distance as optimal string alignment: inserted, deleted, replaced letters, or swapped neighbours. */
+/**
+ * Damerau-Levenshtein distance as optimal string alignment: counts letters that are inserted, deleted, replaced, or swapped with their
+ * neighbour.
+ */
 export function editDistance(a: string, b: string): number {
   let before: number[] = []
   let above = Array.from({ length: b.length + 1 }, (_, j) => j)

@@ -2,18 +2,19 @@ import type { Accepts } from '../protocols/neutral/accepts.ts'
 
 export interface Model {
   readonly name: string
-  /** The base model's price applies unless this model has its own; null = none. */
+  /** The model whose price applies if this model has no price; null = none. */
   readonly baseModel: string | null
-  /** The operator's rules of what the model accepts in translated requests; null = none. */
+  /** The operator's rules for what the model accepts in translated requests; null = none. */
   readonly accepts: Accepts | null
   readonly price: Price | null
-  /** Complete prices of requests that were served in a service tier, by the tier's name. */
+  /** Prices for requests that were served in a service tier, by the tier's name. Each price is complete. */
   readonly serviceTiers: ReadonlyMap<string, Price>
 }
 
 /**
- * USD per million tokens unless the field says otherwise, as the operator's decimal string: no float changes a cost. An absent
- * field is priced like a related one: cached_input and cache writes as input, reasoning as output, audio and images as tokens.
+ * Prices are USD per million tokens, except where a field says otherwise. Each is the operator's decimal string, so that no float changes a
+ * cost. If a field is absent, another price applies: that of input for cached_input and cache writes, that of output for reasoning, and
+ * that of text tokens for audio and images.
  */
 export interface Price {
   readonly input?: string
@@ -26,11 +27,11 @@ export interface Price {
   readonly outputAudio?: string
   readonly inputImage?: string
   readonly outputImage?: string
-  /** USD per unit, as the next three. */
+  /** USD per unit. The following three prices are per unit too. */
   readonly perRequest?: string
   readonly perSecond?: string
   readonly perCharacter?: string
   readonly perImage?: string
-  /** Prices of requests with more input tokens than `above`; ascending. */
+  /** Prices of requests with more than `above` input tokens; ascending. */
   readonly tiers?: readonly { readonly above: number; readonly price: Omit<Price, 'tiers'> }[]
 }

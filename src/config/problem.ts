@@ -1,21 +1,21 @@
 export interface Problem {
   readonly severity: 'error' | 'warning'
-  /** The file as the operator named it. */
+  /** The path of the file as the operator wrote it. */
   readonly file: string
-  /** From 1; null = the whole file. */
+  /** Line, from 1; null = the problem concerns the whole file. */
   readonly line: number | null
-  /** From 1, in UTF-16 units; null if line is null. */
+  /** Column, from 1, in UTF-16 units; null if `line` is null. */
   readonly column: number | null
-  /** What is wrong and what to change. Contains no secret. */
+  /** Says what is wrong, and what to change. Contains no secret. */
   readonly message: string
-  /** The line with a caret below it, secrets masked; null if line is null. */
+  /** The line with secrets masked, and a caret below it; null if `line` is null. */
   readonly excerpt: string | null
 }
 
-/** The configuration cannot be used. Contains all problems, warnings included, in the file's order. */
+/** Thrown if a configuration cannot be used. Contains all problems, including warnings, in the order of the file. */
 export class ConfigError extends Error {
   readonly problems: readonly Problem[]
-  /** The files that it names, as far as they could be read: a change in one of them may fix the configuration. */
+  /** The files that the configuration names, if they could be read. A change in one of these files may fix the configuration. */
   readonly files: readonly string[]
   readonly #text: string | null
 
@@ -27,20 +27,20 @@ export class ConfigError extends Error {
     this.#text = text
   }
 
-  /** The file's text; null = unreadable. A getter, so that it is not logged with the error: it contains secrets. */
+  /** The text of the file; null = unreadable. The text contains secrets, so this is a getter: a logger does not log it with the error. */
   get text(): string | null {
     return this.#text
   }
 }
 
-/** `file:line:column: severity: message`, then the line and its caret. @param paint colours the severity for a terminal */
+/** Formats `file:line:column: severity: message`, followed by the line and its caret. @param paint colours the severity for a terminal */
 export function formatProblem(problem: Problem, paint: (severity: string) => string = String): string {
   const { severity, message, excerpt } = problem
   const head = `${placeOf(problem)}: ${paint(severity)}: ${message}`
   return excerpt === null ? head : `${head}\n${excerpt}`
 }
 
-/** `file:line:column`, or only the file if there is no line. */
+/** Formats `file:line:column`, or only the file if the problem has no line. */
 export function placeOf({ file, line, column }: Problem): string {
   return line === null ? file : `${file}:${line}:${column}`
 }

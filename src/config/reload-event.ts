@@ -4,14 +4,14 @@ export interface ReloadEvent {
   /** ms since 1970 */
   readonly at: number
   readonly applied: boolean
-  /** `command line: root`, `SIGHUP`, `--watch`. */
+  /** Who requested the reload: `command line: root`, `SIGHUP`, `--watch`. */
   readonly by: string
-  /** The text that was active before. */
+  /** The configuration text that was active before the reload. */
   readonly before: string
-  /** The text of the file; null = unreadable. */
+  /** The new text of the file; null = unreadable. */
   readonly text: string | null
-  /** `upstreams.openai: changed`; empty if it was rejected or nothing changed. */
+  /** What changed, such as `upstreams.openai: changed`. Empty if the reload was rejected, or if nothing changed. */
   readonly changes: readonly string[]
-  /** Why it was rejected; empty = applied. */
+  /** Why the reload was rejected. For an applied reload, empty. */
   readonly problems: readonly Problem[]
 }

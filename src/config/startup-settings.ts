@@ -1,10 +1,10 @@
 import type { ClusterConfig } from './cluster-types.ts'
 import type { Address, Config, LedgerConfig, ServerConfig, TelemetryConfig } from './types.ts'
 
-/** The settings that a running gateway keeps, even if its file changes. Plain data. */
+/** The settings that a running gateway keeps, even if the file changes. They can be sent to another process. */
 export interface StartupSettings {
   readonly server: Pick<ServerConfig, 'listen' | 'reusePort' | 'workers' | 'tls' | 'idle'>
-  /** Address of the listener; null = none. */
+  /** Address of the console's listener; null = none. */
   readonly console: Address | null
   readonly docs: Address | null
   readonly ledger: LedgerConfig | null
@@ -18,10 +18,10 @@ export function startupSettingsOf({ server, console, docs, ledger, telemetry, cl
   return { server: { listen, reusePort, workers, tls, idle }, ...addresses, ledger, telemetry, cluster }
 }
 
-/** A new configuration, with the settings with which the gateway was started. */
+/** Combines a new configuration with the settings from the start of the gateway. */
 export function withStartupSettings(config: Config, start: StartupSettings): Config {
   const { ledger, telemetry, cluster } = start
-  // TLS is switched on or off at the start; the certificate can change.
+  // TLS stays on or off, as at the start. The certificate can change.
   const tls = start.server.tls && (config.server.tls ?? start.server.tls)
   return {
     ...config,

@@ -6,22 +6,22 @@ import type { Group, Key, Limits } from './key-types.ts'
 import type { Model } from './price-types.ts'
 
 /**
- * The configuration for the rest of the gateway: checked, with all defaults and names resolved. load.ts builds it once and
- * freezes it. Durations are in milliseconds, sizes in bytes, prices in USD per million tokens, file paths absolute.
+ * The configuration as the gateway uses it: checked, with all defaults and names resolved. load.ts builds it once and freezes it. Durations
+ * are in ms, sizes in bytes, prices in USD per million tokens. File paths are absolute.
  */
 
 export interface Config {
   readonly file: string
-  /** The file's text; for the console, which masks its secrets. */
+  /** The text of the file. The console shows it with secrets masked. */
   readonly text: string
   readonly server: ServerConfig
   readonly console: ConsoleConfig | null
   readonly docs: { readonly listen: Address } | null
-  /** `keys` (the default): every request needs one. `open`: only requests from pages of other sites need one. */
+  /** `keys` (the default): every request needs a key. `open`: only requests from web pages of other sites need a key. */
   readonly auth: 'keys' | 'open'
   readonly timeouts: Timeouts
   readonly upstreams: ReadonlyMap<string, Upstream>
-  /** In the file's order: the first match wins. */
+  /** The routes in the order of the file. The first route that matches is used. */
   readonly routes: readonly Route[]
   readonly models: ReadonlyMap<string, Model>
   readonly groups: ReadonlyMap<string, Group>
@@ -44,37 +44,37 @@ export interface Config {
 export interface WebhookConfig {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  /** Signs events; null = not signed. */
+  /** The secret with which events are signed; null = events are not signed. */
   readonly secret: string | null
 }
 
 export interface AlertsConfig {
   readonly webhook: WebhookConfig | null
-  /** Percentages of a key's budget, ascending. */
+  /** Percentages of a key's budget at which an alert is sent, ascending. */
   readonly budget: readonly number[]
 }
 
 export interface TelemetryConfig {
-  /** null = not served */
+  /** null = no listener for Prometheus. */
   readonly prometheus: { readonly listen: Address } | null
   readonly otlp: OtlpConfig | null
   readonly conventions: 'v1.41' | 'latest'
-  /** Contains `{trace_id}`; null = the console has no links to traces. */
+  /** URL of traces; contains `{trace_id}`. null = the console has no links to traces. */
   readonly traceUrl: string | null
 }
 
 export interface OtlpConfig {
-  /** Without a final slash; null = from the environment. */
+  /** URL of the collector without a final slash; null = from the environment. */
   readonly endpoint: string | null
   readonly protocol: 'http/protobuf' | 'http/json' | 'grpc'
   readonly headers: Readonly<Record<string, string>>
   readonly traces: boolean
   readonly metrics: boolean
-  /** Between two pushes of metrics. */
+  /** ms between two pushes of metrics. */
   readonly interval: number
-  /** The share of traces that start here, 0 to 1. */
+  /** The share of traces to record, 0 to 1. For traces that start at this gateway. */
   readonly sample: number
-  /** Traces contain prompts and responses. */
+  /** true if traces contain prompts and responses. */
   readonly content: boolean
 }
 
@@ -82,127 +82,130 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' |
 
 export interface LogConfig {
   readonly level: LogLevel
-  /** Whose bodies are kept; the first rule that matches the key applies. */
+  /** Rules for which bodies to keep. The first rule that matches the key is used. */
   readonly bodies: readonly BodyRule[]
 }
 
 export interface BodyRule {
-  /** The key's name, or a glob. */
+  /** The name of a key, or a glob of names. */
   readonly key: string
   readonly keep: number
-  /** Of each body, request and response. */
+  /** Maximum bytes of each request body and each response body. */
   readonly limit: number
 }
 
-/** `[::1]:8080` is host `::1`, port 8080. An empty host means all interfaces. Port 0 picks a free port. */
+/** `[::1]:8080` has the host `::1` and the port 8080. An empty host means all interfaces. Port 0 means any free port. */
 export interface Address {
   readonly host: string
   readonly port: number
-  /** The number of an open descriptor that already listens; host and port are unused then. */
+  /** The number of an open descriptor that already listens. If set, host and port are not used. */
   readonly fd?: number
 }
 
 export interface ServerConfig {
   readonly listen: Address
-  /** Other processes may listen on the same address and share the connections (SO_REUSEPORT). */
+  /** true if other processes may listen on the same address and share the connections (SO_REUSEPORT). */
   readonly reusePort: boolean
-  /** Processes that serve; above 1 there is a supervisor. */
+  /** Number of processes that serve. If there are several, a supervisor starts them. */
   readonly workers: number
   /** PEM files. */
   readonly tls: { readonly cert: string; readonly key: string } | null
-  /** Of one request body, before and after decompression. */
+  /** Maximum bytes of one request body, before decompression and after it. */
   readonly bodyLimit: number
-  /** Of all request bodies in memory at the same time. */
+  /** Maximum bytes of all request bodies in memory at the same time. */
   readonly bodyMemory: number
-  /** Maximum running exchanges. */
+  /** Maximum number of running exchanges. */
   readonly maxInFlight: number
-  /** Maximum client connections on each listener. */
+  /** Maximum number of client connections to each listener. */
   readonly maxConnections: number
-  /** Until an idle client connection closes. */
+  /** ms after which an idle client connection is closed. */
   readonly idle: number
-  /** Addresses or CIDR blocks that may set x-forwarded-* and the request id. */
+  /** Addresses or CIDR blocks whose headers x-forwarded-* and request id are used. */
   readonly trustedProxies: readonly string[]
-  /** Lower-case host names that an open gateway and the console accept in addition to loopback names. */
+  /** Host names, in lower case, that an open gateway and the console accept. Loopback names are always accepted. */
   readonly hosts: readonly string[]
-  /** Responses name the upstream and the number of attempts. */
+  /** true if response headers name the upstream and the number of attempts. */
   readonly revealUpstream: boolean
-  /** For running exchanges, after SIGTERM and drainDelay. */
+  /** ms for running exchanges to finish. Begins after SIGTERM and `drainDelay`. */
   readonly drain: number
-  /** Until requests are refused after SIGTERM; the status already reports draining. */
+  /** ms between SIGTERM and the refusal of requests. The status reports draining from SIGTERM on. */
   readonly drainDelay: number
 }
 
 export interface ConsoleConfig {
   readonly listen: Address
-  /** The URL for browsers, without a path: `https://gateway.example.com`; null = not configured. */
+  /** The URL at which browsers reach the console, without a path: `https://gateway.example.com`; null = not configured. */
   readonly publicUrl: string | null
   readonly users: readonly ConsoleUser[]
   readonly oidc: OidcConfig | null
 }
 
-/** The identity provider that logs users in, and the roles of the users. */
+/** The identity provider for logins, and the roles of its users. */
 export interface OidcConfig {
   readonly issuer: string
   readonly clientId: string
-  /** null = a public client. */
+  /** null = a public client, which has no secret. */
   readonly clientSecret: { readonly value: string } | { readonly file: string } | null
-  /** Groups, mail addresses, and `*@example.com` for a whole domain. */
+  /** Groups, mail addresses, or `*@example.com` for all addresses of a domain. */
   readonly admins: readonly string[]
   readonly viewers: readonly string[]
-  /** Requested scopes; `openid` is one of them. */
+  /** The scopes to request, including `openid`. */
   readonly scopes: readonly string[]
-  /** The claim with the groups: its name, or a path such as `realm_access.roles`. */
+  /** The claim that contains the groups: a name, or a path such as `realm_access.roles`. */
   readonly groupsClaim: string
 }
 
 export interface ConsoleUser { readonly name: string, readonly password: string, readonly role: 'admin' | 'viewer' }
 
-/** In milliseconds. */
+/** All values are in ms. */
 export interface Timeouts {
   readonly connect: number
-  /** Until the first byte of the response body. */
+  /** Maximum wait for the first byte of the response body. */
   readonly firstByte: number
-  /** Between bytes, read or write. */
+  /** Maximum wait between two bytes that are read or written. */
   readonly idle: number
-  /** The whole request, streaming included. */
+  /** Maximum time of the whole request, including a stream. */
   readonly total: number
 }
 
 export interface Upstream {
   readonly name: string
-  /** null = the in-process simulator. Its path is put before request paths. */
+  /** The URL's path is put before the path of each request. null = the upstream is the in-process simulator. */
   readonly url: URL | null
-  /** Replaces `/v1` of the path, without a final slash; null = `/v1`. */
+  /** Text that replaces `/v1` in paths, without a final slash; null = `/v1` stays. */
   readonly v1: string | null
   readonly simulator: boolean
-  /** The cloud provider whose paths and framing the upstream has; null = the vendor's own API. */
+  /** The cloud provider whose paths and framing the upstream uses; null = the upstream has the vendor's own API. */
   readonly provider: ProviderConfig | null
   /** The operator's credential; null = the upstream needs none. */
   readonly auth: Auth | null
-  /** Lower-case names; set if the client sent none. */
+  /** Headers, by lower-case name, that are set if the client did not send them. */
   readonly headers: Readonly<Record<string, string>>
-  /** Accepts WebSocket upgrades. */
+  /** true if the upstream accepts WebSocket upgrades. */
   readonly websocket: boolean
-  /** Lower-case name under which the messages protocol's version header is sent. */
+  /** The lower-case name of the header that contains the version of the messages protocol. */
   readonly versionHeader: string
-  /** `ask` adds stream_options.include_usage to chat streams; `as_is` does not. */
+  /** `ask`: stream_options.include_usage is added to chat streams. `as_is`: it is not added. */
   readonly usage: 'ask' | 'as_is'
-  /** Accepted protocols; other requests are translated to the first one. null = all, untranslated. */
+  /**
+   * The protocols that the upstream accepts. Other requests are translated to the first of them. null = all requests are accepted without
+   * translation.
+   */
   readonly speaks: readonly string[] | null
   readonly models: ReadonlyMap<string, Model>
-  /** PEM file with extra trusted roots, or null. */
+  /** PEM file with additional trusted roots; null = none. */
   readonly ca: string | null
-  /** Age at which a connection takes no more requests. */
+  /** ms after which a connection gets no more requests. */
   readonly connectionAge: number
-  /** What its provider allows for all requests together; null = unlimited here. */
+  /** Limits for all requests to the upstream together; null = no limits. */
   readonly limits: UpstreamLimits | null
-  /** The path of its health check, and the interval; null = no health check. */
+  /** The path of the health check, and the ms between two checks; null = no health check. */
   readonly health: { readonly path: string; readonly every: number } | null
 }
 
-/** Counted like the limits of a group. */
+/** Limits that are counted like the limits of a group. */
 export interface UpstreamLimits {
-  /** Differs from the names of keys and groups. */
+  /** A name that no key and no group has. */
   readonly name: string
   readonly isGroup: true
   readonly limits: Limits
@@ -214,73 +217,75 @@ export interface BedrockConfig { readonly kind: 'bedrock' }
 
 export interface AzureConfig {
   readonly kind: 'azure'
-  /** `v1`, or a date such as `2025-04-01-preview`. */
+  /** `v1`, or a date, such as `2025-04-01-preview`. */
   readonly apiVersion: string
 }
 
 export interface VertexConfig {
   readonly kind: 'vertex'
-  /** null = the project of the credentials */
+  /** null = the project that the credentials name. */
   readonly project: string | null
-  /** `global`, a region such as `us-central1`, or a multi-region: `us` or `eu`. */
+  /** `global`, a region such as `us-central1`, or a multi-region (`us`, `eu`). */
   readonly location: string
 }
 
 export interface Route {
   readonly index: number
   readonly line: number
-  /** `routes[2], line 41: path /v1/*, model gpt-* -> openai (ordered)`. */
+  /** Description of the route: `routes[2], line 41: path /v1/*, model gpt-* -> openai (ordered)`. */
   readonly text: string
-  /** A glob over the path without its query; null = any path. */
+  /** A glob that the path without its query must match; null = any path. */
   readonly path: string | null
-  /** Globs over the client's model name; null = any model, or none. */
+  /** Globs, one of which the client's model name must match; null = any model, or no model. */
   readonly models: readonly string[] | null
   readonly targets: readonly Target[]
   readonly strategy: 'ordered' | 'weighted' | 'least_busy' | 'fastest'
-  /** Requests with the same key, or the same value of a header, go to the same target while it is healthy; null = no affinity. */
+  /**
+   * Requests with the same key, or with the same value of a header, go to the same target while that target is healthy; null = no affinity.
+   */
   readonly affinity: Affinity | null
-  /** Attempts after the first one, at any target. */
+  /** Maximum number of attempts after the first attempt, at any target. */
   readonly retries: number
-  /** The target for requests that are refused for this reason; null = the client gets the refusal. */
+  /** The target for a request that was refused for one of these reasons; null = the client gets the refusal. */
   readonly on: { readonly contextLength: Target | null; readonly contentFilter: Target | null }
-  /** A stream that breaks is reported, continued by another target, or held until it is complete. */
+  /** Whether a stream that breaks is reported to the client, continued by another target, or held until it is complete. */
   readonly resume: ResumeMode
-  /** Time without a response after which another target is tried too; null = never. */
+  /** ms without a response after which the gateway tries another target at the same time; null = never. */
   readonly hedgeAfter: number | null
-  /** For a request whose target does not speak its protocol. */
+  /** What happens to a request whose target does not speak the protocol of the request. */
   readonly translate: TranslateMode
-  /** The default timeouts, overridden by the route's own. */
+  /** The timeouts of the route. Timeouts that the route does not set are the defaults. */
   readonly timeouts: Timeouts
 }
 
-/** `continue_or_hold` holds streams that no target can continue. */
+/** `continue_or_hold`: streams that no target can continue are held. */
 export type ResumeMode = 'off' | 'continue' | 'hold' | 'continue_or_hold'
 
-/** `lenient` drops fields without a counterpart, `strict` refuses such a request, `off` refuses to translate. */
+/** `lenient` drops fields that the target's protocol lacks. `strict` refuses requests with such fields. `off` refuses all translation. */
 export type TranslateMode = 'lenient' | 'strict' | 'off'
 
 export interface Target {
   readonly upstream: Upstream
-  /** The model's name upstream; null = the client's name. */
+  /** The upstream's name of the model; null = the client's name. */
   readonly model: string | null
   readonly weight: number
-  /** Can continue a response whose beginning it gets as the last message. */
+  /** true if the target can continue a response that it gets as the last message. */
   readonly prefill: boolean
 }
 
-/** The client's key, or the value of a header (lower-case name). */
+/** Affinity by the client's key, or by the value of a header. The name of the header is in lower case. */
 export type Affinity = { readonly by: 'key' } | { readonly by: 'header'; readonly name: string }
 
 export interface LedgerConfig {
-  /** SQLite file. */
+  /** Path of the SQLite file. */
   readonly file: string
-  /** How long rows are kept; null = without limit. */
+  /** ms for which rows are kept; null = without limit. */
   readonly keep: number | null
 }
 
 export interface BillingConfig {
-  /** If the client disconnects before any response: `prompt` bills the estimated prompt, `none` bills nothing. */
+  /** What is billed if the client disconnects before it gets a response: `prompt` = the estimated prompt; `none` = nothing. */
   readonly abandoned: 'prompt' | 'none'
-  /** Output tokens that are reserved for a request without an output bound. */
+  /** Number of output tokens to reserve for a request that does not limit its output. */
   readonly assumedOutput: number
 }

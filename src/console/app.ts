@@ -26,16 +26,16 @@ export interface App {
   close(): Promise<void>
 }
 
-/** Bytes; operations have small bodies. */
+/** Maximum bytes of a body. All operations have small bodies. */
 const BODY_LIMIT = 64 * 1024
-/** Requests from one address. A page sends about twenty, and repeats some of them every few seconds. */
+/** Maximum requests from one address. A page sends about twenty, and repeats some of them every few seconds. */
 const MAX_REQUESTS_PER_MINUTE = 3_000
-/** Bytes; smaller responses are not compressed. */
+/** Minimum bytes of a response that is compressed. */
 const MIN_COMPRESSED = 1_024
-/** No headers about the limit: the pages stay far below it. */
+/** Leaves out the headers about the limit, because the pages send far fewer requests. */
 const NO_RATE_LIMIT_HEADERS = { 'x-ratelimit-limit': false, 'x-ratelimit-remaining': false, 'x-ratelimit-reset': false }
 
-/** The API and the pages of the console. The gateway passes requests to `handle`. @param bodyTimeout ms within which a body must arrive */
+/** The API and the pages of the console. The gateway passes requests to `handle`. @param bodyTimeout ms in which a body must arrive */
 export async function createApp(context: Context, operations: Operations, bodyTimeout: number): Promise<App> {
   let route: http.RequestListener = () => {}
   const app = Fastify({
@@ -45,7 +45,7 @@ export async function createApp(context: Context, operations: Operations, bodyTi
     },
     bodyLimit: BODY_LIMIT,
     routerOptions: { maxParamLength: 1024 },
-    // The path cannot be parsed. Outside the API, redirect to the first page.
+    // Handles paths that cannot be parsed. Outside of the API, redirects to the first page.
     frameworkErrors: (error, request, reply) => (
       isSafeMethod(request.method) && !request.url.startsWith(`${PREFIX}/`)
         ? reply.redirect('/console/')
@@ -88,20 +88,23 @@ export async function createApp(context: Context, operations: Operations, bodyTi
   await app.register(servePages, { prefix: '/console' })
   await app.ready()
   return {
-    // Fastify also accepts requests of HTTP/2.
+    // A cast is needed: Fastify also accepts requests of HTTP/2.
     handle: (req, res) => route(req as http.IncomingMessage, res as http.ServerResponse),
     close: () => app.close(),
   }
 }
 
-/** The listener sets no deadline for bodies, because the pipeline has its own. Requests to the console's API do not pass the pipeline. */
+/**
+ * Sets a deadline for the body. The listener sets none, because the pipeline has its own, but requests to the console's API do not pass the
+ * pipeline.
+ */
 function enforceBodyTimeout(req: http.IncomingMessage, res: http.ServerResponse, bodyTimeout: number): void {
   const timer = setTimeout(() => destroyNow(res), bodyTimeout).unref()
   const whole = (): void => clearTimeout(timer)
   req.once('end', whole).once('close', whole)
 }
 
-/** Tells the client that figures cover only this gateway, because PostgreSQL cannot be read. */
+/** Tells the client that figures include only this gateway, because PostgreSQL cannot be read. */
 function nameScope({ reports }: Context, reply: FastifyReply): void {
   if (reports.clusterFailure !== null) void reply.header('x-gateway-scope', 'this-gateway')
 }
@@ -111,7 +114,7 @@ function addOperation<N extends OperationName>(api: FastifyInstance, name: N, co
   const route = routeOf(name)
   api.route({
     ...route,
-    // Not for CSV: a response to HEAD would create the whole table.
+    // Not for CSV: to respond to HEAD, the server would create the whole table.
     exposeHeadRoute: response !== null,
     onRequest: guard({ roles, opens: BEGINNERS.has(name) }),
     handler: async (request, reply) => {

@@ -17,7 +17,7 @@ declare module 'fastify' {
   }
 }
 
-/** @throws ConsoleProblem forbidden if another site sends the request */
+/** @throws ConsoleProblem forbidden if the request comes from a page of another site */
 export async function authenticate({ host, store, clock }: Context, request: FastifyRequest): Promise<Authentication> {
   const caller = callerOf(host, request.raw)
   checkSite(request.raw, caller)
@@ -30,7 +30,7 @@ export async function authenticate({ host, store, clock }: Context, request: Fas
   return { caller, token, session }
 }
 
-/** @param roles null = everybody; empty = every logged-in user @param opens the operation begins a session */
+/** @param roles null = everybody; empty = every user who is logged in @param opens true if the operation begins a session */
 export function guard({ roles, opens = false }: { roles: readonly string[] | null; opens?: boolean }) {
   return async (request: FastifyRequest): Promise<void> => {
     const session = request.standing?.session ?? null

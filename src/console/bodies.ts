@@ -5,7 +5,10 @@ import type { Body, Bodies } from './api/bodies.ts'
 import { ConsoleProblem } from './http/console-problem.ts'
 import { ownKey, requireSession, type Context, type Operations } from './context.ts'
 
-/** Only users who may read bodies learn whether there are any. Reading the bodies of another key is an audit event. */
+/**
+ * Operations on the kept bodies of requests. Only users who may read bodies learn whether bodies exist. Reading a body of another key is
+ * recorded as an audit event.
+ */
 export function bodyOperations({ host, reports, store, clock }: Context): Pick<Operations, 'GET /logs/:id' | 'GET /logs/:id/bodies'> {
   const kept = async (id: string, own: string | null): Promise<readonly Transcript[]> => {
     const found = await host.current().sharedState.archive?.find(id) ?? []
@@ -17,7 +20,7 @@ export function bodyOperations({ host, reports, store, clock }: Context): Pick<O
       const { id } = asked.params
       const stories = await reports.requestDetails(id, own)
       const mayLook = requireSession(asked).role !== 'viewer'
-      // If the bodies cannot be read, show the details only.
+      // If the bodies cannot be read, return only the details.
       const transcripts = mayLook ? await kept(id, own).catch(() => []) : []
       return { ...stories, has_bodies: transcripts.length > 0, trace_url: own === null ? host.current().config.telemetry.traceUrl : null }
     },
@@ -46,7 +49,7 @@ function toTranscript({ requestId, startedAt, key, expiresAt, request, response 
   }
 }
 
-/** A text that was cut inside a character ends before that character. */
+/** Converts a body to text. If the body was cut inside a character, the text ends before this character. */
 function toBody({ contentType, bytes, total }: CapturedBody): Body {
   const body = { content_type: contentType, bytes: total, is_cut: bytes.length < total }
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)

@@ -19,31 +19,31 @@ export interface Context {
 }
 
 export interface OperationRequest<N extends OperationName> {
-  /** null = nobody is logged in */
+  /** The session of the user; null = the user is not logged in. */
   readonly session: Session | null
   readonly caller: Caller
   readonly query: QueryOf<N>
   readonly params: ParamsOf<N>
   readonly body: BodyOf<N>
-  /** Sets or, with null, removes the cookie with the token. */
+  /** Sets the cookie with the token; null removes the cookie. */
   setToken(token: string | null): void
-  /** Sets the cookie of a login that begins at the identity provider. */
+  /** Sets a cookie for a login that begins at the identity provider. */
   setPendingLogin(pending: string): void
-  /** From the cookie of the request; null = no token. */
+  /** The token in the request's cookie; null = none. */
   readonly token: string | null
 }
 
 type OperationResult<N extends OperationName> = ResponseOf<N> extends undefined ? CsvFile : Promise<ResponseOf<N>>
 
-/** Operations throw ConsoleProblem or ReportError. */
+/** The operations of the API. They throw ConsoleProblem or ReportError. */
 export type Operations = { readonly [N in OperationName]: (asked: OperationRequest<N>) => OperationResult<N> }
 
-/** The only key whose requests the user may see; null = all keys. */
+/** The only key whose requests the user may see; null = the user may see all keys. */
 export function ownKey({ session }: { readonly session: Session | null }): string | null {
   return session?.role === 'key' ? session.name : null
 }
 
-/** For operations that only logged-in users can call. */
+/** The session of the user, for operations that require a login. */
 export function requireSession({ session }: { readonly session: Session | null }): Session {
   if (session !== null) return session
   throw new Error('an operation for those who are logged in was reached by somebody else')

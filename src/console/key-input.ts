@@ -4,19 +4,19 @@ import type { Limits } from '../config/key-types.ts'
 import type { Limits as PlainLimits } from './api/keys.ts'
 import { ConsoleProblem } from './http/console-problem.ts'
 
-/** As in the schema of gateway.yaml. */
+/** The same limits as in the schema of gateway.yaml. */
 const MAX_COUNT = 1_000_000_000_000
 const MAX_USD = 1_000_000_000
 const MAX_GLOB_LENGTH = 1_024
 
-/** @throws ConsoleProblem bad_request for an invalid key name */
+/** @throws ConsoleProblem bad_request if the name is invalid */
 export function checkName(name: string): string {
   const fault = keyNameError(name)
   if (fault !== null) throw invalidField('name', fault)
   return name
 }
 
-/** @throws ConsoleProblem bad_request for an owner or a note that is not a line of text */
+/** @throws ConsoleProblem bad_request if the owner or note is not one line of text */
 export function checkDescription<T extends { readonly owner?: string | null | undefined, readonly note?: string | null | undefined }>(described: T): T {
   for (const name of ['owner', 'note'] as const) {
     // oxlint-disable-next-line no-control-regex -- control characters are refused
@@ -25,7 +25,7 @@ export function checkDescription<T extends { readonly owner?: string | null | un
   return described
 }
 
-/** @param now ms since 1970 @returns ms since 1970 @throws ConsoleProblem bad_request for a time in the past */
+/** @param now ms since 1970 @returns ms since 1970 @throws ConsoleProblem bad_request if the time is in the past */
 export function expiryOf(timestamp: string, now: number): number {
   const at = Date.parse(timestamp)
   if (at > now) return at

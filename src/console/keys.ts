@@ -27,7 +27,7 @@ const NO_LEDGER = 'No ledger is configured, and keys are stored beside it'
 const AUDIT_PAGE = 100
 const DEFAULT_GRACE_SECONDS = 86_400
 
-/** Keys of gateway.yaml can only be blocked here. Keys that are created here are in the key store. */
+/** Operations on keys. Keys of gateway.yaml can only be blocked here. Keys that are created here are stored in the key store. */
 export function keyOperations({ host, clock, store, reports }: Context): KeyOperations {
   const configured = (name: string): Key | undefined => host.current().config.keys.find(key => key.name === name)
   const writable = (): void => {
@@ -178,7 +178,7 @@ export function keyOperations({ host, clock, store, reports }: Context): KeyOper
         digest: hash('sha256', made, 'buffer'), prefix: made.slice(0, PREFIX_LENGTH), oldValidUntil: now + grace * 1_000,
       }, now, actorOf(asked))
       if (rotated === 'unknown' && configured(name)) throw configuredKeyError(name)
-      // Even if a gateway has not confirmed the rotation: the caller must get the secret.
+      // Return the new secret even if a gateway has not confirmed the rotation, because the caller cannot get it later.
       if (rotated === 'unknown') throw unknownKeyError(name)
       return { name, key: made }
     },
@@ -208,7 +208,7 @@ export function keyOperations({ host, clock, store, reports }: Context): KeyOper
   }
 }
 
-/** The default limits, overridden by the limits of the key; null = no limits. */
+/** The limits of a key, with defaults for limits that the key does not set; null = no limits. */
 function effectivePlainLimits(own: Limits | null, defaults: Limits | null): PlainLimits | null {
   if (own === null && defaults === null) return null
   const { whole, models } = effectiveLimits(own, defaults)
@@ -219,7 +219,7 @@ function actorOf(asked: Pick<OperationRequest<'POST /keys'>, 'session' | 'caller
   return { actor: `console: ${requireSession(asked).name}`, address: asked.caller.address }
 }
 
-/** @throws ConsoleProblem not_found; unavailable if a running gateway may not apply the change yet */
+/** @throws ConsoleProblem not_found; unavailable if a running gateway may not have applied the change */
 function checkChangeResult(changed: ChangeResult, name: string): void {
   if (changed === 'unknown') throw unknownKeyError(name)
   if (changed !== 'unconfirmed') return

@@ -7,12 +7,12 @@ import { cached } from './http/cached.ts'
 import { ownKey, type Context, type Operations } from './context.ts'
 import type { Workers } from './state/workers.ts'
 
-/** At most this many requests, and this many alerts, are listed. */
+/** Maximum number of requests, and maximum number of alerts, in a response. */
 const MAX_ITEMS = 100
-/** ms; the pages ask every few seconds */
+/** ms for which results are cached, because the pages ask every few seconds. */
 const CACHE_MS = 30_000
 
-/** Covers all workers of the gateway. */
+/** Operations on the current state of the gateway, including all workers. */
 export function liveOperations({ host, clock, reports, store }: Context, workers: Workers): Pick<Operations, 'GET /live'> {
   const ofLedger = cached(async () => {
     const gateway = host.current()
@@ -22,10 +22,10 @@ export function liveOperations({ host, clock, reports, store }: Context, workers
   }, CACHE_MS, () => clock.monotonic())
 
   let known: { readonly text: string, readonly lines: Promise<ConfigLines> } | null = null
-  /** Reads the lines once for each configuration. */
+  /** Reads the lines of a configuration once for each configuration. */
   const activeLines = ({ config: { text } }: Gateway): Promise<ConfigLines> => {
     if (known?.text === text) return known.lines
-    // Without readable lines, show the alerts without them.
+    // If the lines cannot be read, the alerts have no lines.
     const lines = store.call('lines', text).catch(() => new Map<string, number>())
     known = { text, lines }
     return lines
@@ -39,7 +39,7 @@ export function liveOperations({ host, clock, reports, store }: Context, workers
       const all = await workers.all(own)
       const exchanges = all.flatMap(({ exchanges }) => exchanges).map(one => (own === null ? one : { ...one, upstream: null }))
         .sort((a, b) => (a.started_at < b.started_at ? -1 : 1))
-      // If the ledger fails, show the other alerts: `ledgerAlerts` reports the failure.
+      // If the ledger fails, return the other alerts: `ledgerAlerts` reports the failure.
       const { unpriced, budgets } = await ofLedger().catch(() => ({ unpriced: [], budgets: [] }))
       const concerns = own === null
         ? [...gatewayAlerts(gateway, all, now), ...clusterAlerts(reports), ...budgets.map(({ alert }) => alert), ...unpriced]

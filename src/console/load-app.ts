@@ -9,11 +9,11 @@ import type { Workers } from './state/workers.ts'
 
 export interface LoadOptions extends Pick<Context, 'host' | 'clock' | 'store'> {
   readonly workers: Workers
-  /** Path at the start of the process; null = no ledger. */
+  /** Path of the ledger at the start of the process; null = no ledger. */
   readonly ledgerFile: string | null
-  /** null = no other gateway shares the ledger */
+  /** null = no other gateway shares the ledger. */
   readonly cluster: ClusterSource | null
-  /** ms within which a body must arrive */
+  /** ms in which the body of a request must arrive. */
   readonly bodyTimeout: number
 }
 

@@ -8,12 +8,12 @@ import { entriesFor } from './login/roles.ts'
 import { openSession } from './session-operations.ts'
 import { CALLBACK_PATH, requireOidc } from './login/single-sign-on.ts'
 
-/** The login page has a text for each. */
+/** Failures for which the login page has a text. */
 type FailurePage = LoginFailure | 'no_role' | 'too_many'
 
 /**
- * The provider sends the browser here to end a login. Another site causes the request, so it has no session cookie; the cookie of
- * the pending login proves that this browser began the login.
+ * Serves the page to which the provider sends the browser at the end of a login. The request comes from another site, so it has no session
+ * cookie. The cookie of the pending login proves that this browser began the login.
  */
 export async function serveLoginCallback(app: FastifyInstance, context: Context): Promise<void> {
   app.addHook('onRequest', app.rateLimit())
@@ -33,14 +33,14 @@ interface Callback {
   readonly pending: string | null
 }
 
-/** @returns where to redirect the browser */
+/** @returns the path to which the browser is redirected */
 async function finishLogin(context: Context, callback: Callback): Promise<string> {
   const { host, clock, store } = context
   const gateway = host.current()
   const { address } = callback.caller
   const refuse = async (page: FailurePage, actor: string, reason: string) => {
     gateway.log.warn({ client: address, actor, reason }, 'a login to the console by single sign-on was refused')
-    // Anybody can cause the other failures without a login at the provider: only log them.
+    // Record only failures after a login at the provider, because anybody can cause the other failures. Those are only logged.
     if (page === 'denied' || page === 'no_role') {
       await store.call('note', {
         at: clock.wall(), actor, address, action: 'login.refused', subject: null, detail: `single sign-on: ${reason}`,
@@ -63,7 +63,7 @@ async function logIn(
   const { clock, store, singleSignOn } = context
   const { search } = new URL(request.raw.url ?? '', 'http://console')
   const login = singleSignOn.resume(oidc, search, pending)
-  // Limit attempts: each attempt makes the gateway send requests to the provider.
+  // Limit the attempts, because each attempt makes the gateway send requests to the provider.
   const attempt = { name: null, address: caller.address }
   if (await store.call('beginAttempt', attempt, clock.wall()) > 0) {
     return refuse('too_many', 'console: unknown', 'too many attempts from this address')

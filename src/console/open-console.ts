@@ -13,22 +13,22 @@ import { ConsoleStoreClient } from './store/console-store-client.ts'
 import { Workers } from './state/workers.ts'
 
 export interface ConsoleOptions {
-  /** For sessions. Default: the system clock. */
+  /** Clock for sessions. Default: the system clock. */
   readonly clock?: Context['clock']
-  /** ms for open responses to end when the gateway stops. Default: 5,000. */
+  /** ms in which open responses must end when the gateway stops. Default: 5,000. */
   readonly drainTimeout?: number
-  /** ms within which the body of an API request must arrive. Default: 30,000. */
+  /** ms in which the body of an API request must arrive. Default: 30,000. */
   readonly bodyTimeout?: number
 }
 
 const DRAIN_TIMEOUT = 5_000
 const BODY_TIMEOUT = 30_000
-/** These requests become exchanges, which the gateway drains. */
+/** Requests with this prefix become exchanges of the gateway, which the gateway drains. */
 const PLAYGROUND_PREFIX = '/console/api/playground/'
-/** A path of the gateway; users of the console get more details. */
+/** The status path of the gateway. For users of the console, the response has more details. */
 const STATUS_PATH = '/api/status'
 
-/** Loads the modules of the console with the first request: an unused console takes no memory. */
+/** Loads the modules of the console at the first request, so that a console that is not used needs no memory. */
 export function openConsole(options: ConsoleOptions = {}): OpenMount {
   return host => new Console(host, { clock: systemClock, drainTimeout: DRAIN_TIMEOUT, bodyTimeout: BODY_TIMEOUT, ...options })
 }

@@ -50,10 +50,10 @@ function responseSchema(response: Operation['response']): object {
   return { description: 'Done', content }
 }
 
-/** As an OpenAPI 3.1 document. @param version of the gateway */
+/** The API as an OpenAPI 3.1 document. @param version version of the gateway */
 export async function consoleOpenApi(version: string): Promise<object> {
   const app = Fastify()
-  // This server only makes the description: it never gets a request.
+  // This server gets no requests: it only creates the description.
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => JSON.stringify)
   await app.register(swagger, { openapi: { openapi: '3.1.0', info: { ...INFO, version }, components: { securitySchemes: SECURITY } } })

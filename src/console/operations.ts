@@ -12,7 +12,7 @@ import type { Workers } from './state/workers.ts'
 
 export function createOperations(context: Context, workers: Workers): Operations {
   const { host, reports } = context
-  /** Most reports need no owners: an empty map. */
+  /** The owners of keys, if the query needs them; otherwise an empty map. */
   const ownersFor = async ({ by, owner }: { readonly by?: string, readonly owner?: string }): Promise<KeyOwners> =>
     (owner !== undefined || by?.split(',').includes('owner') === true ? keyOwners(context) : new Map())
   return {

@@ -4,15 +4,15 @@ import { fileURLToPath } from 'node:url'
 import files from '@fastify/static'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 
-/** Where `npm run build:console` puts the pages, in a checkout and in the package. */
+/** The folder to which `npm run build:console` writes the pages, in a checkout and in the package. */
 const ROOT = fileURLToPath(new URL('../../dist/console/web', import.meta.url))
 const INDEX = join(ROOT, 'index.html')
 
-/** For a year: file names below assets/ change with the content. */
+/** Cached for one year: files below assets/ have a new name when their content changes. */
 const IMMUTABLE = 'public, max-age=31536000, immutable'
 const NOT_BUILT = 'The pages of the console are not built. Build them with: npm run build:console\n'
 
-/** Every path that is no file gets the one page, which reads the path. */
+/** Serves the pages. Every path that is not a file gets index.html, whose script reads the path. */
 export async function servePages(app: FastifyInstance): Promise<void> {
   await app.register(files, {
     root: ROOT,
@@ -32,7 +32,7 @@ export async function servePages(app: FastifyInstance): Promise<void> {
   })
 }
 
-/** Checks for the page at each request: it can be built while the gateway runs. */
+/** Sends index.html. Checks at each request whether it exists, because it can be built while the gateway runs. */
 function sendPage(reply: FastifyReply): FastifyReply {
   void reply.header('cache-control', 'no-cache')
   if (!existsSync(INDEX)) return reply.code(503).type('text/plain; charset=utf-8').send(NOT_BUILT)

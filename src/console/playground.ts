@@ -7,15 +7,18 @@ import { ConsoleProblem } from './http/console-problem.ts'
 import type { Context } from './context.ts'
 import type { Session } from './login/sessions.ts'
 
-/** Headers for the console, which upstreams do not get. The console has handled `Expect`. */
+/** Headers that upstreams must not get, because they are for the console. The console has already handled `Expect`. */
 const WITHHELD_HEADERS = new Set<string>([
   'cookie', 'x-csrf-token', 'x-live', 'origin', 'referer', 'expect',
   'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest', 'sec-fetch-user', ...CREDENTIAL_HEADERS,
 ])
 
-/** The pipeline handles the requests with the user's key, or under the name of the user and without limits. */
+/**
+ * Serves the playground. The pipeline handles its requests with the user's key, or, for other users, with the user's name and without
+ * limits.
+ */
 export async function servePlayground(app: FastifyInstance, context: Context): Promise<void> {
-  // The pipeline reads the body.
+  // Fastify must not read the body, because the pipeline reads it.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
   app.addHook('onRequest', app.rateLimit())
@@ -34,7 +37,7 @@ export async function servePlayground(app: FastifyInstance, context: Context): P
   })
 }
 
-/** Users of the console also get the upstreams. */
+/** Serves the status. For users of the console, the response also contains the upstreams. */
 export async function serveStatus(app: FastifyInstance, context: Context): Promise<void> {
   app.addHook('onRequest', app.rateLimit())
   app.route({

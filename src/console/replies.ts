@@ -8,7 +8,7 @@ import { ConsoleStoreError } from './store/console-store-client.ts'
 
 const RETRY_AFTER_SECONDS = 5
 
-/** Throws an error in the query before the first byte. @param onFirst called when the first piece is ready */
+/** Sends CSV. An error in the query is thrown before the first byte. @param onFirst called when the first piece is ready */
 export async function sendCsv(reply: FastifyReply, { name, pieces }: CsvFile, onFirst: () => void): Promise<FastifyReply> {
   const iterator = pieces[Symbol.asyncIterator]()
   const first = await iterator.next()
@@ -21,7 +21,7 @@ export async function sendCsv(reply: FastifyReply, { name, pieces }: CsvFile, on
     .send(Readable.from(all()))
 }
 
-/** Logs what the operator has to look at. */
+/** Sends a problem. Problems that an operator must look at are logged. */
 export function sendProblem(host: MountHost, thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const problem = problemOf(thrown)
   const { log, accounts } = host.current()

@@ -26,12 +26,12 @@ export function routeOperations({ host, clock, store, reports }: Context, worker
   let served: { readonly gateway: Gateway, readonly used: readonly string[], readonly models: ReadonlyMap<number, readonly string[]> } | null = null
   return {
     'GET /routes': async () => {
-      // Without a readable ledger, only models of the configuration.
+      // If the ledger cannot be read, use only models of the configuration.
       const [activity, used] = await Promise.all([workers.all(), usedModels().catch(() => NO_NAMES)])
       const gateway = host.current()
       const { file, routes } = gateway.config
       const states = candidateStates(activity)
-      // Computed once: the page asks every few seconds.
+      // Compute the models once, because the page asks every few seconds.
       if (served?.gateway !== gateway || served.used !== used) served = { gateway, used, models: servedModels(gateway, used) }
       const { models } = served
       return { file, routes: routes.map(route => routeRow(route, states, models.get(route.index) ?? [])) }
@@ -47,7 +47,7 @@ export function routeOperations({ host, clock, store, reports }: Context, worker
       return {
         base_url: urlOf(server.listen, server.tls !== null),
         models: names.filter(name => identity?.allows(name) ?? true).map(name => modelRow(gateway, name, listed.has(name), now))
-          // A name without a route is a name at an upstream, which has a price; key holders do not see it.
+          // Hide models without a route from key holders. Such a name is the name of a model at an upstream, and has a price.
           .filter(({ listed, protocols }) => role !== 'key' || listed || protocols.length > 0)
           .map(model => (role === 'key' ? withoutTargets(model) : model)),
       }
@@ -121,7 +121,7 @@ function explanation(config: Config, path: string, model: string | null, key: Ke
   }
 }
 
-/** Configured headers can contain credentials too. */
+/** Masks the values of credentials and of configured headers, because configured headers can contain credentials too. */
 function maskedHeaderValue(name: string, value: string, { upstream }: Target): string {
   const isCredential = upstream.auth?.headers.some(header => header === name)
   return isCredential || Object.hasOwn(upstream.headers, name) ? '***' : value

@@ -72,7 +72,7 @@ export function sessionOperations(context: Context): SessionOperations {
   }
 }
 
-/** @param before token of the request, which becomes invalid; null = none @returns the session with the token for the browser */
+/** @param before the request's token, which becomes invalid; null = none @returns the session, and the token for the browser */
 export async function openSession(
   { host, clock, store }: Context, { address }: Caller, before: string | null, login: VerifiedLogin,
 ): Promise<{ readonly token: string, readonly session: Session | null }> {
@@ -86,7 +86,7 @@ export async function openSession(
   return { token, session: sessionOf(host.current(), token, { ...record, createdAt: now, seenAt: now }) }
 }
 
-/** @returns null = the documentation is not served, its port is unknown, or its address changes with the next start */
+/** @returns null = the documentation is not served, its port is unknown, or its address changes at the next start */
 function docsUrl({ config: { docs }, sharedState: { reloads } }: Gateway): string | null {
   return docs === null || reloads.pending.includes('docs.listen') ? null : urlOf(docs.listen, false)
 }
@@ -95,7 +95,7 @@ function actorOf({ kind, name }: Pick<SessionRecord, 'kind' | 'name'>): string {
   return `${kind === 'key' ? 'key' : 'console'}: ${name}`
 }
 
-/** Only known user names are recorded: a wrong name may be a password in the wrong field. */
+/** The actor of a refused login. Only known user names are recorded, because a wrong name may be a password. */
 function refusedActor({ config }: Gateway, body: Login): string {
   if ('key' in body) return 'key: unknown'
   const isKnown = config.console?.users.some(({ name }) => name === body.name)

@@ -8,7 +8,7 @@ import type { WorkerUpstream } from './state/workers.ts'
 type Credential = UpstreamDetails['credentials'][number]
 type Limits = NonNullable<UpstreamDetails['limits']>
 
-/** @param all state of the upstream in each worker @param running number of running requests */
+/** @param all the state of the upstream in each worker @param running number of running requests */
 export function limitsOf({ limits: own }: Upstream, all: readonly WorkerUpstream[], running: number): Limits | null {
   if (own === null) return null
   const { requestsPerMinute, tokensPerMinute, concurrent } = own.limits
@@ -19,14 +19,14 @@ export function limitsOf({ limits: own }: Upstream, all: readonly WorkerUpstream
   }
 }
 
-/** Each worker knows what remained at its last request: the lowest number is the best estimate. */
+/** The state of a rate limit. Each worker knows what remained at its last request, so the lowest number is the best estimate. */
 function rateLimitOf(limit: number | null, all: readonly (RateLimitState | null)[]): Limits['requests'] {
   if (limit === null) return null
   const [least] = all.filter(state => state !== null).sort((a, b) => a.remaining - b.remaining)
   return { limit, remaining: least?.remaining ?? null, reset_ms: least?.resetMs ?? null }
 }
 
-/** @param all state of the upstream in each worker @param now ms since 1970 */
+/** @param all the state of the upstream in each worker @param now ms since 1970 */
 export function credentialsOf({ auth }: Upstream, all: readonly WorkerUpstream[], now: number): Credential[] {
   if (auth?.kind === 'client') return [{ kind: 'client', ...worstOf([], now) }]
   const members = auth?.kind === 'pool' ? auth.pool : auth === null ? [] : [auth]

@@ -68,7 +68,7 @@ export function upstreamOperations({ host, clock, reports, store }: Context, wor
   }
 }
 
-/** One circuit for each model: each worker has its own, and the circuit that opened first counts. */
+/** The open circuits of an upstream, one for each model. Each worker has its own circuits: the circuit that opened first is shown. */
 function openCircuits(all: readonly WorkerActivity[], name: string): UpstreamDetails['circuits'] {
   const open = all.flatMap(({ candidates }) => candidates).filter(({ upstream, circuit }) => upstream === name && circuit !== 'closed')
     .sort((a, b) => (a.open_since ?? '').localeCompare(b.open_since ?? ''))
@@ -78,7 +78,7 @@ function openCircuits(all: readonly WorkerActivity[], name: string): UpstreamDet
   }))
 }
 
-/** The restart closed the circuits that were open when the process ended. @param startedAt ms since 1970 */
+/** Adds changes for the restart, which closed the circuits that were open when the process ended. @param startedAt ms since 1970 */
 function withRestart(changes: readonly StoredCircuitChange[], startedAt: number): StoredCircuitChange[] {
   const circuit = ({ worker, model }: StoredCircuitChange) => `${worker} ${model}`
   const last = new Map(changes.filter(({ at }) => at < startedAt).map(change => [circuit(change), change]))

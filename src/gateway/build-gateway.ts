@@ -30,10 +30,10 @@ import { openCapsuleKeys } from './capsule-keys.ts'
 import { openStoredKeys } from './stored-keys.ts'
 
 /**
- * Builds the gateway of a configuration. It serves nothing until `activate` is called.
- * @param simulatorSocket of the in-process simulator; null = no upstream needs it
- * @param before the gateway whose shared state and connections the new one takes over
- * @throws a system error for a file that the configuration names
+ * Builds the gateway of a configuration. The gateway serves nothing until `activate` is called.
+ * @param simulatorSocket socket of the in-process simulator; null = no upstream needs the simulator
+ * @param before the gateway whose shared state and connections the new gateway takes over
+ * @throws a system error if a file that the configuration names cannot be read
  */
 export function buildGateway(config: Config, parts: GatewayParts, simulatorSocket: string | null, before: Gateway | null = null): Gateway {
   const sharedState = before?.sharedState ?? createSharedState(config, parts)
@@ -70,8 +70,8 @@ export function buildGateway(config: Config, parts: GatewayParts, simulatorSocke
 }
 
 /**
- * Activates a gateway, in one step that cannot fail. Exchanges of the previous gateway end with that gateway; then the
- * connections that only it used are closed.
+ * Activates a gateway in one step that cannot fail. Running exchanges of the previous gateway end there. When they have ended, the
+ * connections that only the previous gateway used are closed.
  */
 export function activate(gateway: Gateway, before: Gateway | null): void {
   const { config, keyring, keyStore, accounts, upstreams, log } = gateway
@@ -132,7 +132,7 @@ function stopRevokedExchanges(exchanges: ActiveExchanges, keyring: Keyring, { re
   }
 }
 
-/** Keeps health results of upstreams whose address and health check did not change. */
+/** Takes over the health results of upstreams whose address and health check did not change. */
 function carryOverHealth(gateway: Gateway, before: Gateway): void {
   const unchanged = new Set<string>()
   for (const [name, { config, url, connections }] of before.upstreams) {
@@ -145,7 +145,7 @@ function carryOverHealth(gateway: Gateway, before: Gateway): void {
   before.checks.stop(unchanged)
 }
 
-/** Keys whose budget the previous gateway did not count: their spend is read from the ledger. */
+/** Keys whose budget the previous gateway did not count. Their past spend is read from the ledger. */
 export function newBudgets(config: Config, before: Gateway): LimitedKey[] {
   const stored = [ANONYMOUS_KEY, ...before.keyStore?.keys() ?? []]
   return newlyBudgeted(

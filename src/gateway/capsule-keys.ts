@@ -3,7 +3,7 @@ import { CapsuleKeyStore } from '../cluster/keys/capsule-key-store.ts'
 import type { Config } from '../config/types.ts'
 import type { GatewayParts } from '../pipeline/parts/gateway.ts'
 
-/** The keys of capsules, in a file beside the ledger, in PostgreSQL, or in memory. Failures of the store are only logged. */
+/** Opens the keys of capsules: in a file beside the ledger, in PostgreSQL, or in memory. If the store fails, the failure is only logged. */
 export function openCapsuleKeys({ ledger, cluster }: Config, { clock, log, capsuleKey }: GatewayParts): CapsuleKeyStore {
   const file = ledger && capsuleKeyFileOf(ledger.file)
   return new CapsuleKeyStore({

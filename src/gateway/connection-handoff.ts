@@ -1,18 +1,18 @@
 import type { Worker } from 'node:cluster'
 
-/** node:cluster's own, between primary and worker. */
+/** A message of node:cluster between the primary process and a worker. */
 interface InternalMessage { readonly cmd?: string, readonly act?: string, readonly seq?: number, readonly ack?: number }
 
 interface Connection { close(): void }
 
 /**
- * Closes connections that were handed to a worker that never accepts them, because it died or had no descriptor left. Node waits
- * forever for each acknowledgement: the connection would stay open unread, and the worker would get no further ones.
+ * Closes connections that were sent to a worker but will never be accepted, because the worker died or had no descriptor left. Node waits
+ * for each acknowledgement without a limit: such a connection would stay open unread, and the worker would get no further connections.
  */
 export function closeUnacceptedConnections(worker: Worker): void {
   const { process } = worker
   const unacknowledged = new Map<number, Connection>()
-  /** Sequence numbers in sending order: handles arrive one by one. */
+  /** Sequence numbers of connections in the order of sending. Handles arrive one by one in this order. */
   const inTransit: number[] = []
   const send = process.send.bind(process) as (...args: unknown[]) => boolean
   process.send = (message: InternalMessage, ...rest: unknown[]): boolean => {
@@ -27,7 +27,7 @@ export function closeUnacceptedConnections(worker: Worker): void {
     if (cmd !== 'NODE_HANDLE_ACK' && cmd !== 'NODE_HANDLE_NACK') return
     const arrived = inTransit.shift()
     if (cmd === 'NODE_HANDLE_ACK' || arrived === undefined) return
-    // The message arrived without its descriptor. Acknowledge it: node then closes it and sends the next one.
+    // The message arrived without its descriptor. The acknowledgement makes node close the connection and send the next one.
     process.emit('internalMessage', { cmd: 'NODE_CLUSTER', ack: arrived, accepted: true }, undefined)
   })
   worker.once('exit', () => {

@@ -16,19 +16,19 @@ import { candidateOf } from '../routing/candidate.ts'
 import type { CircuitCause } from '../routing/circuit-log.ts'
 import type { ReloadResult } from './reloader.ts'
 
-/** Requests of the commands on the same machine. */
+/** Requests from the commands `gateway status` and `gateway reload` on the same machine. */
 export type ControlRequest = { readonly kind: 'status' } | { readonly kind: 'reload', /** As in ReloadEvent. */ readonly by: string }
 
 export interface ProcessStatus {
   readonly version: string
-  /** null = there is only one process */
+  /** Number of the worker; null = there is only one process. */
   readonly worker: number | null
-  /** ISO 8601 */
+  /** Start of the process, ISO 8601. */
   readonly since: string
   readonly state: 'ok' | 'draining' | 'handing_over'
   readonly config: {
     readonly file: string
-    /** SHA-256 of the file's text, hexadecimal. */
+    /** SHA-256 of the text of the file, hexadecimal. */
     readonly hash: string
     readonly loaded_at: string
     readonly rejected_at: string | null
@@ -39,18 +39,18 @@ export interface ProcessStatus {
   readonly circuits: readonly CircuitStatus[]
   readonly upstreams: readonly string[]
   readonly ledger: { readonly healthy: boolean, readonly waiting: number, readonly lost: number } | null
-  /** Rows that wait to be sent to PostgreSQL; null = rows are not sent. */
+  /** Number of rows that wait to be sent to PostgreSQL; null = rows are not sent. */
   readonly outbox_rows: number | null
-  /** As of their last write. */
+  /** State of each store at its last write. */
   readonly stores: readonly StoreStatus[]
 }
 
 export interface StoreStatus extends Pick<StoreState, 'name' | 'failure'> {
-  /** ISO 8601 */
+  /** Time from which the store has this state, ISO 8601. */
   readonly since: string
 }
 
-/** A circuit that is not closed. */
+/** A circuit that is open or half-open. */
 export interface CircuitStatus extends CircuitCause {
   readonly upstream: string
   readonly model: string | null
@@ -71,15 +71,16 @@ export interface ControlHandlers {
 const MAX_PATH_LENGTH = 100
 const MAX_CONNECTIONS = 64
 
-/** The control socket of a gateway with this ledger; null = the path is too long for a socket. */
+/** Path of the control socket of a gateway with this ledger; null = the path is too long for a socket. */
 export function controlPath(ledgerFile: string): string | null {
   const path = join(dirname(ledgerFile), CONTROL_SOCKET)
   return Buffer.byteLength(path) > MAX_PATH_LENGTH ? null : path
 }
 
 /**
- * Listens for `gateway status` and `gateway reload`, on a socket that only the gateway's user can open. A later gateway with the
- * same ledger replaces the socket. @returns a function that closes it
+ * Listens for `gateway status` and `gateway reload` on a socket that only the gateway's user can open. If a later gateway has the same
+ * ledger, its socket replaces this socket.
+ * @returns a function that closes the socket
  */
 export async function openControl(ledgerFile: string, handlers: ControlHandlers, log: Logger): Promise<() => void> {
   const path = controlPath(ledgerFile)
@@ -109,7 +110,7 @@ export async function openControl(ledgerFile: string, handlers: ControlHandlers,
   return () => {
     server.close()
     server.closeAllConnections()
-    // A gateway that started later may own the path now.
+    // Remove the socket only if it is still this gateway's: a gateway that started later may own the path.
     if (statSync(path, { throwIfNoEntry: false })?.ino === own) rmSync(path, { force: true })
   }
 }

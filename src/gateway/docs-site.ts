@@ -11,28 +11,28 @@ import { localUrl } from '../config/listen-address.ts'
 import type { ServerConfig } from '../config/types.ts'
 import { inlineScripts } from './inline-scripts.ts'
 
-/** Where `npm run build:docs` writes the pages, in a checkout and in the package. */
+/** The folder to which `npm run build:docs` writes the pages, in a checkout and in the package. */
 export const SITE_ROOT = fileURLToPath(new URL('../../dist/docs', import.meta.url))
 
-/** Beyond `maxConnections`, the connection with the oldest last request is closed. `root` has the built pages. */
+/** Above `maxConnections`, the connection whose last request is the oldest is closed. `root` is the folder with the built pages. */
 export interface SiteOptions extends Pick<ServerConfig, 'listen' | 'reusePort' | 'maxConnections' | 'idle'> {
   readonly root: string
 }
 
 export interface Site {
-  /** With the actual port, such as `http://127.0.0.1:8082`. */
+  /** The URL with the actual port, such as `http://127.0.0.1:8082`. */
   readonly url: string
-  /** false = every request gets a 503 that says how to build the pages */
+  /** false = the pages are not built: every request gets a 503 that says how to build them. */
   readonly built: boolean
-  /** Stops listening at once, and resolves when the open responses have ended. */
+  /** Stops listening at once. Resolves when all open responses have ended. */
   close(): Promise<void>
 }
 
-/** One year: file names in assets/ change with their content. */
+/** Cached for one year: files in assets/ have a new name when their content changes. */
 const IMMUTABLE = 'public, max-age=31536000, immutable'
 const NOT_BUILT = 'The documentation is not built. Build it with: npm run build:docs\n'
 
-/** @throws the system's error when the address cannot be listened on */
+/** @throws the system's error if the address cannot be used */
 export async function serveSite({ listen, reusePort, maxConnections, idle, root }: SiteOptions): Promise<Site> {
   const index = join(root, 'index.html')
   const built = existsSync(index)
@@ -54,7 +54,7 @@ export async function serveSite({ listen, reusePort, maxConnections, idle, root 
   }
 }
 
-/** The framework does not close a server that it has not created. */
+/** Closes the server and the app, because Fastify does not close a server that it has not created. */
 async function close(app: FastifyInstance): Promise<void> {
   app.server.close()
   await Promise.all([once(app.server, 'close'), app.close()])
@@ -67,7 +67,7 @@ async function addSecurityHeaders(app: FastifyInstance, scripts: readonly string
       directives: {
         defaultSrc: ["'none'"],
         scriptSrc: ["'self'", ...scripts],
-        // Inline styles are allowed because code is coloured by style attributes.
+        // Inline styles are needed: code is coloured by style attributes.
         styleSrc: ["'self'", "'unsafe-inline'"],
         imgSrc: ["'self'", 'data:'],
         fontSrc: ["'self'"],
@@ -77,7 +77,7 @@ async function addSecurityHeaders(app: FastifyInstance, scripts: readonly string
         frameAncestors: ["'none'"],
       },
     },
-    // The listener speaks plain HTTP: only the proxy in front knows whether there is TLS.
+    // The listener uses plain HTTP. Only the proxy in front knows whether clients use TLS.
     strictTransportSecurity: false,
   })
 }
@@ -94,7 +94,7 @@ async function servePages(app: FastifyInstance, root: string): Promise<void> {
       void reply.header('cache-control', isHashed ? IMMUTABLE : 'no-cache')
     },
   })
-  // A page with the same name as a directory: without this route the directory would be served.
+  // Add routes for pages that have the same name as a directory: otherwise the directory would be served.
   for (const name of readdirSync(root)) {
     const page = `${name}.html`
     if (existsSync(join(root, page))) app.get(`/${name}`, (_, reply) => reply.sendFile(page))

@@ -6,7 +6,7 @@ import { messageOf } from '../base/message-of.ts'
 import { DIRECTORY_MODE, FILE_MODE, correctMode } from '../base/files/private-file.ts'
 
 /**
- * Removes other users' rights to the gateway's files, and to a directory that contains only these: older versions created them
+ * Removes the access of other users to the gateway's files, and to a directory that contains only such files. Older versions created them
  * with the umask of the process.
  */
 export function correctFileModes(ledgerFile: string, log: Logger): void {
@@ -21,7 +21,7 @@ function namesIn(directory: string): string[] {
   try {
     return readdirSync(directory)
   } catch {
-    // The directory is created later, and its problems are reported then.
+    // The directory does not exist yet. Problems with it are reported when it is created.
     return []
   }
 }
@@ -31,7 +31,7 @@ function correct(path: string, mode: number, log: Logger): void {
     const before = correctMode(path, mode)
     if (before !== null) log.warn({ file: path, before: octal(before), mode: octal(mode) }, 'a mode was corrected: other users of this machine had rights to this file')
   } catch (error) {
-    // Another process may have deleted its lock meanwhile.
+    // Ignore a file that another process has deleted in the meantime, such as a lock.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
     log.warn({ file: path, mode: octal(mode), why: messageOf(error) }, 'the mode of this file cannot be corrected: other users of this machine can have rights to it; set the mode yourself')
   }

@@ -31,7 +31,7 @@ export function gaugeSource(current: () => Gateway): GaugeSource {
 }
 
 function inFlight({ sharedState: { activeExchanges } }: Gateway): ReadonlyMap<string, number> {
-  // Report 0 too: without it an average over time would be wrong.
+  // Report 0 too, because otherwise an average over time would be wrong.
   const counts = new Map(PROTOCOLS.filter(({ paths }) => paths.length > 0).map(({ name }): [string, number] => [name, 0]))
   for (const { classified: { endpoint } } of activeExchanges) {
     if (endpoint.ownResponse === 'status') continue
@@ -47,7 +47,7 @@ function circuits({ health, upstreams }: Gateway): CircuitGauge[] {
   })
 }
 
-/** Even keys and groups that have spent nothing. */
+/** The budgets of all keys and groups, including those that have spent nothing. */
 function budgets({ config, keyStore, accounts: { limiter } }: Gateway): BudgetGauge[] {
   const spend = limiter.budgetSpend()
   const holders: readonly LimitedKey[] = [ANONYMOUS_KEY, ...keyStore?.keys() ?? [], ...config.keys, ...config.groups.values()]

@@ -5,7 +5,7 @@ const RESTART_ONLY_KEYS: ReadonlyMap<string, (config: Config) => unknown> = new 
   'server.listen': ({ server }) => server.listen,
   'server.reuse_port': ({ server }) => server.reusePort,
   'server.workers': ({ server }) => server.workers,
-  // A changed certificate is reloaded; switching TLS on or off is not.
+  // A changed certificate is applied without a restart. Switching TLS on or off needs a restart.
   'server.tls': ({ server }) => server.tls !== null,
   'console.listen': ({ console }) => console?.listen,
   'docs.listen': ({ docs }) => docs?.listen,
@@ -15,7 +15,7 @@ const RESTART_ONLY_KEYS: ReadonlyMap<string, (config: Config) => unknown> = new 
   cluster: ({ cluster }) => cluster,
 }))
 
-/** The restart-only keys in which a configuration differs from the one at startup. */
+/** The restart-only keys whose values differ between a configuration and the configuration at the start. */
 export function pendingKeys(started: Config, config: Config): string[] {
   return [...RESTART_ONLY_KEYS]
     .filter(([, valueOf]) => JSON.stringify(valueOf(started)) !== JSON.stringify(valueOf(config)))

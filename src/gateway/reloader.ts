@@ -14,14 +14,14 @@ import { pendingKeys } from './pending-keys.ts'
 export type ReloadResult =
   | {
     readonly applied: true
-    /** Keys that take effect at the next restart. */
+    /** Configuration keys that take effect only at the next restart. */
     readonly pending: readonly string[]
-    /** As `configChanges` returns them. */
+    /** The changes, in the format of `configChanges`. */
     readonly changes: readonly string[]
     readonly warnings: readonly Problem[]
   }
   | { readonly applied: false; readonly because: 'invalid'; readonly problems: readonly Problem[] }
-  /** The gateway is shutting down. */
+  /** The reload was rejected because the gateway is shutting down. */
   | { readonly applied: false; readonly because: 'drain' }
 
 export interface ReloaderOptions {
@@ -31,18 +31,18 @@ export interface ReloaderOptions {
   setCertificate(certificate: ParsedCertificate): void
 }
 
-/** @throws ConfigError when the configuration is invalid */
+/** Loads a configuration. @throws ConfigError if the configuration is invalid */
 export type ConfigLoader = () => Promise<LoadedConfig>
 
 const LEDGER_FLUSH_TIMEOUT_MS = 1_000
 
 /**
- * Holds the current gateway and replaces it on reload, completely or not at all: everything that can fail happens before the
- * one step that applies a configuration.
+ * Contains the current gateway, and replaces it at each reload. A reload applies completely or not at all: everything that can fail happens
+ * before the one step that applies the configuration.
  */
 export class Reloader {
   readonly #options: ReloaderOptions
-  /** Its restart-only keys stay active. */
+  /** The configuration at the start. Its restart-only keys stay active. */
   readonly #startupConfig: Config
   #gateway: Gateway
   #lastReload: Promise<unknown> = Promise.resolve()
@@ -60,15 +60,15 @@ export class Reloader {
   }
 
   /**
-   * Loads and applies a configuration. Reloads run one at a time; calls during a reload become one reload.
-   * @param by who requests it, as in ReloadEvent
+   * Loads and applies a configuration. Only one reload runs at a time. All calls during a reload are combined to one further reload.
+   * @param by who requests the reload, as in `ReloadEvent`
    */
   reload(load: ConfigLoader, by: string): Promise<ReloadResult> {
     if (this.#nextReload !== null) {
       Object.assign(this.#nextReload, { load, by })
       return this.#nextReload.done
     }
-    // Wait for one turn of the event loop, so that a burst of signals becomes one reload.
+    // Wait for one turn of the event loop, so that several signals in a row become one reload.
     const done = this.#lastReload.then(nextTurn).then(() => {
       const next = this.#nextReload
       this.#nextReload = null
@@ -86,14 +86,14 @@ export class Reloader {
     if (sharedState.shutdown !== null) return this.#rejectWhileDraining()
     try {
       const { config, ...loaded } = await load()
-      // Receiving thousands of keys from the loader thread takes time: other work gets a turn.
+      // Give other work a turn, because it takes time to receive thousands of keys from the loader thread.
       await nextTurn()
       const certificate = readCertificate(config.server.tls)
       const simulatorSocket = await this.#options.simulatorFor(config)
       const unknown = newBudgets(config, this.#gateway).length + newCallerBudgets(config, this.#gateway.config).length
       if (unknown > 0) await waitForLedger(this.#gateway)
       if (sharedState.shutdown !== null) return this.#rejectWhileDraining()
-      // No await from here on: the new gateway is built from the current state.
+      // From here on there must be no await, because the new gateway is built from the current state.
       this.#apply(buildGateway(config, sharedState, simulatorSocket, this.#gateway), loaded.warnings, certificate)
       after = config
       warnings = loaded.warnings
@@ -109,7 +109,7 @@ export class Reloader {
     return { applied: true, pending, changes, warnings }
   }
 
-  /** The one step that applies a configuration: nothing here can fail. */
+  /** Applies a configuration, in one step that cannot fail. */
   #apply(gateway: Gateway, warnings: readonly Problem[], certificate: ParsedCertificate | null): void {
     if (certificate !== null && this.#startupConfig.server.tls !== null) this.#options.setCertificate(certificate)
     activate(gateway, this.#gateway)

@@ -30,26 +30,28 @@ import { startSimulator, type RunningSimulator } from './simulator.ts'
 import { openMetricsOutput, openTelemetry } from './load-telemetry.ts'
 import type { Addresses } from './worker-messages.ts'
 
-/** `drain` accepts no new exchanges, lets running ones finish for up to `server.drain`, then closes; `close` ends all now. */
+/**
+ * `drain` accepts no new exchanges, waits up to `server.drain` for running exchanges, and then closes. `close` ends all exchanges at once.
+ */
 export interface RunningGateway extends Shutdown {
   readonly addresses: Addresses
-  /** Applies a configuration, completely or not at all. Running exchanges keep the one with which they started. */
+  /** Applies a configuration completely or not at all. A running exchange keeps the configuration with which it started. */
   reload(load: ConfigLoader, by: string): Promise<ReloadResult>
-  /** The counts since the last call, and the state; null = this process counts nothing. */
+  /** The counts since the last call, and the current state; null = this process has no telemetry. */
   metricsReport(): Promise<MetricsReport> | null
   status(): ProcessStatus
-  /** Ends the exchange in whose asynchronous context an uncaught error was thrown; false = no running exchange. */
+  /** Ends the exchange in whose asynchronous context an uncaught error was thrown. @returns false = no running exchange */
   abortExchange(error: unknown): boolean
 }
 
 export interface ServerParts extends Omit<GatewayParts, 'clock' | 'telemetry'> {
-  /** Serves the console's listener beside the API; absent = the API only. */
+  /** Mounts the console on its own listener; absent = only the API is served. */
   readonly mount?: OpenMount
 }
 
 /**
- * Starts the listeners, the upstream connections, and the simulator when an upstream needs it.
- * @throws the system's error when an address cannot be listened on
+ * Starts the listeners, the upstream connections, and the simulator if an upstream needs it.
+ * @throws the system's error if an address cannot be used
  */
 export async function startGateway(config: Config, options: ServerParts): Promise<RunningGateway> {
   const { mount: openMount, ...parts } = options
@@ -71,17 +73,17 @@ export async function startGateway(config: Config, options: ServerParts): Promis
     shown.chain = certificate.chain
   }
   const reloader = new Reloader({ gateway: first, simulatorFor, setCertificate })
-  /** An uncaught error ends the exchange of its asynchronous context. */
+  /** The exchange to which asynchronous work belongs: an uncaught error ends that exchange. */
   const exchangeContext = new AsyncLocalStorage<ExchangeContext>()
   const runInContext = (exchange: Exchange, run: () => Promise<void>): void => {
     const context: ExchangeContext = { exchange }
     void exchangeContext.run(context, run).then(() => {
-      // Timers of the connection keep the context; they must not keep the exchange and its body in memory.
+      // Timers of the connection keep the context in memory. Remove the exchange and its body from the context.
       context.exchange = null
     })
   }
   const run: MountHost['run'] = (req, res, { url, identity, strippedHeaders }) => {
-    // The client may have disconnected during authentication.
+    // The client may have disconnected while it was authenticated.
     if ('stream' in req ? req.stream.destroyed : req.destroyed) return
     const { gateway } = reloader
     const exchange = newExchange(gateway, withoutHeaders(req, url, strippedHeaders), res, false, true, identity)
@@ -157,12 +159,12 @@ export async function startGateway(config: Config, options: ServerParts): Promis
     },
   })
   try {
-    // Wait for the ledger before the first request, so that a kill loses no row.
+    // Wait for the ledger before the first request, so that a killed process loses no row.
     await Promise.all([first.accounts.ready(), first.sharedState.capsuleKeys.ready(), member?.ready()])
     const base = await open(config.server.listen, certificate, null, false)
     if (config.server.reusePort) warnOfResets(parts.log)
     const console = config.console ? await open(config.console.listen, null, mounted, true) : null
-    // The supervisor serves the metrics of all workers together.
+    // With several workers, the supervisor serves the metrics of all of them.
     if (telemetry !== null && parts.worker === undefined) metrics = await openMetricsOutput(config, parts, async () => telemetry.registries)
     return {
       ...ending,
@@ -179,11 +181,11 @@ export async function startGateway(config: Config, options: ServerParts): Promis
 }
 
 interface ExchangeContext {
-  /** null = the exchange has ended. */
+  /** The exchange; null = it has ended. */
   exchange: Exchange | null
 }
 
-/** Changes a request for the pipeline: another target, and without the named headers. */
+/** Prepares a request for the pipeline: sets the target, and removes the named headers. */
 function withoutHeaders(req: ClientRequest, url: string, names: ReadonlySet<string>): ClientRequest {
   req.url = url
   for (const name of names) delete req.headers[name]

@@ -5,7 +5,7 @@ import type { Listener } from './listen/listener.ts'
 
 export interface Shutdown {
   /**
-   * @param hasSuccessor another process listens on the same addresses; default: the option of that name
+   * @param hasSuccessor true if another process listens on the same addresses; absent = as in the options
    * @returns the number of exchanges that were cut off at the timeout
    */
   drain(hasSuccessor?: boolean): Promise<number>
@@ -16,22 +16,23 @@ export interface Shutdown {
 export interface ShutdownOptions {
   gateway(): Gateway
   readonly listeners: readonly Listener[]
-  /** Another process can listen on the same addresses. */
+  /** true if another process can listen on the same addresses. */
   readonly hasSuccessor: boolean
-  /** Called when draining starts, so that other work ends and does not delay it. */
+  /** Called when draining starts: ends other work that would delay the shutdown. */
   onDrain?(): void
-  /** Called when no exchange is running. */
+  /** Called when no exchange is running any more. */
   closeResources(): Promise<void>
 }
 
-/** ms for exchanges that were cut off to end and be settled. */
+/** Maximum ms in which exchanges that were cut off end and are settled. */
 const SETTLEMENT_TIMEOUT = 2_000
-/** ms for written bytes to be sent before their connection is closed. */
+/** ms in which written bytes can be sent before their connection is closed. */
 const FLUSH_TIMEOUT = 500
 
 /**
- * A gateway with a successor on its address stops listening at once and serves the open connections to their end. Otherwise the
- * listeners stay open while it drains: probes see it, and after `server.drain_delay` clients get a 503 with Retry-After.
+ * Creates the shutdown. If another process listens on the same addresses, the gateway stops listening at once and serves the open
+ * connections to their end. Otherwise it keeps listening while it drains: probes see that it drains, and after `server.drain_delay` clients
+ * get a 503 with Retry-After.
  */
 export function createShutdown(options: ShutdownOptions): Shutdown {
   const { gateway, listeners } = options

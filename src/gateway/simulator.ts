@@ -6,7 +6,7 @@ import { createSimulator } from '../simulator/index.ts'
 
 export interface RunningSimulator { readonly socketPath: string, close(): Promise<void> }
 
-/** Starts the in-process simulator on a socket in a private folder, so that only this user can reach it. */
+/** Starts the in-process simulator on a socket in a private folder, which only the gateway's user can access. */
 export async function startSimulator(): Promise<RunningSimulator> {
   const folder = await mkdtemp(join(tmpdir(), 'gateway-'))
   const socketPath = process.platform === 'win32' ? `\\\\.\\pipe\\${folder.replaceAll(/[^\w-]/g, '-')}` : join(folder, 'simulator')

@@ -4,7 +4,7 @@ import { KeyStore } from '../auth/key-store.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Config } from '../config/types.ts'
 
-/** Opens the store of keys that are created at run time; null = no ledger. Failures of the store are only logged. */
+/** Opens the store of keys that are created at run time; null = there is no ledger. If the store fails, the failure is only logged. */
 export function openStoredKeys({ ledger, keys, groups }: Config, clock: Clock, log: Logger): KeyStore | null {
   if (ledger === null) return null
   const file = keyFileOf(ledger.file)

@@ -4,20 +4,20 @@ import type { Limiter } from '../limits/types.ts'
 import type { MetricsOutput } from '../telemetry/telemetry.ts'
 import type { MetricsReport, WorkerMetrics } from '../telemetry/worker-metrics.ts'
 
-/** ms between two reports of each worker: a killed worker loses its counts since its last report. */
+/** ms between two reports of each worker. A killed worker loses its counts since its last report. */
 const REPORT_INTERVAL = 1_000
-/** ms that a scrape waits for the workers: one may hang. */
+/** Maximum ms that a scrape waits for reports, because a worker may hang. */
 const SCRAPE_TIMEOUT = 2_000
 
 export interface SupervisorMetricsOptions extends Pick<GatewayParts, 'log' | 'version'> {
   readonly config: TelemetryConfig
-  /** Counts the budgets of all workers. */
+  /** The limiter that counts the budgets of all workers. */
   readonly limiter: Pick<Limiter, 'budgetSpend'>
   askWorkers(): void
   workers(): readonly number[]
 }
 
-/** The metrics of all workers as one. */
+/** Combines the metrics of all workers. */
 export type SupervisorMetrics = Pick<CollectedMetrics, 'open' | 'add' | 'workerEnded' | 'close'>
 
 export function superviseMetrics(options: SupervisorMetricsOptions): SupervisorMetrics {
@@ -29,19 +29,19 @@ const NO_METRICS: SupervisorMetrics = { open: () => Promise.resolve(null), add()
 
 class CollectedMetrics {
   readonly #options: SupervisorMetricsOptions
-  /** Loaded with its libraries when the workers listen; earlier reports are queued. */
+  /** null until the libraries are loaded, when the workers listen. Earlier reports are queued. */
   #metrics: WorkerMetrics | null = null
   #early: (readonly [worker: number, report: MetricsReport])[] = []
   #output: MetricsOutput | null = null
   #timer: NodeJS.Timeout | null = null
-  /** Scrapes that wait for workers. */
+  /** Scrapes that wait for reports of workers. */
   readonly #waiting = new Set<{ readonly missing: Set<number>, readonly done: () => void }>()
 
   constructor(options: SupervisorMetricsOptions) {
     this.#options = options
   }
 
-  /** @returns the address for Prometheus; null = none */
+  /** @returns the URL for Prometheus; null = none */
   async open(): Promise<string | null> {
     const [{ WorkerMetrics }, { openMetricsOutput }] = await Promise.all([
       import('../telemetry/worker-metrics.ts'), import('../telemetry/telemetry.ts'),

@@ -13,9 +13,9 @@ import { superviseMetrics } from './supervisor-metrics.ts'
 import type { WorkerStart, Listening, SupervisorMessage, WorkerMessage } from './worker-messages.ts'
 
 export interface Supervisor {
-  /** Resolves when all workers listen; null = a worker failed to listen, and all have ended. */
+  /** Resolves when all workers listen. Resolves to null if a worker failed to listen, when all workers have ended. */
   readonly ready: Promise<Listening | null>
-  /** Resolves when all workers have ended after `drain` or `close`; true = one failed or cut off an exchange. */
+  /** Resolves when all workers have ended after `drain` or `close`; true = a worker failed, or cut off an exchange. */
   readonly ended: Promise<boolean>
   reload(): void
   drain(): void
@@ -26,18 +26,18 @@ export interface Supervisor {
 
 const MIN_RESTART_DELAY_MS = 100
 const MAX_RESTART_DELAY_MS = 10_000
-/** ms for workers to close, and to end after draining. */
+/** ms in which workers must close, or must end after draining. */
 const CLOSE_TIMEOUT = 5_000
-/** ms between two reports of the spend to the worker that reports alerts. */
+/** ms between two reports of the spend to the worker that sends alerts. */
 const SPEND_INTERVAL = 2_000
-/** ms after which a worker counts as stable: its restart delay starts over. */
+/** ms after which a worker counts as stable, so that its restart delay is reset. */
 const STABLE_AFTER = 60_000
 const CONTROL_TIMEOUT_MS = 50_000
 
 /**
- * Runs the same command in several worker processes, which share the listening sockets and the limits, and replaces each worker
- * that dies. A new worker starts with the configuration that is active in the others.
- * @param drain ms for workers to drain, until a reload changes it
+ * Runs the same command in several worker processes, and replaces each worker that dies. The workers share the listening sockets and the
+ * limits. A new worker starts with the configuration that is active in the other workers.
+ * @param drain ms in which workers drain; a reload can change it
  */
 export function supervise(
   count: number, drain: number, beginning: WorkerStart, { log, version }: Pick<GatewayParts, 'log' | 'version'>,
@@ -59,12 +59,12 @@ export function supervise(
   const ready = Promise.withResolvers<Listening | null>()
   const delays = new Set<NodeJS.Timeout>()
   const listeningWorkers = new Set<Worker>()
-  /** Control requests without a response yet, by id. */
+  /** Control requests to which a worker has not responded yet, by id. */
   const questions = new Map<number, (result: unknown) => void>()
   let lastQuestion = 0
   let reporter: Worker | null = null
   let passedShares: PassedShares['initial'] = null
-  // Until all workers listen, the spend before the start may not be counted yet.
+  // Send no spend until all workers listen, because the past spend may not be counted yet.
   const spendTimer = setInterval(() => {
     if (isReady && reporter !== null && reporter.isConnected()) sendToWorker(reporter, { kind: 'spend', spend: (shared?.limits ?? limiter).budgetSpend() })
   }, SPEND_INTERVAL).unref()
@@ -75,7 +75,7 @@ export function supervise(
   let { text } = beginning
   let drainWithin = drain
 
-  // A dead worker stays in the list until its channel is closed too.
+  // Leave out dead workers: node lists a worker until its channel is closed too.
   const running = (): Worker[] => Object.values(cluster.workers ?? {})
     .filter(worker => worker !== undefined)
     .filter(worker => !worker.isDead())
@@ -86,16 +86,16 @@ export function supervise(
     isEnding = true
     for (const delay of delays) clearTimeout(delay)
     order({ kind })
-    // A worker that has not ended in time is killed.
+    // Kill workers that have not ended in time.
     const force = () => running().forEach(worker => worker.process.kill('SIGKILL'))
     setTimeout(force, kind === 'close' ? CLOSE_TIMEOUT : drainWithin + CLOSE_TIMEOUT).unref()
     if (running().length === 0) ended.resolve(failed)
   }
 
-  /** @param reportsAlerts true for one worker, and for each one that replaces it */
+  /** @param reportsAlerts true for one worker, and for each worker that replaces it */
   const start = (patience: number, reportsAlerts: boolean): void => {
     const startedAt = performance.now()
-    /** Replaces the worker, unless all are ending or none has started yet. */
+    /** Replaces the worker, unless all workers are ending, or no worker has started successfully. */
     const replace = (how: object, isAtFault: boolean): void => {
       if (isAtFault) failed ||= isEnding || !isReady
       if (isEnding) {
@@ -118,7 +118,7 @@ export function supervise(
     try {
       worker = cluster.fork()
     } catch (err) {
-      // For example if memory is short. Other failures arrive as an `error` event.
+      // The system refused a new process, for example because memory is short. Other failures emit `error`.
       log.error({ err }, 'worker could not be started')
       return replace({}, true)
     }
@@ -132,12 +132,12 @@ export function supervise(
       connection.close()
       metrics.workerEnded(worker.id)
       listeningWorkers.delete(worker)
-      // While a worker is connected, the cluster module gives it new connections.
+      // Disconnect the worker, because node:cluster gives new connections to each connected worker.
       if (worker.isConnected()) worker.disconnect()
       replace({ worker: worker.id, pid: worker.process.pid, code, signal }, code !== 0)
     }
     worker.on('error', err => {
-      // The message was for a worker that has just ended.
+      // Ignore an error of a message to a worker that has just ended.
       if (worker.process.pid !== undefined || isOver) return
       // Node emits no `exit` event for a worker that could not be started.
       log.error({ worker: worker.id, err }, 'worker could not be started')
@@ -155,7 +155,7 @@ export function supervise(
         if (report.text === text) return
         text = report.text
         drainWithin = report.drain
-        // Workers that are still starting got the previous text.
+        // Workers that are still starting have the previous text, so they must reload.
         for (const other of running()) if (!listeningWorkers.has(other)) sendToWorker(other, { kind: 'reload' })
         return
       }
@@ -167,14 +167,14 @@ export function supervise(
         const { listening } = report
         metrics.open().then(url => ready.resolve({ ...listening, addresses: { ...listening.addresses, metrics: url } }), ready.reject)
       } else if (listeningWorkers.size === 1) {
-        // The others start when the first one has succeeded.
+        // The other workers start when the first worker listens.
         for (let n = 1; n < count; n++) start(MIN_RESTART_DELAY_MS, false)
       }
     })
     worker.once('exit', over)
   }
 
-  /** The responses of the workers that listen, without those that end or hang. */
+  /** Collects the responses of all workers that listen. Workers that end or hang are left out. */
   const askEach = async (request: ControlRequest): Promise<unknown[]> => {
     const results = await Promise.all([...listeningWorkers].map(async worker => {
       const id = ++lastQuestion
@@ -198,7 +198,7 @@ export function supervise(
     status: async () => (await askEach({ kind: 'status' }) as ProcessStatus[][]).flat(),
     requestReload: async by => {
       const reports = await askEach({ kind: 'reload', by }) as ReloadReport[]
-      // All workers read the same file: if one has rejected it, the operator has to know.
+      // Report a rejection by any worker, because all workers read the same file.
       return reports.find(({ applied }) => !applied) ?? reports[0] ?? { applied: false, problems: ['no worker has responded'] }
     },
     ready: ready.promise,

@@ -8,43 +8,43 @@ import type { ControlRequest } from './control.ts'
 export interface Addresses {
   readonly base: string
   readonly console: string | null
-  /** null = not served */
+  /** URL for Prometheus; null = none. */
   readonly metrics: string | null
 }
 
 export interface Listening { readonly addresses: Addresses, readonly docs: string | null }
 
 export interface WorkerStart {
-  /** Of the active configuration: the file may have changed since. */
+  /** The text of the active configuration. The file may have changed since it was read. */
   readonly text: string
   readonly start: StartupSettings
-  /** The key that all workers start with if no store has one. */
+  /** The first capsule key of all workers if no store has a key. */
   readonly capsuleKey?: CapsuleKey
-  /** true for one worker only */
+  /** true for the one worker that reports alerts. */
   readonly reportsAlerts?: boolean
-  /** The shares that the replaced worker saved. */
+  /** The shares of budgets that the previous worker saved. */
   readonly passedShares?: PassedShares['initial']
 }
 
-/** From the supervisor to a worker. */
+/** A message from the supervisor to a worker. */
 export type SupervisorMessage =
   | { readonly kind: 'begin'; readonly beginning: WorkerStart }
   | { readonly kind: 'drain' | 'close' | 'reload' }
   | { readonly kind: 'limits'; readonly replies: LimiterReplies }
-  /** Of the keys of all workers, picodollars. */
+  /** The spend of all workers, by key, in picodollars. */
   | { readonly kind: 'spend'; readonly spend: ReadonlyMap<string, bigint> }
   /** Requests a report of the worker's metrics. */
   | { readonly kind: 'metrics' }
-  /** The worker sends the result with the same id. */
+  /** A control request. The worker sends the result with the same id. */
   | { readonly kind: 'control'; readonly id: number; readonly request: ControlRequest }
 
-/** From a worker to the supervisor. */
+/** A message from a worker to the supervisor. */
 export type WorkerMessage =
   | { readonly kind: 'listening'; readonly listening: Listening }
-  /** `drain`: from the configuration, ms. */
+  /** `drain` is `server.drain` of the new configuration, in ms. */
   | { readonly kind: 'reloaded'; readonly text: string; readonly drain: number }
   | { readonly kind: 'limits'; readonly requests: readonly LimiterRequest[] }
   | { readonly kind: 'metrics'; readonly report: MetricsReport }
-  /** For the worker that replaces this one. */
+  /** Shares of budgets, for the worker that replaces this worker. */
   | { readonly kind: 'passed'; readonly shares: PassedShares['initial'] }
   | { readonly kind: 'control'; readonly id: number; readonly result: unknown }

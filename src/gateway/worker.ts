@@ -15,38 +15,38 @@ export interface WorkerCommands {
   reload(): void
   /** @returns ProcessStatus[] or ReloadReport */
   control(request: ControlRequest): Promise<unknown>
-  /** null = this process counts nothing. */
+  /** null = this process has no telemetry. */
   metricsReport(): Promise<MetricsReport> | null
 }
 
-/** A worker's channel to its supervisor. When it closes, node:cluster ends the worker. */
+/** A worker's channel to its supervisor. If the channel closes, node:cluster ends the worker. */
 export interface SupervisorChannel {
-  /** From 1; a replacement has a new number. */
+  /** Number of the worker, from 1. A worker that replaces another has a new number. */
   readonly worker: number
   readonly workerStart: Promise<WorkerStart>
   handleCommands(commands: WorkerCommands): void
   listening(listening: Listening): void
-  /** A configuration with this text and this `server.drain` (ms) is active. */
+  /** Reports that a configuration with this text and this `server.drain` (ms) is active. */
   reloaded(text: string, drain: number): void
-  /** Resolves when the report was handed to the operating system. */
+  /** Resolves when the report has been passed to the operating system. */
   sendMetrics(report: MetricsReport): Promise<void>
-  /** From now on the channel does not keep the process running. */
+  /** After this call, the channel does not keep the process alive. */
   release(): void
-  /** The spend of the keys of all workers, picodollars; null = not known yet, or another worker reports alerts. */
+  /** The spend of all workers by key, in picodollars; null = not known yet, or another worker reports alerts. */
   budgetSpend(): ReadonlyMap<string, bigint> | null
-  /** Kept by the supervisor for a replacement worker. Read them after `workerStart` has resolved. */
+  /** The supervisor stores the shares for a worker that replaces this worker. Read them after `workerStart` has resolved. */
   readonly passedShares: PassedShares
-  /** Shared by all workers. Read it after `workerStart` has resolved. */
+  /** The same key in all workers. Read it after `workerStart` has resolved. */
   readonly capsuleKey: CapsuleKey | undefined
-  /** Shares its limits with all workers. */
+  /** Opens a limiter that shares its limits with all workers. */
   openLimiter(defaults: Limits | null): Limiter
 }
 
-/** null = this process is not a worker */
+/** @returns null = this process is not a worker */
 export function connectToSupervisor(): SupervisorChannel | null {
   const { worker } = cluster
   if (worker === undefined) return null
-  // Terminals and some process managers signal the whole process group; only the supervisor acts on it.
+  // Ignore signals, because terminals and some process managers signal the whole process group: only the supervisor reacts.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined)
   const report = (what: WorkerMessage): void => void (worker.isConnected() && worker.send(what))
   const sendMetrics = (metrics: MetricsReport): Promise<void> => new Promise(resolve => {
@@ -72,7 +72,7 @@ export function connectToSupervisor(): SupervisorChannel | null {
     else if (order.kind === 'control') void handler?.control(order.request).then(result => report({ kind: 'control', id: order.id, result }))
     else if (handler !== null) handler[order.kind]()
     else if (order.kind === 'reload') isStale = true
-    // No client is served yet: exit at once.
+    // No client is served yet, so exit at once.
     else process.exit()
   })
   return {

@@ -1,9 +1,9 @@
 import type { EntrySettings } from './litellm-entry.ts'
 
 export interface CloudEntry {
-  /** As gateway.yaml has it. */
+  /** The upstream as an object of gateway.yaml. */
   readonly upstream: object
-  /** The model's name at the cloud. */
+  /** The name of the model at the cloud. */
   readonly model: string
 }
 
@@ -17,16 +17,16 @@ const CLOUDS: ReadonlyMap<string, CloudReader> = new Map(Object.entries({
   vertex_ai_beta: readVertex,
 }))
 
-/** Is it the prefix of a cloud's models? */
+/** Tells whether the text is the prefix of a cloud's models. */
 export function isCloud(provider: string): boolean {
   return CLOUDS.has(provider)
 }
 
 /**
- * Reads an entry of a cloud provider.
+ * Reads an entry of model_list for a cloud provider.
  *
- * @returns a text where it cannot be served, which says why; null = the provider is no cloud, or another server stands in front
- *   of it
+ * @returns a text is the reason why the gateway cannot serve the entry; null = the provider is no cloud, or the entry names another server
+ * in front of the cloud
  */
 export function readCloud(provider: string, model: string, settings: EntrySettings): CloudEntry | string | null {
   return CLOUDS.get(provider)?.(settings, model) ?? null
@@ -55,10 +55,10 @@ function azureAuth(settings: EntrySettings): object {
 }
 
 const AWS_KEYS = ['aws_access_key_id', 'aws_secret_access_key', 'aws_session_token']
-/** The API and the region that LiteLLM calls. */
+/** Prefix of a Bedrock model in LiteLLM: the API to call, and the region. */
 const BEDROCK_PREFIX = /^(?:converse\/|invoke\/)?(?:([a-z]{2}(?:-[a-z]+)+-\d+)\/)?/
 
-/** Models for embeddings, images, video and reranking. */
+/** Matches models for embeddings, images, video and reranking. */
 const WITHOUT_TEXT = /embed|stability\.|canvas|reel|image|rerank/
 
 function readBedrock(settings: EntrySettings, name: string): CloudEntry | string {
@@ -76,14 +76,14 @@ function readBedrock(settings: EntrySettings, name: string): CloudEntry | string
     model,
     upstream: {
       bedrock: { region, ...endpoint !== null && { endpoint } },
-      // Converse serves the models of all vendors.
+      // Converse serves the models of all vendors. Models of Anthropic keep their own protocol.
       ...!model.includes('anthropic.') && { speaks: ['converse'] },
       auth: key === null ? { aws } : { bearer: key },
     },
   }
 }
 
-/** LiteLLM's default. */
+/** Default location in LiteLLM. */
 const DEFAULT_LOCATION = 'us-central1'
 
 function readVertex(settings: EntrySettings, model: string): CloudEntry | string {
@@ -100,7 +100,7 @@ function readVertex(settings: EntrySettings, model: string): CloudEntry | string
   }
 }
 
-/** LiteLLM accepts the name of a file, or its content. */
+/** The Google credentials. In LiteLLM the setting is the name of a file, or its content. */
 function googleCredentials(settings: EntrySettings): object {
   const setting = 'vertex_credentials'
   const written = settings.text(setting)

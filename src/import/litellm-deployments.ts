@@ -6,30 +6,30 @@ import { RERANK_PROVIDERS, findProvider, providerOf, unsupportedReason, type Pro
 import { notCopied, toReference, variableOf } from './litellm-references.ts'
 import { formatPath, type Path, type Source } from './source.ts'
 
-/** One entry of model_list that the gateway can serve. */
+/** An entry of model_list that the gateway can serve. */
 export interface Deployment {
-  /** The model that clients request; can be a glob. */
+  /** The name of the model that clients request. May be a glob. */
   readonly group: string
-  /** The upstream's name in the result. */
+  /** The name of the upstream in gateway.yaml. */
   readonly upstream: string
-  /** The model's name there; null = as the client wrote it. */
+  /** The name of the model at the upstream; null = the name that the client sent. */
   readonly model: string | null
-  /** A glob for the only paths that the model serves; null = those of its upstream's protocols. */
+  /** A glob of the only paths that the model serves; null = all paths of the upstream's protocols. */
   readonly path: string | null
   readonly weight: number | null
   readonly order: number | null
-  /** Seconds. */
+  /** Timeout in seconds. */
   readonly timeout: number | null
   readonly streamTimeout: number | null
 }
 
 export interface ImportedModel {
-  /** USD per million tokens unless the name says otherwise. */
+  /** USD per million tokens, except for names that say otherwise. */
   readonly price?: Readonly<Record<string, number>>
   readonly base_model?: string
 }
 
-/** `/v1/rerank` and `/v2/rerank`: no other protocol has what they do. */
+/** `/v1/rerank` and `/v2/rerank`. No other protocol has reranking. */
 const RERANK_PATH = '/v*/rerank'
 
 interface Address {
@@ -40,20 +40,20 @@ interface Address {
 interface Upstream extends Address {
   readonly auth?: { readonly bearer: string } | { readonly header: string; readonly value: string }
   readonly headers?: Readonly<Record<string, string>>
-  /** The protocols that it speaks: requests of others are translated. */
+  /** The protocols that the server speaks. Requests of other protocols are translated. */
   readonly speaks: readonly string[]
 }
 
 export interface Deployments {
   readonly deployments: readonly Deployment[]
-  /** By name, as gateway.yaml has them. */
+  /** Upstreams of gateway.yaml, by name. */
   readonly upstreams: ReadonlyMap<string, object>
-  /** As gateway.yaml has them, by the model's name at its upstream: prices and base models. */
+  /** Models of gateway.yaml, by the name of the model at its upstream: prices and base models. */
   readonly models: ReadonlyMap<string, ImportedModel>
   readonly notes: readonly Note[]
 }
 
-/** Reads model_list: the models that clients request, their upstreams, and their prices. */
+/** Reads model_list: the models for clients, their upstreams, and their prices. */
 export function readDeployments(source: Source): Deployments {
   return new ModelList(source).read()
 }
@@ -62,7 +62,7 @@ class ModelList {
   readonly #source: Source
   readonly #upstreams = new Map<string, object>()
   readonly #models = new Map<string, ImportedModel>()
-  /** Credentials that entries can share, by name: the paths of their values. */
+  /** Credentials that several entries can use, by name. The values are paths in the file. */
   readonly #credentials = new Map<string, Path>()
   readonly #notes: Note[] = []
 
@@ -121,7 +121,7 @@ class ModelList {
     })
   }
 
-  /** @param entry the provider's name of the model, and its upstream */
+  /** @param entry the upstream, and the provider's name of the model */
   #deployment(path: Path, group: string, entry: CloudEntry & { readonly provider: string }): Deployment | null {
     const model = upstreamModel(group, entry.model)
     if (model === undefined) {
@@ -158,7 +158,7 @@ class ModelList {
     this.#notes.push({ place: this.#source.place(path), setting: formatPath(path), text })
   }
 
-  /** @returns a text that says why, if there is none */
+  /** @returns a text is the reason why there is no address */
   #address(settings: EntrySettings, provider: string, { url, v1, speaks }: Provider): Address | string {
     const path = settings.pathOf('api_base')
     const written = this.#source.text(path) ?? this.#source.text(settings.ownPathOf('base_url'))
@@ -182,7 +182,7 @@ class ModelList {
     }
     const bare = plain.replace(/\/v1(beta)?$/, '')
     const parsed = URL.parse(bare)
-    // OpenAI's SDK appends its paths, such as /chat/completions, directly to the address.
+    // OpenAI's SDK appends paths, such as /chat/completions, directly to this address.
     if (speaks.includes('chat') && bare === plain && parsed && parsed.pathname !== '/') {
       this.#note(path, `requests go to ${bare}/chat/completions and so on, as they did`)
       return { url: parsed.origin, v1: parsed.pathname }
@@ -200,12 +200,12 @@ class ModelList {
     return { ...secret !== null && { auth }, ...headersOf(headers) }
   }
 
-  /** A reference to the environment, also if the file contains the secret itself; null = no secret is needed. */
+  /** The secret as a reference to the environment, even if the file contains the secret itself; null = no secret is needed. */
   #secret(path: Path, provider: string, { variable: usual, url: own }: Provider, url: string): string | null {
     const written = this.#source.text(path)
     if (written === null && usual === null) return null
     const named = written === null ? null : variableOf(written)
-    // Do not send the provider's own key, which is in the usual variable, to another server.
+    // The usual variable contains the provider's own key: do not send that key to another server.
     const isElsewhere = written !== null && own !== null && url !== own && URL.canParse(url)
     const name = named
       ?? (isElsewhere ? `KEY_FOR_${new URL(url).hostname.toUpperCase().replace(/\W+/g, '_')}` : usual)
@@ -218,12 +218,12 @@ class ModelList {
 
   #weight(params: Path): number | null {
     const weight = this.#source.number([...params, 'weight'])
-    // Without a weight, LiteLLM's shuffle uses rpm.
+    // Without weights, LiteLLM's shuffle strategy uses rpm.
     const share = weight ?? toNumber(this.#source.peek([...params, 'rpm']))
     return share !== null && share >= 0 ? share : null
   }
 
-  /** The name of an equal upstream, which is added if there is none. */
+  /** The name of the upstream with these settings. If there is none, the upstream is added. */
   #upstreamName(provider: string, upstream: object): string {
     const same = JSON.stringify(upstream)
     for (const [name, known] of this.#upstreams) if (JSON.stringify(known) === same) return name
@@ -246,13 +246,13 @@ class ModelList {
   }
 }
 
-/** LiteLLM names the provider, and for some a region, before the model: `azure/eu/gpt-4.1`. */
+/** The base model. LiteLLM writes the provider, and for some providers a region, before the model: `azure/eu/gpt-4.1`. */
 function baseModelOf(written: string): string {
   const { provider, model } = providerOf(written, null)
   return provider === 'azure' ? model.replace(/^.*\//, '') : model
 }
 
-/** @returns null = the name does not change, undefined = a pattern would have to change it */
+/** @returns null = the model has the name that the client sent; undefined = a pattern would have to change the name */
 function upstreamModel(group: string, model: string): string | null | undefined {
   if (group === model) return null
   const stars = (text: string): number => text.split('*').length - 1
@@ -264,12 +264,12 @@ function toNumber(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null
 }
 
-/** @param v1 the path that replaces /v1; null = /v1 itself */
+/** @param v1 the path that replaces /v1; null = /v1 stays */
 function addressOf(url: string, v1: string | null): Address {
   return v1 === null ? { url } : { url, v1 }
 }
 
-/** As gateway.yaml has them: absent where there are none. */
+/** The headers as a member of gateway.yaml; absent = no headers. */
 function headersOf(headers: Readonly<Record<string, string>>): Pick<Upstream, 'headers'> {
   return Object.keys(headers).length === 0 ? {} : { headers }
 }

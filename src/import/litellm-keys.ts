@@ -3,7 +3,7 @@ import type { Note } from './litellm-notes.ts'
 import { toReference } from './litellm-references.ts'
 import { ImportError } from './source.ts'
 
-/** A key of gateway.yaml. */
+/** A key as an object of gateway.yaml. */
 export interface ImportedKey {
   readonly name: string
   readonly sha256: string
@@ -15,33 +15,33 @@ export interface ImportedKey {
 
 export interface VirtualKeys {
   readonly list: readonly ImportedKey[]
-  /** What changed or is missing, by line of the table. */
+  /** What is different or missing in the result, by line of the table. */
   readonly notes: readonly Note[]
 }
 
-/** The name of the key that is LiteLLM's master key. */
+/** The name of the key that is imported from LiteLLM's master key. */
 export const MASTER_KEY = 'master'
 
 type Row = Readonly<Record<string, string>>
 
 const DIGEST = /^[\da-f]{64}$/i
-/** Names that LiteLLM gives to lists of models, not to a model. */
+/** LiteLLM's names of lists of models. They do not name a model. */
 const MODEL_GROUPS: ReadonlySet<string> = new Set(['all-proxy-models', 'all-team-models', 'no-default-models'])
 const LIMITS = [
   ['rpm_limit', 'requests_per_minute'], ['tpm_limit', 'tokens_per_minute'], ['max_parallel_requests', 'concurrent'],
 ] as const
-/** Limits for which 0 refuses every request. */
+/** Limits that refuse every request if they are 0. */
 const NONE = ['max_budget', ...LIMITS.map(([column]) => column)]
-/** The team of LiteLLM's own logins. */
+/** The team of logins to LiteLLM's own dashboard. */
 const DASHBOARD = 'litellm-dashboard'
-/** LiteLLM's budget durations that have a period here. */
+/** LiteLLM's durations of budgets that have an equivalent period in the gateway. */
 const PERIODS: ReadonlyMap<string, string> = new Map(Object.entries({ '': 'total', '1d': 'day', '24h': 'day', '30d': 'month', '1mo': 'month' }))
 
 /**
- * Reads the virtual keys of a LiteLLM proxy: its table LiteLLM_VerificationToken as CSV, with a header. The table has the SHA-256
- * of each key in hexadecimal (`hash_token` in litellm/proxy/_types.py), as gateway.yaml has, so clients keep their keys.
+ * Reads the virtual keys of a LiteLLM proxy: the table LiteLLM_VerificationToken as CSV with a header. Clients keep their keys, because the
+ * table has the SHA-256 of each key in hexadecimal (`hash_token` in litellm/proxy/_types.py), and gateway.yaml has the same.
  *
- * @throws ImportError for text that is no such table
+ * @throws ImportError if the text is not this table
  */
 export function readVirtualKeys(csv: string): VirtualKeys {
   const names = new Set([MASTER_KEY])
@@ -101,12 +101,12 @@ function keyOf(row: Row, name: string, note: (column: string, text: string) => v
   }
 }
 
-/** The alias, or what LiteLLM shows of the key: `sk-...wxyz`. */
+/** The name of a key: its alias, or the part of the key that LiteLLM shows, such as `sk-...wxyz`. */
 function nameOf(row: Row): string {
   return labelOf(row['key_alias'] || row['key_name'] || `litellm-${(row['token'] ?? '').slice(0, 8)}`)
 }
 
-/** A name as gateway.yaml takes it. */
+/** Converts a text to a name that gateway.yaml accepts. */
 function labelOf(text: string): string {
   return toReference(text.replace(/\p{Cc}/gu, ' ').trim().slice(0, 128))
 }
@@ -118,7 +118,7 @@ function uniqueName(wanted: string, names: Set<string>): string {
   return name
 }
 
-/** An array as PostgreSQL (`{a,"b c"}`) or JSON writes it. */
+/** Reads an array in the notation of PostgreSQL (`{a,"b c"}`) or of JSON. */
 function listOf(text = ''): string[] {
   const inner = /^[{[](.*)[}\]]$/s.exec(text.trim())?.[1] ?? ''
   if (inner === '') return []
@@ -126,7 +126,7 @@ function listOf(text = ''): string[] {
   return fields.filter(field => field !== '')
 }
 
-/** PostgreSQL writes a timestamp without a zone, in which LiteLLM keeps UTC. */
+/** Reads a time. PostgreSQL writes it without a zone, and LiteLLM stores UTC. */
 function instantOf(text = ''): string | null {
   if (text === '') return null
   const time = Date.parse(/[zZ]|[+-]\d\d(?::?\d\d)?$/.test(text) ? text : `${text.replace(' ', 'T')}Z`)

@@ -1,8 +1,8 @@
 import { formatPath, type Path, type Source } from './source.ts'
 
-/** Something of the file that is missing in the result, or changed. */
+/** A setting of the file that is missing or different in the result. */
 export interface Note {
-  /** `line:column` in the file. */
+  /** Position in the file: `line:column`. */
   readonly place: string
   readonly setting: string
   readonly text: string
@@ -21,7 +21,7 @@ const NO_DATABASE = "LiteLLM's database is not read: make keys anew with `gatewa
 const CLOUD = 'how the gateway gets credentials of a cloud is under auth of the upstream'
 const NO_SUCH_SETTING = 'there is no such setting'
 
-/** The notes for settings without an equivalent, by name without list indexes; the first match counts. */
+/** The notes for settings without an equivalent. A pattern matches the names in the path, without list indexes. The first match is used. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^model_list\.litellm_params\.rpm$/, LIMIT_OR_WEIGHT],
   [/^model_list\.litellm_params\.(tpm|max_parallel_requests)$/, LIMITS],
@@ -57,7 +57,7 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^guardrails/, 'there are no guardrails'],
 ]
 
-/** A note for each kind of setting that was not taken; the same setting in several entries is reported once. */
+/** One note for each kind of setting that was not taken, even if several entries have the setting. */
 export function notesOnUnusedSettings(source: Source): Note[] {
   const kinds = new Map<string, { first: Path, count: number }>()
   for (const path of source.unusedSettings()) {

@@ -7,13 +7,13 @@ import { formatPath, type Path, type Source } from './source.ts'
 const LIST: Path = ['general_settings', 'pass_through_endpoints']
 
 export interface PassThrough {
-  /** By name, as gateway.yaml has them. */
+  /** Upstreams of gateway.yaml, by name. */
   readonly upstreams: ReadonlyMap<string, object>
   readonly routes: readonly Route[]
   readonly notes: readonly Note[]
 }
 
-/** Reads general_settings.pass_through_endpoints: paths that are forwarded unchanged to another server. */
+/** Reads general_settings.pass_through_endpoints: paths whose requests are forwarded unchanged to another server. */
 export function readPassThrough(source: Source): PassThrough {
   const upstreams = new Map<string, object>()
   const routes: Route[] = []
@@ -39,7 +39,7 @@ export function readPassThrough(source: Source): PassThrough {
   return { upstreams, routes, notes }
 }
 
-/** The target's address without the path; null = the target has another path. */
+/** The target's address without the path; null = the target's path differs from the path of the endpoint. */
 function serverOf(target: string, path: string): string | null {
   const url = URL.parse(target)
   if (url === null || !/^https?:$/.test(url.protocol) || !path.startsWith('/') || url.search !== '') return null
@@ -47,7 +47,7 @@ function serverOf(target: string, path: string): string | null {
   return there.endsWith(path) ? `${url.origin}${there.slice(0, -path.length)}` : null
 }
 
-/** `auth` and `headers` of the upstream. A credential is always a reference to the environment. */
+/** The members `auth` and `headers` of the upstream. A credential is always written as a reference to the environment. */
 function headersOf(source: Source, path: Path, note: (path: Path, text: string) => void): object {
   const written = source.take(path)
   const entries = typeof written === 'object' && written !== null ? Object.entries(written) : []
@@ -55,7 +55,7 @@ function headersOf(source: Source, path: Path, note: (path: Path, text: string) 
   let auth: object | null = null
   for (const [name, value] of entries) {
     const lower = name.toLowerCase()
-    // The client's own headers are forwarded.
+    // Skip these headers, because the gateway forwards the client's own.
     if (['content-type', 'accept', 'content-length'].includes(lower)) continue
     const [, scheme = '', rest = ''] = /^(bearer +)?(.*)$/is.exec(String(value)) ?? []
     if (lower !== 'authorization' && !CREDENTIAL_NAME.test(name)) {

@@ -1,14 +1,14 @@
 import type { Path, Source } from './source.ts'
 
 const MILLION = 1_000_000
-/** A double keeps this many digits of any decimal. */
+/** Significant digits of any decimal that a double keeps. */
 const PRICE_DIGITS = 15
-/** USD; below this, a million units cost less than a picodollar. */
+/** USD. For a lower price, a million units cost less than a picodollar. */
 const MIN_PRICE = 1e-18
-/** USD; the limit of the configuration. */
+/** USD; the maximum that gateway.yaml accepts. */
 const MAX_PRICE = 1_000_000_000
 
-/** LiteLLM's names of prices, the gateway's, and the number of LiteLLM's units in one of the gateway's. */
+/** By LiteLLM's name of a price: the gateway's name, and the number of LiteLLM's units in the gateway's unit. */
 const PRICES: ReadonlyMap<string, readonly [name: string, factor: number]> = new Map(Object.entries({
   input_cost_per_token: ['input', MILLION],
   output_cost_per_token: ['output', MILLION],
@@ -23,9 +23,9 @@ const PRICES: ReadonlyMap<string, readonly [name: string, factor: number]> = new
 }))
 
 /**
- * The price that an entry of model_list names.
+ * The price in an entry of model_list.
  *
- * @returns USD per million tokens unless the name says otherwise; null = it names none
+ * @returns USD per million tokens, except for names that say otherwise; null = the entry has no price
  */
 export function readPrice(source: Source, path: Path): Readonly<Record<string, number>> | null {
   const price: Record<string, number> = {}
@@ -33,7 +33,7 @@ export function readPrice(source: Source, path: Path): Readonly<Record<string, n
     const own = source.number([...path, 'litellm_params', setting])
     const cost = source.number([...path, 'model_info', setting]) ?? own
     if (cost === null || cost < 0 || cost * factor > MAX_PRICE) continue
-    // Keeps all written digits, without the rounding error of the product.
+    // Keep all digits of the file, without the rounding error of the multiplication.
     price[name] = cost * factor < MIN_PRICE ? 0 : Number((cost * factor).toPrecision(PRICE_DIGITS))
   }
   return Object.keys(price).length === 0 ? null : price

@@ -1,14 +1,14 @@
 import { isCloud } from './litellm-clouds.ts'
 
-/** The address of a LiteLLM provider, for a gateway that appends the client's path to it. */
+/** The address of a LiteLLM provider. The gateway appends the client's path to the address. */
 export interface Provider {
-  /** null = only the operator's api_base has it. */
+  /** The URL; null = only the operator's api_base contains it. */
   readonly url: string | null
-  /** The path that replaces /v1; null = /v1 itself. */
+  /** The path that replaces /v1; null = /v1 stays. */
   readonly v1: string | null
-  /** The variable that LiteLLM reads when the file names no key; null = none is needed. */
+  /** The variable from which LiteLLM reads the key if the file has no key; null = no key is needed. */
   readonly variable: string | null
-  /** The header of the credential; `bearer` is Authorization: Bearer. */
+  /** The header for the credential; `bearer` means `Authorization: Bearer`. */
   readonly auth: 'bearer' | 'x-api-key' | 'x-goog-api-key' | 'api-key'
   /** The protocols of the provider's own API. */
   readonly speaks: readonly string[]
@@ -26,7 +26,7 @@ const PROVIDERS: ReadonlyMap<string, Provider> = new Map(Object.entries({
     url: 'https://generativelanguage.googleapis.com', v1: null, variable: 'GEMINI_API_KEY',
     auth: 'x-goog-api-key', speaks: ['generate'],
   },
-  // In Azure's v1 API the model is the deployment, and there is no api-version.
+  // In Azure's v1 API, the deployment is the model, and there is no api-version.
   azure: { url: null, v1: null, variable: 'AZURE_API_KEY', auth: 'api-key', speaks: ['chat', 'responses'] },
   groq: chat('https://api.groq.com/openai', 'GROQ_API_KEY'),
   mistral: chat('https://api.mistral.ai', 'MISTRAL_API_KEY'),
@@ -56,12 +56,12 @@ const PROVIDERS: ReadonlyMap<string, Provider> = new Map(Object.entries({
   litellm_proxy: chat(null, 'LITELLM_PROXY_API_KEY'),
 }))
 
-/** Providers whose reranking has another address than their chat. */
+/** Providers that have a separate address for reranking. */
 export const RERANK_PROVIDERS: ReadonlyMap<string, Provider> = new Map([
   ['cohere', chat('https://api.cohere.com', 'COHERE_API_KEY')],
 ])
 
-/** Providers of LiteLLM that need more than a URL and a fixed credential. */
+/** Providers of LiteLLM that need more than a URL and a fixed credential, with the reason. */
 const UNSUPPORTED: ReadonlyMap<string, string> = new Map(Object.entries({
   sagemaker: 'requests to SageMaker are signed one by one (SigV4), which the gateway does not do',
   huggingface: 'its API is none of the three protocols',
@@ -71,20 +71,20 @@ const UNSUPPORTED: ReadonlyMap<string, string> = new Map(Object.entries({
 
 export interface NamedModel {
   readonly provider: string
-  /** The model's name at the provider. */
+  /** The name of the model at the provider. */
   readonly model: string
 }
 
 /**
- * Splits `anthropic/claude-x` into provider and model. Without a prefix, the model's name decides.
+ * Splits `anthropic/claude-x` into provider and model. Without a prefix, the name of the model determines the provider.
  *
- * @param custom the provider that the entry names itself, or null
+ * @param custom the provider that the entry sets separately; null = none
  */
 export function providerOf(model: string, custom: string | null): NamedModel {
   const [prefix = '', ...rest] = model.split('/')
   const isKnown = PROVIDERS.has(prefix) || UNSUPPORTED.has(prefix) || isCloud(prefix)
   if (rest.length > 0 && (isKnown || custom === null)) {
-    // In azure/responses/x the middle part selects the API that LiteLLM calls.
+    // In azure/responses/x, the middle part selects the API that LiteLLM calls.
     const name = rest.join('/')
     const hasMode = prefix === 'openai' || prefix === 'azure'
     return { provider: custom ?? prefix, model: hasMode ? name.replace(/^responses\//, '') : name }

@@ -23,7 +23,7 @@ export interface Routes {
   readonly notes: readonly Note[]
 }
 
-/** The fallbacks of a model, and their place in the file. */
+/** The fallbacks of a model, and the path of the setting that lists them. */
 interface Chain {
   readonly path: Path
   readonly names: readonly string[]
@@ -32,7 +32,7 @@ interface Chain {
 interface Settings {
   readonly strategy: string
   readonly retries: number | null
-  /** Seconds. */
+  /** Timeout in seconds. */
   readonly timeout: number | null
   readonly streamTimeout: number | null
   readonly fallbacks: ReadonlyMap<string, Chain>
@@ -50,16 +50,16 @@ const STRATEGIES: ReadonlyMap<string, string> = new Map(Object.entries({
 }))
 
 const STRATEGY: Path = ['router_settings', 'routing_strategy']
-/** These choose among all targets, so fallbacks cannot come last. */
+/** Strategies that choose among all targets of a route, so that fallbacks cannot be last. */
 const LOAD_STRATEGIES: ReadonlySet<string> = new Set(['least_busy', 'fastest'])
 
 const MAX_WEIGHT = 1_000_000
-/** Beyond it others would get nothing anyway, and products stay finite. */
+/** Maximum share. A target with a higher share would get all requests anyway, and the limit keeps products finite. */
 const MAX_SHARE = 1e12
-/** A fallback is tried first in at most one of so many requests. */
+/** A fallback is the first target of at most one in this many requests. */
 export const FALLBACK_WEIGHT_RATIO = 1000
 
-/** A route for each model that clients ask for, with the router's settings. */
+/** Creates a route for each model that clients request, with the settings of LiteLLM's router. */
 export function readRoutes(source: Source, deployments: readonly Deployment[]): Routes {
   return new Router(source, deployments).read()
 }
@@ -85,14 +85,14 @@ class Router {
       contextWindowFallbacks: this.#fallbacks('context_window_fallbacks'),
       contentPolicyFallbacks: this.#fallbacks('content_policy_fallbacks'),
     }
-    // Names come before patterns, and longer patterns before shorter ones.
+    // Sort names before patterns, and longer patterns before shorter patterns.
     const rank = (name: string): number => (name.includes('*') ? name.length : Infinity)
     const names = [...this.#groups.keys()].toSorted((a, b) => rank(a) === rank(b) ? 0 : rank(b) - rank(a))
     const aliases = [...this.#aliases()].map(([alias, name]) => this.#aliasRoute(alias, name, settings))
     return { routes: [...aliases, ...names.map(name => this.#route(name, this.#groups.get(name) ?? [], settings))], notes: this.#notes }
   }
 
-  /** Other names of groups: `{ alias: group }`, or `{ alias: { model: group, hidden } }`. */
+  /** Reads other names of groups: `{ alias: group }`, or `{ alias: { model: group, hidden } }`. */
   #aliases(): Map<string, string> {
     const path = ['router_settings', 'model_group_alias']
     const found = new Map<string, string>()
@@ -106,7 +106,7 @@ class Router {
   }
 
   #aliasRoute(alias: string, name: string, settings: Settings): Route {
-    // A target without a model name would get the alias as its model.
+    // Set the model's name, because a target without a name would get the alias as its model.
     const named = (this.#groups.get(name) ?? []).map(each => ({ ...each, model: each.model ?? name }))
     return { ...this.#route(name, named, settings), model: alias }
   }
@@ -153,14 +153,14 @@ class Router {
     return strategy ?? 'ordered'
   }
 
-  /** A setting of the router, which can be in two places. */
+  /** Reads a setting of the router, which the file may have at either of two places. */
   #setting(name: string, elsewhere: string): number | null {
     const inRouter = this.#source.number(['router_settings', name])
     const outside = this.#source.number(['litellm_settings', elsewhere])
     return inRouter ?? outside
   }
 
-  /** `[{a: [b, c]}]`, in either of the two places: the fallbacks of each model. */
+  /** Reads the fallbacks of each model, which the file may have at either of two places: `[{a: [b, c]}]`. */
   #fallbacks(name: string): Map<string, Chain> {
     const found = new Map<string, Chain>()
     for (const path of [['router_settings', name], ['litellm_settings', name]]) {
@@ -193,7 +193,7 @@ class Router {
   }
 }
 
-/** The targets of a model, followed by those of its fallbacks. */
+/** The targets of a model, followed by the targets of its fallbacks. */
 function targets(
   group: readonly Deployment[], spare: readonly Deployment[], strategy: string,
 ): Pick<Route, 'to' | 'strategy'> {
@@ -208,7 +208,7 @@ function targets(
   if (spare.length === 0 && strategy !== 'weighted') {
     return { to: group.map(each => target(each, null)), strategy }
   }
-  // LiteLLM uses a deployment of weight 0 only if no other one of the group is healthy.
+  // LiteLLM uses a deployment with weight 0 only if no other deployment of the group is healthy.
   const off = group.every(({ weight }) => weight === 0) ? [] : group.filter(({ weight }) => weight === 0)
   const shared = group.filter(each => !off.includes(each))
   const weights = wholeWeights(shared.map(({ weight }) => weight ?? 1), off.length + spare.length > 0)
@@ -222,7 +222,7 @@ function targets(
   }
 }
 
-/** Whole weights with the same ratios; far above 1 if there are fallbacks. */
+/** Whole weights with the same ratios. If there are fallbacks, the weights are much higher than 1. */
 function wholeWeights(shares: readonly number[], beside: boolean): number[] {
   const whole = shares.map(
     share => Math.max(1, Math.round(Math.min(share, MAX_SHARE) * (shares.every(Number.isInteger) ? 1 : 100))),
@@ -237,7 +237,7 @@ function commonDivisor(a: number, b: number): number {
   return b === 0 ? a : commonDivisor(b, a % b)
 }
 
-/** @param isElsewhere a target of another model than the client requests: it needs the model's name */
+/** @param isElsewhere true = the target serves another model than the client requests, so it needs the name of that model */
 function target({ upstream, model, group }: Deployment, weight: number | null, isElsewhere = false): Target {
   const name = model ?? (isElsewhere && !group.includes('*') ? group : null)
   return { upstream, ...name !== null && { model: name }, ...weight !== null && weight !== 1 && { weight } }

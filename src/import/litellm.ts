@@ -10,19 +10,19 @@ import { FALLBACK_WEIGHT_RATIO, readRoutes, type Route } from './litellm-routes.
 import { ImportError, Source, formatPath } from './source.ts'
 
 export interface Imported {
-  /** The text of a gateway.yaml. */
+  /** The text of the new gateway.yaml. */
   readonly yaml: string
-  /** What is missing or differs in the result, in the file's order. */
+  /** What is missing or different in the result, in the order of the file. */
   readonly notes: readonly Note[]
-  /** The variables of the environment that the result refers to. */
+  /** The environment variables to which the result refers. */
   readonly variables: readonly string[]
 }
 
 /**
- * Turns the configuration of a LiteLLM proxy into one of the gateway.
+ * Converts the configuration of a LiteLLM proxy to a configuration of the gateway.
  *
- * @param virtualKeys further keys
- * @throws ImportError for a text that is no YAML, or in which no model can be served
+ * @param virtualKeys keys to add to the configuration
+ * @throws ImportError if the text is not YAML, or if none of its models can be served
  */
 export function importLitellm(text: string, virtualKeys: readonly ImportedKey[] = []): Imported {
   const source = new Source(text)
@@ -53,13 +53,13 @@ export function importLitellm(text: string, virtualKeys: readonly ImportedKey[] 
   return { yaml, notes: all, variables: variablesIn(yaml) }
 }
 
-/** A single target with only an upstream is written as its name. */
+/** Shortens a route: a target that has only an upstream becomes the upstream's name, and a list of one target becomes that target. */
 function compactRoute(route: Route): object {
   const to = route.to.map(target => (Object.keys(target).length === 1 ? target.upstream : target))
   return { ...route, to: to.length === 1 ? to[0] : to }
 }
 
-/** Characters; gateway check warns of shorter keys. */
+/** Minimum characters of a safe key: `gateway check` warns of shorter keys. */
 const SAFE_KEY_LENGTH = 16
 
 function readKeys(source: Source): { list: object[]; notes: Note[] } {
@@ -79,10 +79,10 @@ function readKeys(source: Source): { list: object[]; notes: Note[] } {
   return { list: [], notes: [{ place: source.place(path), setting: 'general_settings.master_key', text }] }
 }
 
-/** LiteLLM keeps prompts for ever by default. */
+/** Used if the file has no period: LiteLLM then keeps prompts forever. */
 const DEFAULT_RETENTION = '30d'
 
-/** Whose bodies are kept. */
+/** Reads which bodies to keep. */
 function readLog(source: Source): { bodies: object | null, notes: Note[] } {
   const path = ['general_settings', 'store_prompts_in_spend_logs']
   if (source.take(path) !== true) return { bodies: null, notes: [] }
@@ -103,7 +103,7 @@ const COMMENTS: ReadonlyMap<string, string> = new Map(Object.entries({
   ledger: ' One row for each request. Absent: nothing is recorded.',
 }))
 
-/** Adds comments and blank lines, and writes small values on one line. */
+/** Adds comments and blank lines to the document, and writes small values on one line. */
 function formatDocument(document: Document, routes: readonly Route[]): void {
   document.commentBefore = HEADING
   routes.forEach((route, index) => {
@@ -131,13 +131,13 @@ function isFlow(node: unknown): boolean {
   return isCollection(node) && node.flow === true
 }
 
-/** A few scalars, such as a target or a credential. */
+/** Tells whether a map is small: a few scalars, such as a target or a credential. */
 function isSmall(map: YAMLMap): boolean {
   const isBlock = map.items.some(({ key }) => ['url', 'to', 'name', 'file'].includes(String(key)))
   return map.items.length < 8 && !isBlock && map.items.every(({ value }) => !isCollection(value))
 }
 
-/** The comment on a route that differs from LiteLLM. */
+/** The comment on a route that works differently than in LiteLLM. */
 function routeComment({ to, strategy }: Route): string {
   const hasFallbacks = strategy === 'weighted' && to.some(({ weight = 1 }) => weight === 1)
     && to.some(({ weight = 1 }) => weight >= FALLBACK_WEIGHT_RATIO)
@@ -149,7 +149,7 @@ function variablesIn(yaml: string): string[] {
   return [...new Set(found)].sort()
 }
 
-/** Notes contain names from the file. */
+/** Makes a note printable, because it contains names from the file. */
 function printableNote({ place, setting, text }: Note): Note {
   return { place, setting: printable(setting), text: printable(text) }
 }

@@ -2,30 +2,30 @@ import { StoreError } from '../base/files/store-error.ts'
 import { statSync } from 'node:fs'
 import { messageOf } from '../base/message-of.ts'
 
-/** Why rows are not written. */
+/** Why rows are not written, or why the ledger cannot be read. */
 export type LedgerFailureCode =
   /** The directory or file cannot be created, opened or written. */
   | 'unwritable'
   | 'full'
   /** Another process holds the lock of the file. */
   | 'locked'
-  /** The file is corrupt; it was renamed. */
+  /** The file is corrupt, and was renamed. */
   | 'corrupt'
-  /** The file was moved or deleted while open; a new one is created. */
+  /** The file was moved or deleted while it was open. A new file is created. */
   | 'moved'
-  /** The database of another program. */
+  /** The file is the database of another program. */
   | 'foreign'
-  /** A ledger of a newer version. */
+  /** The file is a ledger of a newer version. */
   | 'newer'
-  /** A row that can never be stored. */
+  /** SQLite refuses a row because of its values. */
   | 'row'
   /** The memory for waiting rows is full, and rows are lost. */
   | 'overflow'
-  /** The writing thread died and is restarted. */
+  /** The writing thread has died, and is restarted. */
   | 'crash'
-  /** The ledger was closed with unwritten rows. */
+  /** The ledger was closed before all rows were written. */
   | 'shutdown'
-  /** Rows cannot be sent to PostgreSQL. They wait in the file. */
+  /** Rows cannot be sent to PostgreSQL, and wait in the file. */
   | 'unshipped'
   /** For a reader: the ledger does not exist yet. */
   | 'missing'
@@ -35,18 +35,18 @@ export interface LedgerFailure {
   readonly message: string
 }
 
-// Primary result codes: https://www.sqlite.org/rescode.html
+// SQLite's primary result codes: https://www.sqlite.org/rescode.html
 const SQLITE: Readonly<Record<number, LedgerFailureCode>> = {
   5: 'locked', 6: 'locked', 11: 'corrupt', 13: 'full', 18: 'row', 19: 'row', 20: 'row', 25: 'row', 26: 'corrupt',
 }
 
-/** SQLITE_READONLY and SQLITE_CANTOPEN, and node's codes: the owner of the file is checked. */
+/** Codes for missing permission, after which the message names the owner of the file: SQLITE_READONLY, SQLITE_CANTOPEN, node's codes. */
 const NOT_PERMITTED = new Set<unknown>([8, 14, 'EACCES', 'EPERM'])
 
-/** The code of an error of node:sqlite or node:fs, and a line for the log. @param file names its owner if it cannot be written */
+/** Converts an error of node:sqlite or node:fs. @param file whose owner the message names if permission is missing; null = unknown */
 export function toLedgerFailure(error: unknown, file: string | null = null): LedgerFailure {
   const message = messageOf(error)
-  // The ledger throws only codes of its own.
+  // The ledger throws only `StoreError`s with these codes.
   if (error instanceof StoreError) return { code: error.code as LedgerFailureCode, message }
   const { code, errcode } = (error ?? {}) as { code?: unknown; errcode?: unknown }
   const primary = typeof errcode === 'number' ? errcode & 0xff : null
@@ -58,11 +58,11 @@ export function toLedgerFailure(error: unknown, file: string | null = null): Led
 
 function knownCode(code: unknown): LedgerFailureCode | undefined {
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'full'
-  // Node itself refuses values that SQLite has no type for.
+  // Node refuses a value for which SQLite has no type.
   return typeof code === 'string' && code.startsWith('ERR_INVALID_ARG') ? 'row' : undefined
 }
 
-/** Empty = this user owns the file, or the owner is unknown. */
+/** @returns a hint about the owner; empty = this user owns the file, or the owner is unknown */
 function otherOwner(file: string): string {
   const user = process.geteuid?.()
   try {
@@ -70,7 +70,7 @@ function otherOwner(file: string): string {
     if (user === undefined || owner === user) return ''
     return `: the file belongs to another user (uid ${owner}); the gateway runs as uid ${user}`
   } catch {
-    // The first error is more precise.
+    // Ignore this error, because the error to report says more.
     return ''
   }
 }

@@ -19,10 +19,10 @@ export const SOURCE_DESCRIPTIONS: Readonly<Record<UsageSource, string>> = {
   none: 'none',
 }
 
-/** Why a cost is unknown although there is a price. */
+/** The text for an unknown cost although there is a price. */
 const COST_UNKNOWN_REASON = 'part of the usage is unknown or has no price'
 
-/** Quantity x price / per = cost. */
+/** A line of a bill: quantity x price / per = cost. */
 export interface CostLine {
   readonly item: string
   readonly quantity: number
@@ -33,7 +33,7 @@ export interface CostLine {
   readonly cost: string
 }
 
-/** What the ledger knows of one request, to look into a complaint. @param running the row is a draft @param bill empty = unknown */
+/** @returns all that the ledger has about one request, as text @param running true = the row is a checkpoint @param bill empty = unknown */
 export function requestReport(row: LedgerRow, running: boolean, bill: readonly CostLine[]): string {
   return [
     section(`Request ${row.requestId}`, [
@@ -82,7 +82,7 @@ function timeline(row: LedgerRow, running: boolean): string {
   row.attempts.forEach((attempt, n) => events.push([attempt.atMs ?? null, attemptText(attempt, n + 1)]))
   if (row.firstByteMs !== null) events.push([row.firstByteMs, 'first byte of the response'])
   if (row.durationMs !== null && !running) events.push([row.durationMs, `the end: ${row.end}`])
-  // An attempt without a start time follows the one before.
+  // An attempt without a start time is sorted after the previous attempt.
   let last = 0
   const ordered = events.map(([ms, what], n) => ({ time: formatNumber(ms), what, n, at: last = ms ?? last }))
     .sort((a, b) => a.at - b.at || a.n - b.n)
@@ -110,7 +110,7 @@ function attemptShare({ inputTokens, outputTokens, costUsd }: AttemptRecord): st
   return parts.length === 0 ? '' : ` (${parts.join(', ')})`
 }
 
-/** Parts of the count above are indented. */
+/** @returns counts with labels; the label of a part of another count is indented below that count */
 export function usageCounts({ usage }: LedgerRow): (readonly [label: string, value: number | null])[] {
   return [
     ['input tokens', usage.inputTokens],
@@ -144,7 +144,7 @@ function costs(row: LedgerRow, bill: readonly CostLine[]): string {
   return title + alignColumns([...lines, ['total', '', `${formatUsd(costPico)} USD`]])
 }
 
-/** When several upstreams made a response, each bills its share at its own price. */
+/** If several upstreams generated a response, the lines are the attempts, each with its own cost. */
 function costLines({ attempts }: LedgerRow, bill: readonly CostLine[]) {
   const shares = attempts.flatMap(({ costUsd, billed }, n) => (
     costUsd === undefined ? [] : [[`attempt ${n + 1}${billed === undefined ? '' : ', which the client pays'}`, '', costUsd] as const]))

@@ -6,10 +6,10 @@ import type { AttemptRecord } from './row.ts'
 
 export type StoredRow = Readonly<Record<string, SQLOutputValue>>
 
-/** The largest distance from 1970 of a JavaScript date, in ms. */
+/** The largest difference between a JavaScript date and 1970, ms. */
 const MAX_TIME = 8.64e15
 
-/** One stored row. An unreadable value becomes null and its column is reported: one row must not break a page. */
+/** Reads one stored row. For an unreadable value, returns null and adds the column to `unreadable`, so that other rows can be read. */
 export class StoredValues {
   readonly #stored: StoredRow
   readonly unreadable: string[] = []
@@ -23,7 +23,7 @@ export class StoredValues {
     return typeof value === 'string' || value === null ? value : this.#gap(column, null)
   }
 
-  /** @param column has a whole number as text */
+  /** @param column with a whole number as text */
   bigint(column: string): bigint | null {
     const text = this.text(column)
     if (text === null) return null
@@ -36,13 +36,13 @@ export class StoredValues {
     return typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER ? value : this.#gap(column, null)
   }
 
-  /** ms since 1970; 0 = unreadable */
+  /** @returns ms since 1970; 0 = unreadable */
   time(column: string): number {
     const value = this.number(column)
     return value !== null && Math.abs(value) <= MAX_TIME ? value : this.#gap(column, 0)
   }
 
-  /** A later version may have written another word: then `otherwise`. */
+  /** @param words known values @param otherwise result if the value is not known, because a later version may have written it */
   word<T extends string>(column: string, words: Readonly<Record<T, unknown>>, otherwise: T): T {
     const value = this.#stored[column]
     return typeof value === 'string' && Object.hasOwn(words, value) ? value as T : this.#gap(column, otherwise)
@@ -70,14 +70,14 @@ export class StoredValues {
   }
 }
 
-/** null = unreadable */
+/** @returns null = unreadable */
 export function parseAttempts(stored: unknown): readonly AttemptRecord[] | null {
   const value = parseStoredJson(stored)
   if (value === null) return []
   return Array.isArray(value) && value.every(isAttempt) ? value : null
 }
 
-/** undefined = not JSON */
+/** @returns undefined = not JSON */
 export function parseStoredJson(stored: unknown): unknown {
   if (stored === null || stored === undefined) return null
   if (typeof stored !== 'string') return undefined
@@ -124,7 +124,7 @@ function isNumber(value: unknown): value is number {
   return typeof value === 'number'
 }
 
-/** Reads whole numbers as number. node:sqlite refuses all rows if one number is too large for JavaScript: then it is rounded. */
+/** Reads whole numbers as number. Rounds numbers that are too large for JavaScript, because of which node:sqlite would refuse all rows. */
 export function allRows(statement: StatementSync, ...values: readonly SQLInputValue[]): StoredRow[] {
   statement.setReadBigInts(false)
   try {

@@ -1,43 +1,43 @@
-/** Level units per request or token: a limit of N a minute drains N units each ms, so all arithmetic is on integers. */
+/** Level units for each request or token. With 60,000, a limit of N per minute drains N units each ms, and all arithmetic is exact. */
 const UNITS = 60_000
 
-/** Higher limits are lowered to this rate: a double would not count their units exactly. */
+/** Higher limits are lowered to this rate, because a number cannot count their units exactly. */
 export const MAX_PER_MINUTE = 1e11
 
-/** The reserved amount of a bucket until the actual amount is known. */
+/** An amount that is reserved in a bucket until the actual amount is known. */
 export interface Hold {
   amount: number
-  /** Number of this hold in its bucket. The parts of a split hold have the same number. */
+  /** Sequence number of the hold in its bucket. The parts of a split hold have the same number. */
   readonly number: number
 }
 
-/** The lowest level since some holds were poured in. */
+/** The lowest level of the bucket since certain holds were added. */
 interface LowWaterMark {
   low: number
-  /** The mark covers the holds from this number up to the next mark's `firstHold`. */
+  /** Number of the first hold that the mark covers. The last one is before the next mark's `firstHold`. */
   readonly firstHold: number
-  /** Unsettled holds that the mark covers. */
+  /** How many holds that the mark covers are not settled. */
   holds: number
 }
 
 /**
- * A rate per minute by the generic cell rate algorithm, as a continuous-state leaky bucket (ITU-T I.371, annex A): each
- * admitted amount is poured in, the bucket drains evenly, and a request conforms if it fits. The bucket holds one minute's
- * worth, so any stretch of t minutes admits at most limit * (1 + t).
+ * Limits a rate per minute by the generic cell rate algorithm, as a continuous-state leaky bucket (ITU-T I.371, annex A): each
+ * admitted amount raises the level, the level falls evenly, and a request is admitted if its amount fits. The capacity is the
+ * limit of one minute, so that in t minutes at most limit * (1 + t) is admitted.
  *
- * A hold is poured in at its worst case. When its actual amount is smaller, the level becomes exactly what it would be with
- * the actual amount from the start. This can return less than the difference: the drain is lost for the time in which the
- * bucket would have been empty, so that long-running requests cannot save up a burst. The lowest level since the hold gives
- * the loss (the regulator of a reflected process), so each hold keeps its low-water mark.
+ * A hold adds the estimated maximum of a request. If the actual amount is smaller, `settle` sets the level to what it would be if
+ * the actual amount had been added at the start. This can return less than the difference, because with the actual amount the
+ * bucket could have been empty for some time, in which nothing drains. So long-running requests cannot collect quota for a
+ * burst. The lowest level since the hold gives this loss (the regulator of a reflected process): each hold has a low-water mark.
  *
- * Times are whole ms of a monotonic clock, amounts whole numbers.
+ * Times are whole ms on a monotonic clock. Amounts are whole numbers.
  */
 export class Bucket {
   /** Written by `setRate`. */
   perMinute: number
   #level = 0
   #drainedAt: number
-  /** Oldest and lowest first: a new level merges the marks above it. Usually there are few. */
+  /** Ordered by age and by level, oldest and lowest first. Marks above the current level are merged, so there are usually few. */
   readonly #marks: LowWaterMark[] = []
   #lastHold = 0
 
@@ -46,7 +46,7 @@ export class Bucket {
     this.#drainedAt = now
   }
 
-  /** Changes the rate and keeps the level. */
+  /** Changes the rate without changing the level. */
   setRate(perMinute: number, now: number): void {
     if (now > this.#drainedAt) this.#drain(now)
     this.perMinute = Math.min(perMinute, MAX_PER_MINUTE)
@@ -60,13 +60,13 @@ export class Bucket {
     return amount > this.perMinute ? Infinity : Math.ceil(over / this.perMinute)
   }
 
-  /** Adds `amount`, even if it does not fit: the excess has to drain first. */
+  /** Adds `amount` even if it does not fit. Nothing more fits until the excess has drained. */
   add(amount: number, now: number): void {
     if (now > this.#drainedAt) this.#drain(now)
     this.#level = Math.min(this.#level + amount * UNITS, Number.MAX_SAFE_INTEGER)
   }
 
-  /** Adds `amount` and remembers it until `settle`. */
+  /** Adds `amount` as a hold, which `settle` replaces by the actual amount. */
   hold(amount: number, now: number): Hold {
     this.add(amount, now)
     const number = ++this.#lastHold
@@ -74,7 +74,7 @@ export class Bucket {
     return { amount, number }
   }
 
-  /** Replaces the amount of a hold by the actual amount; called once for each hold. */
+  /** Replaces the amount of a hold by the actual amount. Call this once for each hold. */
   settle(hold: Hold, amount: number, now: number): void {
     if (now > this.#drainedAt) this.#drain(now)
     let at = this.#markOf(hold)
@@ -84,7 +84,7 @@ export class Bucket {
     if (amount > hold.amount) this.add(amount - hold.amount, now)
   }
 
-  /** Takes up to `amount` out of a hold. @returns a hold of that amount with the same start */
+  /** Moves up to `amount` from a hold to a new hold with the same number. @returns the new hold */
   split(hold: Hold, amount: number): Hold {
     const mark = this.#marks[this.#markOf(hold)]
     if (mark !== undefined) mark.holds++
@@ -93,7 +93,7 @@ export class Bucket {
     return { amount: part, number: hold.number }
   }
 
-  /** @returns the amount that fits now, at least 0 */
+  /** @returns the amount that fits now; 0 if nothing fits */
   remaining(now: number): number {
     if (now > this.#drainedAt) this.#drain(now)
     return Math.max(0, Math.floor(this.perMinute - this.#level / UNITS))
@@ -105,7 +105,7 @@ export class Bucket {
     return this.perMinute === 0 ? 0 : Math.ceil(this.#level / this.perMinute)
   }
 
-  /** Whether the bucket equals a new one, so that it can be dropped. */
+  /** @returns true = the bucket is empty and has no holds, so that a new bucket can replace it */
   idle(now: number): boolean {
     if (now > this.#drainedAt) this.#drain(now)
     return this.#level === 0 && this.#marks.length === 0
@@ -120,7 +120,7 @@ export class Bucket {
     this.#merge(this.#marks.length - 1)
   }
 
-  /** @returns the index of the mark after the refund */
+  /** @returns the index of the mark after marks were merged */
   #refund(at: number, units: number): number {
     const refund = Math.min(units, this.#marks[at]?.low ?? 0)
     if (refund === 0) return at
@@ -129,7 +129,7 @@ export class Bucket {
     return this.#merge(at)
   }
 
-  /** Merges a mark with older marks that are as high or higher. @returns the index of the merged mark */
+  /** Merges a mark with the older marks whose level is not lower. @returns the index of the merged mark */
   #merge(at: number): number {
     const marks = this.#marks
     for (let mark = marks[at], older = marks[at - 1]; mark && older && older.low >= mark.low; older = marks[at - 1]) {

@@ -1,6 +1,6 @@
 import type { Budget } from '../config/key-types.ts'
 
-/** Spent and reserved picodollars (1e-12 USD) of one period of a budget; the times are ms since 1970. */
+/** Spent and reserved picodollars (1e-12 USD) in one period of a budget. Times are ms since 1970. */
 export interface Period {
   /** Inclusive. */
   readonly start: number
@@ -10,27 +10,28 @@ export interface Period {
   reserved: bigint
 }
 
-/** ms to wait if only running requests hold the budget: a guess, because their ends are unknown. */
+/** Milliseconds for retry-after if running requests reserve the rest of the budget. A guess, because their ends are unknown. */
 export const IN_FLIGHT_RETRY_MS = 1000
 
 const DAY_MS = 86_400_000
 
-/** Including the current period. */
+/** Maximum number of periods in memory, including the current period. */
 const PERIODS_KEPT = 4
 
 /**
- * Spend and reservations of a budget by period. A cost belongs to the period in which its request began, whenever it is settled.
- * Some past periods are kept in case the date is set back; a period that is no longer known starts with the spend of the next one.
+ * Spend and reservations of a budget by period. A cost counts in the period in which the request began, even if it is settled later. Some
+ * past periods are kept in case the date is set back. If the date is set back to a period that was not kept, that period starts with the
+ * spend of the next period.
  */
 export class BudgetAccount {
   readonly per: Budget['per']
-  /** Picodollars for each period; the owner can set it at any time. */
+  /** Picodollars for each period. The owner of the account can change it at any time. */
   limit: bigint
   readonly #periods: Period[]
   #current: Period
-  /** Past spend from the ledger is no longer accepted. */
+  /** true = past spend from the ledger is ignored. */
   #isRestoreClosed = false
-  /** The budget was suspended, so spend is missing here. */
+  /** true = the budget was suspended, so the account lacks the spend since then. */
   #stale = false
 
   constructor(per: Budget['per'], limit: bigint, now: number) {
@@ -50,7 +51,7 @@ export class BudgetAccount {
     return spent + pico <= this.limit ? Math.min(IN_FLIGHT_RETRY_MS, renewal) : renewal
   }
 
-  /** @returns picodollars that can be spent at `now` (ms since 1970); below 0 where the limit is exceeded */
+  /** @returns picodollars that can be spent at `now` (ms since 1970); negative if the limit is exceeded */
   free(now: number): bigint {
     const { spent, reserved } = this.periodAt(now)
     return this.limit - spent - reserved
@@ -64,15 +65,15 @@ export class BudgetAccount {
     return period
   }
 
-  /** Suspends the budget: it counts no spend until past spend is restored. */
+  /** Suspends the budget: the account counts no spend until `restore` adds past spend. */
   suspend(): void {
     this.#isRestoreClosed = false
     this.#stale = true
   }
 
   /**
-   * Adds past spend in picodollars. After a suspension, the first call replaces the spend counted here.
-   * @returns false, and adds nothing, once this account has reserved something
+   * Adds past spend in picodollars. After a suspension, the first call replaces the account's spend.
+   * @returns false, and adds nothing, after `reserve` or `closeRestore` was called
    */
   restore(pico: bigint, startedAt: number): boolean {
     if (this.#isRestoreClosed) return false
@@ -83,11 +84,11 @@ export class BudgetAccount {
     return true
   }
 
-  /** No more past spend follows. */
+  /** Call this when all past spend is restored. Later past spend is ignored. */
   closeRestore(): void {
     if (this.#isRestoreClosed) return
     this.#isRestoreClosed = true
-    // The date was set back while the gateway was stopped.
+    // Without spend in the current period, the date may have been set back while the gateway was stopped.
     if (isUnused(this.#current)) this.#carryBack(this.#current)
   }
 
@@ -108,12 +109,12 @@ export class BudgetAccount {
 
   #open(now: number): Period {
     const [oldest] = this.#periods
-    // Adding an older period would drop the latest one.
+    // Do not add a period that is older than all kept ones, because the latest period would be removed for it.
     const isBeyondMemory = oldest !== undefined && this.#periods.length === PERIODS_KEPT && now < oldest.start
     return isBeyondMemory ? oldest : this.#find(now)
   }
 
-  /** A clock that goes back must not renew the budget. */
+  /** Copies the next period's spend to an older period, because setting back the date must not renew the budget. */
   #carryBack(period: Period): void {
     const next = this.#periods[this.#periods.indexOf(period) + 1]
     if (next !== undefined) period.spent = next.spent + next.reserved

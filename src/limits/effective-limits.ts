@@ -3,7 +3,7 @@ import type { ScopeLimits } from './types.ts'
 
 export type EffectiveLimits = { readonly whole: ScopeLimits; readonly models: ReadonlyMap<string, ScopeLimits> }
 
-/** Lays a key's own limits over the defaults, field by field, for the whole key and for each glob of models in either. */
+/** Merges a key's limits with the defaults, for the whole key and for each glob of models. Fields that the key sets replace the default. */
 export function effectiveLimits(own: Limits | null, defaults: Limits | null): EffectiveLimits {
   const globs = new Set([...own?.models.keys() ?? [], ...defaults?.models.keys() ?? []])
   return {

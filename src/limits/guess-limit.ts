@@ -2,11 +2,11 @@ import type { Clock } from '../base/clock.ts'
 import { networkOf } from '../base/network-of.ts'
 import { Bucket } from './bucket.ts'
 
-/** Wrong keys that one address can send at once; after them, one every 0.6 s. */
+/** Wrong keys that one address can send at once. After them, the address can send one every 0.6 s. */
 const PER_MINUTE = 100
-/** With more addresses, the oldest is forgotten. */
+/** If more addresses send wrong keys, the oldest address is forgotten. */
 const MAX_ADDRESSES = 10_000
-/** ms between two reports about one address. */
+/** Minimum ms between two reports about one address. */
 const REPORT_INTERVAL = 60_000
 
 export interface GuessLimitOptions {
@@ -16,11 +16,11 @@ export interface GuessLimitOptions {
 
 interface AddressState {
   readonly wrongKeys: Bucket
-  /** ms of the monotonic clock. */
+  /** When the address was last reported, ms on the monotonic clock. */
   reportedAt: number
 }
 
-/** Limits how many wrong keys one address may send. An IPv6 address stands for its network (/64). */
+/** Limits how many wrong keys one address can send. All IPv6 addresses of a /64 network count as one address. */
 export class GuessLimit {
   readonly #options: GuessLimitOptions
   readonly #states = new Map<string, AddressState>()
@@ -35,7 +35,7 @@ export class GuessLimit {
     return this.#states.get(networkOf(address))?.wrongKeys.wait(1, this.#now()) ?? 0
   }
 
-  /** Counts wrong keys. @returns ms to wait; 0 = the address is below the limit */
+  /** Counts wrong keys. @returns ms until the address may send another wrong key; 0 = now */
   count(address: string, keys: number): number {
     if (address === '') return 0
     const now = this.#now()

@@ -10,7 +10,7 @@ import type {
   Admission, AdmissionRequest, CompileGlob, RateLimitStates, LimitClock, LimitedKey, Limiter, RateLimitState, Spend,
 } from './types.ts'
 
-/** @param options `defaults` hold for every key, field by field, unless the key sets its own value */
+/** @param options `defaults`: limits of every key; each field applies to keys that do not set the field */
 export function createLimiter(options: { defaults: Limits | null; compileGlob: CompileGlob; clock: LimitClock }): LocalLimiter {
   return new LocalLimiter(options.defaults, options.compileGlob, options.clock)
 }
@@ -20,15 +20,15 @@ interface KeyState {
   key: LimitedKey
   defaults: Limits | null
   readonly whole: Scope
-  /** Every glob that was ever active. */
+  /** The scopes of all globs that have been active. */
   readonly byGlob: Map<string, Scope>
   models: readonly { readonly matches: (model: string) => boolean; readonly scope: Scope }[]
 }
 
-/** About 10 MB of states. At this number, idle states are removed for the first time. */
+/** At this number of states (about 10 MB), idle states are removed for the first time. */
 const INITIAL_SWEEP_SIZE = 16_384
 
-/** Limits with their state in this process. The time for a request does not depend on the number of keys. */
+/** A limiter whose state is in this process. The time for a request does not depend on the number of keys. */
 export class LocalLimiter implements Limiter {
   #defaults: Limits | null
   readonly #compileGlob: CompileGlob
@@ -62,8 +62,8 @@ export class LocalLimiter implements Limiter {
   }
 
   /**
-   * Reserves what up to `maxRequests` requests like this one may need.
-   * @returns null = too little is free for a lease, or the key has no limits
+   * Reserves the quota for up to `maxRequests` requests with the same estimate.
+   * @returns null = not enough is free for a lease, or the key has no limits
    */
   lease({ key, model, estimate }: AdmissionRequest, maxRequests: number): QuotaLease | null {
     if (isUnlimited(key, this.#defaults)) return null
@@ -79,7 +79,7 @@ export class LocalLimiter implements Limiter {
     return new QuotaLease(size, lifetimeMs, scopes.map(scope => scope.lease(size, now)), this.#clock)
   }
 
-  /** Stops counting the spend of a key that has lost its limits. */
+  /** Stops counting the spend of a key after its limits were removed. */
   limitsRemoved(key: LimitedKey): void {
     if (!isUnlimited(key, this.#defaults)) return
     for (const each of [key, ...key.groups ?? []]) {
@@ -128,7 +128,7 @@ export class LocalLimiter implements Limiter {
     return { mono: Math.floor(this.#clock.monotonic()), wall: this.#clock.wall() }
   }
 
-  /** The scopes of the key and of its parent groups. */
+  /** The scopes of the key and of its groups that apply to the model. */
   #scopes(key: LimitedKey, model: string | null, now: Moment): readonly Scope[] {
     const scopes: Scope[] = []
     this.#addScopes(scopes, key, model, now)
@@ -175,7 +175,7 @@ export class LocalLimiter implements Limiter {
     })
   }
 
-  /** Removes idle states, so that removed keys use no memory. */
+  /** Removes the states of idle keys and groups, so that deleted keys use no memory. */
   #sweep(now: Moment): void {
     for (const [name, { whole, byGlob }] of this.#keys) {
       if (whole.idle(now) && [...byGlob.values()].every(scope => scope.idle(now))) this.#keys.delete(name)

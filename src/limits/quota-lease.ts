@@ -2,23 +2,23 @@ import { notNegative, toCount, MultiScopeReservation } from './reservation.ts'
 import type { ScopeLease } from './scope.ts'
 import type { Estimate, LimitClock, LeaseSize, Reservation } from './types.ts'
 
-/** Short, because no other worker can use the unused part of a lease. */
+/** Maximum lifetime of a lease. Short, because other workers cannot use the unused part of a lease. */
 export const MAX_LEASE_MS = 100
-/** A lease for fewer requests is not worth its messages. */
+/** Minimum requests of a lease. A smaller lease would save fewer messages than it needs. */
 export const MIN_LEASE_REQUESTS = 4
 
-/** The used part of a lease. Tokens and picodollars (1e-12 USD) are those of ended requests. */
+/** The used part of a lease. `tokens` and `pico` (1e-12 USD) count only ended requests. */
 export interface LeaseSettlement {
   readonly requests: number
   readonly tokens: number
   readonly pico: bigint
-  /** The reserved amounts of each open request. */
+  /** The reserved amounts of each request that is still open. */
   readonly open: readonly Estimate[]
 }
 
 /**
- * Quota with which a worker admits requests of one key and model without asking for each. The limits count it like those
- * requests; settlement returns unused quota as if it had never been reserved.
+ * Quota with which a worker admits requests of one key and model without asking the lease server for each request. The limits count the
+ * quota as used. Settlement returns the unused part as if it had not been reserved.
  */
 export class QuotaLease {
   readonly size: LeaseSize
@@ -33,7 +33,7 @@ export class QuotaLease {
     this.#clock = clock
   }
 
-  /** Ends the lease; called once. @returns a reservation for each open request, in the order of `open` */
+  /** Ends the lease. Call this once. @returns a reservation for each open request, in the order of `open` */
   settle({ requests, tokens, pico, open }: LeaseSettlement): Reservation[] {
     const mono = Math.floor(this.#clock.monotonic())
     const reservations = open.map(estimate => {

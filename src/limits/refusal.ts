@@ -1,7 +1,7 @@
 import type { BlockingLimit } from './scope.ts'
 import type { AdmissionRequest, LimitRefusal } from './types.ts'
 
-/** Above this, a retry-after does harm: openai 7 ignores it and retries within seconds; openai 6 and Anthropic's SDKs sleep that long. */
+/** Milliseconds. With a longer retry-after, openai 7 retries within seconds, and openai 6 and Anthropic's SDKs sleep for that time. */
 const MAX_RETRY_WAIT_MS = 60_000
 
 export function refusalOf(blocking: BlockingLimit, request: AdmissionRequest): LimitRefusal {

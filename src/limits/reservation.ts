@@ -7,7 +7,7 @@ export class MultiScopeReservation implements Reservation {
   #isRunning: boolean
   readonly #clock: LimitClock
 
-  /** @param isRunning false = a part of a request, which does not count as running */
+  /** @param isRunning false = the reservation is for a part of a request, which does not count for concurrency */
   constructor(reservations: readonly ScopeReservation[], clock: LimitClock, isRunning = true) {
     this.#reservations = reservations
     this.#clock = clock
@@ -39,7 +39,7 @@ export const UNLIMITED: Admission = Object.freeze({
   reservation: Object.freeze({ releaseConcurrency() {}, settle() {}, release() {} }),
 })
 
-/** Rounds up to a whole number that a bucket can count; NaN becomes the maximum. */
+/** Rounds up to a whole number that a bucket can count. NaN becomes the maximum. */
 export function toCount(count: number): number {
   return Number.isNaN(count) ? MAX_PER_MINUTE : Math.min(Math.max(0, Math.ceil(count)), MAX_PER_MINUTE)
 }
@@ -48,12 +48,12 @@ export function notNegative(pico: bigint): bigint {
   return pico < 0n ? 0n : pico
 }
 
-/** NaN becomes the maximum. */
+/** Rounds tokens up, and makes negative amounts 0. NaN tokens become the maximum. */
 export function normalizeEstimate({ tokens, pico }: Estimate): Estimate {
   return { tokens: toCount(tokens), pico: pico === null ? null : notNegative(pico) }
 }
 
-/** NaN becomes unknown. */
+/** Rounds tokens up, and makes negative amounts 0. NaN tokens become unknown. */
 export function normalizeUsage({ tokens, pico }: ActualUsage): ActualUsage {
   return { tokens: tokens === null || Number.isNaN(tokens) ? null : toCount(tokens), pico: pico === null ? null : notNegative(pico) }
 }

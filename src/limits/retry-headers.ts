@@ -1,8 +1,8 @@
 import type { LimitRefusal } from './types.ts'
 
 /**
- * Headers that say when to retry: `retry-after` (s, rounded up; RFC 9110, section 10.2.3) and `retry-after-ms` (preferred by the
- * vendors' SDKs), unless waiting cannot help; `x-should-retry: false` unless the wait is short.
+ * Headers that tell a client when to retry. If waiting can help: `retry-after` (s, rounded up; RFC 9110, section 10.2.3) and
+ * `retry-after-ms` (which the vendors' SDKs prefer). If the wait is not short: `x-should-retry: false`.
  */
 export function retryHeaders({ retryAfterMs, renewsSoon }: LimitRefusal): Record<string, string> {
   return {

@@ -5,41 +5,41 @@ import { BudgetAccount, IN_FLIGHT_RETRY_MS, type Period } from './budget-account
 import type { LeaseSize, ActualUsage, RateLimitState, LimitReason, ScopeLimits } from './types.ts'
 
 export interface Moment {
-  /** Whole ms of a monotonic clock. */
+  /** Whole ms on a monotonic clock. */
   readonly mono: number
   /** ms since 1970. */
   readonly wall: number
 }
 
-/** The limit with the longest wait for a request. */
+/** The limit for which a request has to wait longest. */
 export interface BlockingLimit {
   readonly which: LimitReason
-  /** ms; Infinity = never. */
+  /** Milliseconds to wait; Infinity = waiting cannot help. */
   readonly waitMs: number
   readonly scope: Pick<Scope, 'group' | 'model' | 'limits'>
 }
 
-/** Largest share of the free rate or budget in a lease: small, so that rate-limit headers stay accurate. */
+/** A lease gets at most 1/32 of the free rate or budget, so that rate-limit headers stay accurate. */
 const LEASE_SHARE_DIVISOR = 32
-/** Largest share of the free concurrency in a lease: no header shows the concurrency. */
+/** A lease gets at most 1/8 of the free concurrency. The share can be larger, because no header shows the concurrency. */
 const CONCURRENCY_SHARE_DIVISOR = 8
 
 const NO_LIMITS: ScopeLimits = { requestsPerMinute: null, tokensPerMinute: null, concurrent: null, budget: null }
 
 /**
- * The limits of a whole key (model null) or of a glob of models, with their state. State outlives its limit: during a reload,
- * requests with the old and the new key alternate, and a limit that returns must find its counts.
+ * The limits of a whole key (`model` null) or of a glob of models, with their counts. The counts are kept when a limit is removed, because
+ * during a reload, requests with the old and the new limits alternate.
  */
 export class Scope {
   readonly model: string | null
-  /** null = the limits of a key. */
+  /** The group whose limits these are; null = limits of a key. */
   readonly group: string | null
   /** Written by `configure`. */
   limits = NO_LIMITS
   #running = 0
   #requests: Bucket | null = null
   #tokens: Bucket | null = null
-  /** Buckets of active limits. */
+  /** The buckets above while their limits are active; otherwise null. */
   #requestBucket: Bucket | null = null
   #tokenBucket: Bucket | null = null
   #account: BudgetAccount | null = null
@@ -62,7 +62,7 @@ export class Scope {
     this.#account = account
   }
 
-  /** A part counts neither as a request nor as running. @returns the limit with the longest wait; null = none blocks */
+  /** @param isPart true = count no request and no concurrency @returns the limit with the longest wait; null = no limit blocks */
   blockingLimit(tokens: number, pico: bigint | null, now: Moment, isPart = false): BlockingLimit | null {
     let which: LimitReason = 'requests'
     let waitMs = isPart ? 0 : this.#requestBucket?.wait(1, now.mono) ?? 0
@@ -79,7 +79,7 @@ export class Scope {
     return waitMs === 0 ? null : { which, waitMs, scope: this }
   }
 
-  /** Call it only after blockingLimit returned null. */
+  /** Call this only after `blockingLimit` returned null. */
   reserve(tokens: number, pico: bigint | null, now: Moment, isPart = false): ScopeReservation {
     if (!isPart) {
       this.#running++
@@ -96,12 +96,12 @@ export class Scope {
     return this.#account?.periodAt(wall).spent ?? null
   }
 
-  /** Called once for each reservation, before its settlement. */
+  /** Call this once for each reservation, before settling it. */
   releaseConcurrency(): void {
     this.#running--
   }
 
-  /** Called once for each reservation. `outcome` is normalized. */
+  /** Call this once for each reservation. @param outcome normalized */
   settle({ tokenBucket, tokenHold, period, pico }: ScopeReservation, outcome: ActualUsage, mono: number): void {
     if (tokenBucket !== null && tokenHold !== null) tokenBucket.settle(tokenHold, outcome.tokens ?? tokenHold.amount, mono)
     if (period !== null) {
@@ -110,7 +110,7 @@ export class Scope {
     }
   }
 
-  /** @returns the number of such requests that a lease may have */
+  /** @returns the maximum number of requests with this estimate in a lease */
   leasableRequests(tokens: number, pico: bigint | null, now: Moment): number {
     const { concurrent } = this.limits
     const requests = this.#requestBucket?.remaining(now.mono) ?? Infinity
@@ -124,7 +124,7 @@ export class Scope {
     return this.#account === null ? Infinity : this.#account.periodAt(now.wall).end - now.wall
   }
 
-  /** Call it only when leasableRequests allows that size. */
+  /** Call this only if `leasableRequests` allows the size. */
   lease(size: LeaseSize, now: Moment): ScopeLease {
     this.#running += size.requests
     const requestBucket = this.#requestBucket
@@ -138,7 +138,7 @@ export class Scope {
     }
   }
 
-  /** Splits off the reservation of an open request. */
+  /** Moves the reservation of an open request out of a lease. */
   splitLease(lease: ScopeLease, tokens: number, pico: bigint): ScopeReservation {
     const { tokenBucket, tokenHold, period } = lease
     const part = pico < lease.pico ? pico : lease.pico
@@ -148,7 +148,7 @@ export class Scope {
     return { scope: this, tokenBucket, tokenHold: ownHold, period, pico: part }
   }
 
-  /** Ends a lease after its open requests were split off. `used` is normalized. */
+  /** Ends a lease after `splitLease` was called for its open requests. @param used normalized */
   settleLease(
     { running, requestBucket, requestHold, ...reservation }: ScopeLease,
     used: { readonly requests: number, readonly tokens: number, readonly pico: bigint }, mono: number,
@@ -158,7 +158,7 @@ export class Scope {
     this.settle(reservation, used, mono)
   }
 
-  /** @param pico past spend @returns the account that accepted it, or null */
+  /** @param pico past spend @returns the account that accepted the spend; null = none did */
   restore(pico: bigint, startedAt: number): BudgetAccount | null {
     return this.#account?.restore(pico, startedAt) === true ? this.#account : null
   }
@@ -169,7 +169,7 @@ export class Scope {
     return { limit: bucket.perMinute, remaining: bucket.remaining(mono), resetMs: bucket.resetMs(mono) }
   }
 
-  /** Whether this scope equals a new one, so that it can be dropped. */
+  /** @returns true = no request runs, the buckets are empty and nothing is spent, so that a new scope can replace this scope */
   idle(now: Moment): boolean {
     return this.#running === 0 && (this.#requests?.idle(now.mono) ?? true)
       && (this.#tokens?.idle(now.mono) ?? true) && this.#accounts.every(account => account.idle())
@@ -200,7 +200,7 @@ export interface ScopeReservation {
   readonly pico: bigint
 }
 
-/** Open requests are split off it. */
+/** The reservation of a lease. `splitLease` moves the reservations of open requests out of it. */
 export interface ScopeLease extends ScopeReservation {
   running: number
   readonly requestBucket: Bucket | null

@@ -1,28 +1,28 @@
 import type { Clock } from '../base/clock.ts'
 import type { Key, Limits } from '../config/key-types.ts'
 
-/** Rates use the monotonic clock, so that a changed date does not affect them. Budgets use the date. */
+/** Rates use the monotonic clock, so that changing the date does not affect rates. Budgets use the wall clock. */
 export type LimitClock = Pick<Clock, 'monotonic' | 'wall'>
 
 /**
- * A key, group or upstream with limits. State is kept by name. The limits of the last object count; they are compared by identity,
- * so pass the same frozen object while they do not change.
+ * A key, group or upstream with limits. The limiter keeps counts by name, and uses the limits of the last object with the name. Limits are
+ * compared by identity, so pass the same frozen object as long as the limits do not change.
  */
 export interface LimitedKey extends Pick<Key, 'name' | 'limits'> {
-  /** Parent groups, the nearest first: their limits apply too. */
+  /** The groups above, nearest first. The limits of these groups apply too. */
   readonly groups?: readonly LimitedKey[] | undefined
-  /** For a group: the names of this group and its child groups, whose spend counts here. */
+  /** For a group: the names of the group and of the groups below. Their spend counts for this group. */
   readonly members?: readonly string[] | undefined
-  /** A group or an upstream: defaults do not apply, and a key can have the same name. */
+  /** true = a group or an upstream, to which default limits do not apply, and whose name a key can have too. */
   readonly isGroup?: true | undefined
 }
 
-/** Distinguishes a key from a group with the same name: no name has a line break. */
+/** @returns an id that differs for a key and a group with the same name, because no name contains a line break */
 export function idOf({ name, isGroup }: Pick<LimitedKey, 'name' | 'isGroup'>): string {
   return isGroup ? `group\n${name}` : name
 }
 
-/** @param defaults of every key */
+/** @param defaults limits of every key */
 export function isUnlimited({ limits, groups = [], isGroup }: LimitedKey, defaults: Limits | null): boolean {
   return limits === null && (isGroup || defaults === null) && groups.every(({ limits: above }) => above === null)
 }
@@ -33,39 +33,39 @@ export type CompileGlob = (glob: string) => (model: string) => boolean
 
 export interface AdmissionRequest {
   readonly key: LimitedKey
-  /** As the client sent it; null = none: only the limits of the whole key apply. */
+  /** The model's name as the client sent it; null = none, so that only the limits of the whole key apply. */
   readonly model: string | null
   readonly estimate: Estimate
-  /** A part of an admitted request, such as a response in a WebSocket: counts neither as a request nor as running. */
+  /** true = a part of an admitted request, such as a response in a WebSocket. A part counts neither as a request nor for concurrency. */
   readonly isPart?: boolean | undefined
 }
 
-/** The worst case of a request, before it runs. */
+/** The highest possible usage of a request, estimated before the request runs. */
 export interface Estimate {
-  /** Input and output together. 0 = the token limit does not apply. */
+  /** Input and output tokens. 0 = the token limit does not apply. */
   readonly tokens: number
-  /** 1e-12 USD; 0 = free, null = unpriced. */
+  /** Cost in 1e-12 USD; 0 = free, null = unpriced. */
   readonly pico: bigint | null
 }
 
-/** Actual usage; null = unknown: the estimate counts. */
+/** The actual usage; null = unknown, so that the estimate counts. */
 export type ActualUsage = { readonly tokens: number | null; readonly pico: bigint | null }
 
 export type Admission =
   | { readonly ok: true; readonly reservation: Reservation }
   | { readonly ok: false; readonly refusal: LimitRefusal }
 
-/** Ends with the first call of `settle` or `release`; further calls do nothing. */
+/** The first call of `settle` or `release` ends a reservation. Further calls do nothing. */
 export interface Reservation {
-  /** The request has ended; its usage is settled later, after counting. */
+  /** Call this when the request has ended, before its tokens are counted, which can take long. Call `settle` later. */
   releaseConcurrency(): void
-  /** Replaces the estimate by the actual usage, even if that is more. */
+  /** Replaces the estimate by the actual usage, even if the actual usage is higher. */
   settle(outcome: ActualUsage): void
-  /** Settles a request without usage. It still counts as a request. */
+  /** Settles a request without usage. The rate of requests still counts it. */
   release(): void
 }
 
-/** What all requests of a lease may use together; null = not limited. */
+/** The maximum sum that the requests of a lease can use; null = not limited. */
 export interface LeaseSize {
   readonly requests: number
   readonly tokens: number | null
@@ -75,49 +75,49 @@ export interface LeaseSize {
 
 export interface LimitRefusal {
   readonly which: LimitReason
-  /** Where the refusing limit is: model null = the limits of the whole key or group, else a glob in `limits.models`. */
+  /** Where the refusing limit is configured. `model`: null = the limits of the whole key or group; otherwise a glob in `limits.models`. */
   readonly scope: { readonly key: string; readonly group: string | null; readonly model: string | null }
-  /** ms until this request would be admitted without others; a guess while running requests block it. null = waiting cannot help. */
+  /** Milliseconds until the request fits if no other request comes; a guess if running requests block it. null = waiting cannot help. */
   readonly retryAfterMs: number | null
-  /** Whether a client should wait and retry instead of reporting the error. */
+  /** true = a client should wait and retry instead of reporting the error. */
   readonly renewsSoon: boolean
-  /** English text for the client. It names limits and groups, never keys. */
+  /** English text for the client. The text can name limits and groups, but no keys. */
   readonly message: string
 }
 
-/** `unpriced`: a budget needs the unknown price of the model. `unavailable`: shared limits cannot be checked. */
+/** `unpriced`: the key has a budget, and the price of the model is unknown. `unavailable`: shared limits cannot be checked. */
 export type LimitReason = 'requests' | 'tokens' | 'concurrent' | 'budget' | 'unpriced' | 'unavailable'
 
 export interface RateLimitState {
   readonly limit: number
   readonly remaining: number
-  /** ms until all of the limit is free again, if nothing else is used. */
+  /** Milliseconds until the whole limit is free again if no request comes. */
   readonly resetMs: number
 }
 
-/** null = no such limit. */
+/** null = there is no limit of that kind. */
 export type RateLimitStates = { readonly requests: RateLimitState | null; readonly tokens: RateLimitState | null }
 
 /** A sum of past spend in 1e-12 USD. */
 export interface Spend {
   readonly key: LimitedKey
-  /** As the client sent it; null = none. */
+  /** The model's name as the client sent it; null = none. */
   readonly model: string | null
-  /** Any moment of the UTC day in which the requests began, ms since 1970. */
+  /** A time in the UTC day in which the requests began, ms since 1970. */
   readonly startedAt: number
   readonly pico: bigint
 }
 
-/** Admission by limits. `admit` may be asynchronous, for limits that several processes share; nothing else waits. */
+/** Admits requests by limits. Only `admit` can be asynchronous, if several processes share the limits. */
 export interface Limiter {
-  /** Reserves at all limits or at none. */
+  /** Reserves the estimate at all limits of the key or, if one of them refuses, at no limit. */
   admit(request: AdmissionRequest): Admission | Promise<Admission>
-  /** The tightest limit of each kind for this key and model. */
+  /** The limit of each kind that allows the least for this key and model. */
   rateLimitStates(key: LimitedKey, model: string | null): RateLimitStates
-  /** 1e-12 USD spent in the current period, by `idOf`, of groups and of whole keys with a budget. Empty if another process counts. */
+  /** 1e-12 USD spent in the current period, by `idOf`, for groups and whole keys with a budget. Empty if another process counts spend. */
   budgetSpend(): ReadonlyMap<string, bigint>
-  /** Adds past spend; each budget accepts it once. */
+  /** Adds past spend. A budget accepts past spend only in one call, before its first reservation. */
   restoreSpend(rows: Iterable<Spend>): void
-  /** Changes the default limits and keeps counts. */
+  /** Changes the default limits without resetting counts. */
   reconfigure(defaults: Limits | null): void
 }

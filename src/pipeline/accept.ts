@@ -22,9 +22,9 @@ export function accept(gateway: Gateway, exchange: Writes<'target' | 'classified
   exchange.presentedSecrets = secrets
   exchange.credentials = separate
   if (req.httpVersion === '1.1' && req.headers.host === undefined) throw new GatewayError('bad_header', 'the request has no Host header')
-  // Node uses the first Host header. A proxy in front may have used another one (RFC 9112 section 3.2).
+  // Node uses the first Host header. A proxy in front of the gateway may have used another Host header (RFC 9112 section 3.2).
   if (hostLines(req.rawHeaders) > 1) throw new GatewayError('bad_header', 'the request has more than one Host header')
-  // Node decodes only the chunked coding: with another one, the body would be sent upstream still encoded.
+  // Node decodes only the chunked coding: a body in another transfer coding would be sent upstream still encoded.
   if ((req.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked') {
     throw new GatewayError('bad_framing', "the transfer-encoding must be 'chunked'")
   }

@@ -10,7 +10,7 @@ import type { Endpoint } from '../protocols/endpoint/protocol.ts'
 import { checkQueryModel } from '../protocols/request/query.ts'
 import { WatchedKeys, loosely } from '../protocols/json/watched-keys.ts'
 
-/** May the key use the models that the request names? @throws GatewayError model_not_allowed, model_ambiguous */
+/** Checks that the key may use the models that the request names. @throws GatewayError model_not_allowed, model_ambiguous */
 export function admit({ identity, classified, target, request: { model, body } }: LocatedRequest): void {
   if (identity.restricted) checkModel(identity, classified.endpoint, model)
   if (classified.pathModel !== null) checkModelMatchesPath(classified.endpoint, classified.pathModel, target.query, body)
@@ -21,7 +21,7 @@ export function admit({ identity, classified, target, request: { model, body } }
   })
 }
 
-/** Like `admit`, for models in the query and the headers: some servers prefer them to the model in the body. */
+/** Checks the models in the query and the headers too, because some servers prefer them to the model in the body. */
 export function admitParameters({ identity, req, target }: Pick<Exchange, 'identity' | 'req' | 'target'>): void {
   for (const [name, value] of new URLSearchParams(target.query)) {
     if (MODEL_NAMES.has(loosely(name))) checkOtherModel(identity, value, name, true)
@@ -50,7 +50,7 @@ function checkModel(identity: Identity, { isBatch }: Endpoint, model: string | n
   if (!identity.allows(model)) throw modelNotAllowed(model, 'model')
 }
 
-/** LiteLLM's proxy reads a name with commas as a list: the key must be allowed to use each model. The simulator reads one name. */
+/** The key must be allowed to use each model of a name with commas, because LiteLLM's proxy reads such a name as a list of models. */
 export function checkModelList({ allowsEach }: Identity, model: string, route: Route): void {
   if (!model.includes(',')) return
   const isForwarded = everyTarget(route).some(target => target.model === null && !target.upstream.simulator)
@@ -65,8 +65,8 @@ export function withoutResourcePrefix(model: string): string {
 }
 
 /**
- * LiteLLM's proxy prefers a model in the query or the body to the model in the path: all must agree, also in the requests inside a body
- * of Google's API. A body for a deployment is rewritten to agree. @throws GatewayError model_ambiguous
+ * The query, the body and the requests inside a body of Google's API must name the model of the path, because LiteLLM's proxy uses their
+ * model instead. The body for a deployment is not checked: its model is rewritten. @throws GatewayError model_ambiguous
  */
 function checkModelMatchesPath({ modelIn }: Endpoint, pathModel: string, query: string, body: InspectedBody | null): void {
   checkQueryModel(pathModel, query)
@@ -81,7 +81,7 @@ function checkSameModel(pathModel: string, named: string): void {
   if (!isSame) singleModel([pathModel, named])
 }
 
-/** Finds `model` in any case: upstreams written in Go ignore the case of a member. */
+/** Finds `model` in upper and lower case, because upstreams written in Go ignore the case of member names. */
 const MODEL = new WatchedKeys(['model'], ['model'])
 
 function* innerRequestModels({ bytes, json }: InspectedBody): Generator<string, void, undefined> {

@@ -12,7 +12,7 @@ import { contentCoding } from '../proxy/upstream/response-head.ts'
 
 const MAY_BE_EMPTY: ReadonlySet<BodyKind> = new Set(['none', 'any', 'bytes'])
 
-/** Reads the request; nothing is sent upstream before the body is complete. @throws GatewayError empty_body, model_required, body errors */
+/** Waits for the whole body, and reads model and `stream` from it. @throws GatewayError empty_body, model_required, body errors */
 export function classify(gateway: Gateway, exchange: Writes<'bytesIn' | 'bodyWaitMs'>): RequestContent | Promise<RequestContent> {
   if (!hasBody(exchange.req)) return contentOf(exchange, null)
   return readRequestBody(gateway, exchange).then(body => contentOf(exchange, body))
@@ -38,7 +38,7 @@ async function readRequestBody(gateway: Gateway, exchange: Writes<'bytesIn' | 'b
   const { req: { headers }, classified: { endpoint } } = exchange
   const contentType = headers['content-type'] ?? null
   const format = bodyFormat(endpoint.body, contentType)
-  // A body that the gateway does not read is not decompressed.
+  // Do not decompress an opaque body, because the gateway does not read it.
   const header = format === 'opaque' ? undefined : headers['content-encoding']
   const encoding = header === undefined ? null : contentCoding(header)
   const scan = format === 'json' ? jsonInspection(gateway.attribution !== null) : null

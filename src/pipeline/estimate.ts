@@ -22,7 +22,7 @@ import { translationHost, translatorFor } from './attempt/outgoing-request.ts'
 export interface RequestEstimate extends Estimate {
   /** null = unknown. */
   readonly inputTokens: number | null
-  /** The first member that bounds the output but is not a whole number from 0 on; null = none. */
+  /** The first member that should bound the output but is not a whole number from 0 on; null = none. */
   readonly fault: string | null
 }
 
@@ -50,9 +50,9 @@ export function estimate(
     ...blankUsage(), ...estimateItems(endpoint, body.bytes, responses), inputTokens: input, inputImageTokens: mediaTokens || null,
   }
   const write = quotes.some(hasCacheWriteRate) ? cacheWriteField(body.bytes) : null
-  // It is unknown whether media are written to the cache too.
+  // It is unknown whether the upstream writes media to the cache too: estimate both cases.
   const usages = write === null ? [used] : [input, input - mediaTokens].map(tokens => ({ ...used, [write]: tokens }))
-  // A second attempt may run beside the first: its prompt is billed too.
+  // With `hedge` two attempts can run at once, and both prompts are billed.
   const prompts = hedgeAfter === null || abandoned === 'none' ? 1 : 2
   const outputs = reachable.map(target => {
     if (output === null) return unbounded * responses
@@ -65,7 +65,7 @@ export function estimate(
   const costs = outputs.map((outputTokens, at) => attemptsCost(usages, pricesAt(at), outputTokens, prompts))
   const most = Math.max(...outputs)
   const further = continuations(exchange, plan)
-  // Each continuation reads the prompt and the text so far, and can write as much as the first attempt.
+  // The prompt of a continuation includes the text so far. A continuation can write as much as the first attempt.
   const continued = further === 0 ? 0n : costs.map((_, at) => highestCost(usages.map(usage => ({ ...usage, inputTokens: input + most, outputTokens: most })), pricesAt(at))).reduce(higher)
   return {
     inputTokens,
@@ -87,7 +87,7 @@ function continuations(exchange: Exchange, { route: { resume, retries } }: Plan)
   return isAllowed && exchange.classified.endpoint.streams !== null && wantsEventStream(exchange) ? retries : 0
 }
 
-/** @param prompts number of attempts whose prompt is billed; one of them has output */
+/** @param prompts number of attempts whose prompt is billed; the output of one attempt is billed too */
 function attemptsCost(
   usages: readonly Usage[], quotes: readonly (QuotedPrice | null)[], outputTokens: number, prompts: number,
 ): bigint | null {
@@ -95,7 +95,7 @@ function attemptsCost(
   return prompts === 1 ? cost : addCost(cost, highestCost(usages.map(usage => ({ ...usage, outputTokens: 0 })), quotes))
 }
 
-/** @returns null = unknown if either cost is unknown */
+/** @returns null = unknown, because at least one of the costs is unknown */
 function higher(a: bigint | null, b: bigint | null): bigint | null {
   return a === null || b === null ? null : a > b ? a : b
 }
@@ -132,7 +132,7 @@ function translatedBounds(gateway: Gateway, exchange: Exchange, live: LiveTarget
       stream: stream || wantsEventStream(exchange),
       asksForUsage: false,
       isStrict: false,
-      // No conversation is translated, so no capsule is read.
+      // Only the output bounds are needed, and no conversation is translated: no capsule is opened.
       capsules: { keys: gateway.sharedState.capsuleKeys.keys, reserve: () => undefined },
     })
     const bytes = Buffer.from(JSON.stringify(written.body))
@@ -141,7 +141,7 @@ function translatedBounds(gateway: Gateway, exchange: Exchange, live: LiveTarget
     const json = scan.end()
     return json.ok ? readOutputBounds(sentTo, bytes, json.fields) : null
   } catch (error) {
-    // The attempt reports the error.
+    // The attempt at this target reports the error again.
     if (error instanceof GatewayError) return null
     throw error
   }

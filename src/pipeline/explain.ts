@@ -33,7 +33,7 @@ export interface RouteQuery {
   readonly path: string
   readonly model: string | null
   readonly key: Key | null
-  /** JSON; absent = list the fields that translation drops from any request. */
+  /** JSON; absent = list all fields that translation drops, whatever the request contains. */
   readonly body?: Buffer | null
 }
 
@@ -41,7 +41,7 @@ export interface Explanation {
   readonly classified: Classified
   /** The model that decides the route. */
   readonly model: string | null
-  /** The gateway itself responds: no route applies. */
+  /** true = the gateway itself responds, so no route applies. */
   readonly own: boolean
   /** null = the request is forwarded. */
   readonly refusal: Pick<GatewayError, 'code' | 'status' | 'message'> | null
@@ -60,11 +60,11 @@ export interface Destination {
   readonly translation: ExplainedTranslation | null
   /** Rules for untranslated requests; later rules override earlier ones. */
   readonly ownRules: readonly AppliedRule[]
-  /** The gateway counts the tokens, because the target has no endpoint for it. */
+  /** The gateway counts the tokens, because the target has no endpoint that counts tokens. */
   readonly isCountedHere: boolean
 }
 
-/** Fields are paths in the client's body. */
+/** How a request is translated for one target. Fields are given as paths in the client's body. */
 export interface ExplainedTranslation extends TranslationLosses {
   readonly from: string
   readonly to: string
@@ -80,7 +80,7 @@ export const MISMATCH_TEXT: Readonly<Record<MismatchReason, string>> = {
   'no model': 'the route lists models, but the request names none',
 }
 
-/** Follows a request through the phases that need no network. @throws GatewayError bad_request_target, model_ambiguous */
+/** Runs the phases that need no network for a request. @throws GatewayError bad_request_target, model_ambiguous */
 export function explain(config: Config, question: RouteQuery): Explanation {
   const routes = new RouteTable(config.routes, compileGlobs)
   const { target, classified } = locate(question.path, path => routes.namesPath(path))
@@ -103,7 +103,7 @@ export function explain(config: Config, question: RouteQuery): Explanation {
   return { classified, model, own: false, refusal: refusal ?? untranslatable(candidates), steps, candidates }
 }
 
-/** @returns null = at least one target gets the request */
+/** @returns the refusal of the last target; null = the request can be sent to at least one target */
 function untranslatable(candidates: readonly Destination[]): Explanation['refusal'] {
   const refusals = candidates.map(({ translation }) => translation?.refusal ?? null)
   return refusals.includes(null) ? null : refusals.at(-1) ?? null
@@ -165,7 +165,7 @@ function destination(target: Target, request: ExplainedRequest): Destination {
   }
 }
 
-/** The rules for beta features: they apply to untranslated requests too. */
+/** The rules for beta features. These rules apply to untranslated requests too. */
 function ownRules({ upstream, model: own }: Target, { classified: { endpoint: { protocol } }, model }: ExplainedRequest): readonly AppliedRule[] {
   return modelRules(upstream, protocol, own ?? model ?? '', model)
     .flatMap(({ from, accepts: { betas } }) => (betas === undefined ? [] : [{ from, accepts: { betas } }]))
@@ -204,7 +204,7 @@ function explainTranslation(
   }
 }
 
-/** A strict route refuses what would be dropped. */
+/** A strict route refuses the fields that another route drops. */
 function appliedLosses({ dropped, refused }: TranslationLosses, mode: TranslateMode): TranslationLosses {
   return mode === 'strict' ? { dropped: [], refused: [...dropped, ...refused] } : { dropped, refused }
 }
@@ -214,7 +214,7 @@ function addressAt({ provider }: Upstream, native: NativeRequest): string {
   return path + query
 }
 
-/** A request that the provider does not serve has no path there. */
+/** @returns the address at the provider; the client's path and query if the provider does not serve the request */
 function providerAddress(provider: ProviderConfig, native: NativeRequest): ProviderAddress {
   try {
     return providerOf(provider).addressOf(native)
@@ -240,7 +240,7 @@ function credentialHeaders(auth: Auth): string[] {
   }
 }
 
-/** `Bearer sk-proj-abcdef` becomes `Bearer sk-p…`: enough to tell two keys apart, too little to use one. */
+/** Masks a credential: of a secret with 16 or more characters the first four remain, so that an operator can tell two apart. */
 function mask(value: string): string {
   const scheme = /^[\w-]+ (?=\S+$)/.exec(value)?.[0] ?? ''
   const secret = value.slice(scheme.length)

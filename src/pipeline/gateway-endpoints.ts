@@ -8,7 +8,7 @@ import { estimateTokens } from '../protocols/request/request-estimate.ts'
 import { candidateOf } from '../routing/candidate.ts'
 import { sendJson } from './gateway-response.ts'
 
-/** GET /api/status, without a credential. Only users of the console get upstreams and full messages, with names of keys and files. */
+/** GET /api/status. Needs no key, but only users of the console get the upstreams, and error messages with names of keys and files. */
 export function sendStatus(gateway: Gateway, exchange: Exchange): void {
   const { version, sharedState } = gateway
   const { shutdown } = sharedState
@@ -46,7 +46,7 @@ function ledgerStatus({ accounts: { ledger } }: Gateway, inFull: boolean) {
   return { healthy, waiting, lost, error }
 }
 
-/** The health of each used model at each upstream; times in ms. */
+/** The health of each model at each upstream, if the model was used there; times in ms. */
 function upstreamHealth({ health }: Gateway) {
   return health.conditions().map(([id, condition]) => {
     const [upstream, model] = candidateOf(id)
@@ -63,7 +63,7 @@ function upstreamHealth({ health }: Gateway) {
   })
 }
 
-/** GET /v1/models and its equivalents, in the caller's format. @throws GatewayError model_not_found */
+/** GET /v1/models and the equivalent paths of other protocols, in the client's format. @throws GatewayError model_not_found */
 export function sendModels(gateway: Gateway, exchange: Exchange): void {
   const { classified, identity, req, target } = exchange
   const format = callerFormat(classified.endpoint, req.headers, target.isGoogles)
@@ -80,7 +80,7 @@ export function sendModels(gateway: Gateway, exchange: Exchange): void {
   sendJson(gateway, exchange, 200, format.modelCard(model))
 }
 
-/** The names without wildcards in the routes' model lists, and those under `models` that a route serves. */
+/** The names without wildcards in the `models` of routes, and the names in the top-level `models` that a route serves. */
 export function listedModels(gateway: Gateway): string[] {
   const names = new Set<string>()
   for (const route of gateway.config.routes) {
@@ -90,13 +90,13 @@ export function listedModels(gateway: Gateway): string[] {
   return [...names]
 }
 
-/** Sends the number of tokens in the prompt, counted by the gateway. For endpoints with a `tokenCount`. */
+/** Counts the tokens of the prompt and sends the number. The endpoint must have a `tokenCount`. */
 export async function sendTokenCount(gateway: Gateway, exchange: Exchange): Promise<void> {
   const { classified: { endpoint: { prompt, tokenCount } }, request } = exchange
   const body = request.body?.bytes ?? Buffer.alloc(0)
   const tokens = await gateway.accounts.counter.prompt(prompt, body) ?? estimateTokens(body)
   exchange.throwIfStopped()
-  // Earlier targets failed, so none of them served the request.
+  // If attempts were made, all of them failed: the gateway itself responds.
   exchange.serve(null)
   sendJson(gateway, exchange, 200, tokenCount?.(tokens) ?? '', { 'x-gateway-estimated': 'true' })
 }

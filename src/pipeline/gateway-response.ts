@@ -10,14 +10,14 @@ import { destroyNow, isHttp2, writeHead, type ClientRequest } from '../proxy/cli
 import { appendVia, clientHeaders, gatewayHeaders } from '../proxy/upstream/headers.ts'
 import type { DeniedHandshake } from './attempt/forward-upgrade.ts'
 
-/** Milliseconds to read a response of the gateway itself, whose request head stays in memory. nginx's default. */
+/** Milliseconds in which a client must read the gateway's own response. Until then the request's head stays in memory. nginx's default. */
 const CLIENT_READ_TIMEOUT = 60_000
-/** With more unread responses, whose heads take tens of megabytes, the shorter time applies. */
+/** If more responses are unread, the short timeout applies, because their request heads take tens of megabytes. */
 const MANY_UNREAD_RESPONSES = 1_000
 const SHORT_CLIENT_READ_TIMEOUT = 1_000
-/** Milliseconds that a rejected client may continue sending, so that it can read the error; nginx's defaults. */
+/** Milliseconds for which a client can send the rest of its body after the response, so that it can read the response. nginx's default. */
 const LINGER_TIMEOUT = 30_000
-/** Milliseconds without a byte from the client. */
+/** Milliseconds without a byte from the client after which the connection is closed. nginx's default. */
 const LINGER_IDLE_TIMEOUT = 5_000
 
 export function sendJson(
@@ -25,7 +25,7 @@ export function sendJson(
   headers: Readonly<Record<string, string>> = {},
 ): void {
   const { req, res } = exchange
-  // Node marks a request without a body as complete only after its handler was called.
+  // Check `hasBody`, because node marks even a request without a body as complete only after calling its handler.
   const unread = hasBody(req) && !req.complete
   const bytes = Buffer.from(body)
   const head = [
@@ -36,7 +36,7 @@ export function sendJson(
     'via', appendVia('', req.httpVersion),
   ]
   if (!isHttp2(res) && (unread || gateway.draining)) head.push('connection', 'close')
-  // Send GOAWAY: running requests continue, and the client sends no new ones.
+  // This sends GOAWAY: running requests continue, and the client sends no new requests on the connection.
   if (isHttp2(res) && gateway.draining) res.stream.session?.close()
   exchange.deliverBy(ownResponse(status, req.method === 'HEAD' ? 0 : bytes.length))
   writeHead(res, status, head)
@@ -82,7 +82,7 @@ function enforceReadTimeout({ clock, config, sharedState }: Gateway, { res }: Ex
     over()
     destroyNow(res)
   }, Math.min(config.timeouts.idle, maxMs))
-  // Over HTTP/2, node marks a response as finished only when the whole request has arrived too.
+  // Over HTTP/2, watch the stream, because node marks the response as finished only after the whole request has arrived.
   const out = isHttp2(res) ? res.stream : res
   out.once('finish', over).once('close', over)
 }
@@ -103,16 +103,16 @@ export function sendError(gateway: Gateway, exchange: Exchange, error: GatewayEr
 }
 
 /**
- * Drops what the client still sends, for a while: closing now would reset the connection, and the reset could overtake the response.
- * Over HTTP/2 some clients (Python's httpx) read no response before they have sent their body, and wait for flow control after a reset.
+ * Receives and drops the rest of the request for some time: closing at once resets the connection, and the client could get the reset
+ * before the response. Over HTTP/2, Python's httpx reads the response only after sending its body, and hangs after a reset.
  */
 function linger({ req, res }: Exchange): void {
   if (isHttp2(res)) {
     const { stream } = res
     req.resume()
-    // After the response the rest is not needed (RFC 9113 section 8.1). A stream closed earlier would wait for the response forever.
+    // Close the stream only after the response was sent (RFC 9113 section 8.1): closed earlier, it would wait for the response forever.
     const drop = () => discardRequestBody(req, stream, () => stream.close(constants.NGHTTP2_NO_ERROR))
-    // The response to HEAD ends with its head.
+    // The stream of a response to HEAD has finished already, because the response has no body.
     if (stream.writableFinished) drop()
     else stream.once('finish', drop)
     return
@@ -127,7 +127,7 @@ function linger({ req, res }: Exchange): void {
   }
 }
 
-/** @param close called when the client has not closed the connection in time */
+/** @param close called if the client has not closed the connection within the linger timeouts */
 function discardRequestBody(req: ClientRequest, connection: Duplex, close: () => void): void {
   const total = setTimeout(close, LINGER_TIMEOUT)
   const idle = setTimeout(close, LINGER_IDLE_TIMEOUT)

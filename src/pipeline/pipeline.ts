@@ -18,20 +18,20 @@ import { settle } from './settle/settle.ts'
 import { needsHttpForModel } from './upgrade.ts'
 
 /**
- * The path of a request. Each phase writes its part of the exchange, which later phases read, or fails with a row of the error table:
+ * Runs a request through the phases. Each phase writes fields of the exchange, which later phases read, or throws a `GatewayError`:
  *
- *   accept     is the request well-formed, which endpoint does its path name, and is there room for it?
+ *   accept     is the request well-formed, which endpoint does its path name, and does the gateway have room for the request?
  *   identify   who is calling?
- *   classify   which body and model, and does it want a stream?
+ *   classify   which body and model does the request have, and does it ask for a stream?
  *   attribute  for whom and for what is it, if the configuration asks?
  *   admit      may this key use this model?
- *   route      which targets serve it, in which order, at which prices?
+ *   route      which targets can serve the request, in which order, at which prices?
  *   reserve    do the key's limits have room for the worst case?
- *   attempt    which target responds? One is tried after the other
+ *   attempt    which target responds? Targets are tried in order
  *   respond    what does the client get? The response is checked, metered and relayed
- *   settle     what did it use and cost, for the ledger, the limits and the log?
+ *   settle     what did the request use and cost? The result goes to the ledger, the limits and the log
  *
- * `forward` and `forwardUpgrade` run attempt and respond in turn, until one response has reached its end. `handle` never throws.
+ * `forward` and `forwardUpgrade` alternate attempt and respond until one response has ended. `handle` never throws.
  * @param upgrade the connection of a WebSocket handshake, with a `res` made by `responseOn`; null = a plain request
  */
 export async function handle(gateway: Gateway, exchange: Exchange, upgrade: Upgrade | null): Promise<void> {
@@ -42,7 +42,7 @@ export async function handle(gateway: Gateway, exchange: Exchange, upgrade: Upgr
   } catch (thrown) {
     failure = asGatewayError(thrown)
     sendError(gateway, exchange, failure)
-    // The client may have closed only its half of the connection; close the gateway's half too.
+    // A client that disconnects may close only its half of the connection: close the gateway's half too.
     if (failure.code === 'client_gone') upgrade?.socket.destroy()
   } finally {
     const settling = settle(gateway, exchange, failure)
@@ -55,7 +55,7 @@ export async function handle(gateway: Gateway, exchange: Exchange, upgrade: Upgr
 
 async function serve(gateway: Gateway, exchange: Writes<'identity' | 'request' | 'attributed' | 'plan'>): Promise<GatewayError | null> {
   const onClose = () => {
-    // A connection also closes after a delivered response. Creating an error would cost time.
+    // After a delivered response, return before the error is created: creating an error takes time.
     if (exchange.delivery.delivered) return
     exchange.stop(new GatewayError('client_gone', 'the client closed the connection'))
   }
@@ -96,7 +96,7 @@ async function serveUpgrade(
   gateway: Gateway, exchange: Writes<'identity' | 'request' | 'attributed' | 'plan' | 'bytesIn' | 'refusedBy'>, upgrade: Upgrade,
 ): Promise<GatewayError | null> {
   accept(gateway, exchange)
-  // bytesIn counts what the client sends after the handshake, including `head`.
+  // Count `bytesIn` from the end of the handshake; `head` comes after the handshake.
   const before = upgrade.socket.bytesRead - upgrade.head.length
   if (exchange.req.method !== 'GET') {
     throw new GatewayError('method_not_allowed', 'CONNECT is not allowed', { headers: { allow: 'GET, POST' } })

@@ -12,15 +12,15 @@ import { classifyPath, isApiPath } from '../protocols/classify-path.ts'
 import { costsNothing } from '../protocols/free-paths.ts'
 
 /**
- * Under a budget, refuses a request to an endpoint without metering if its cost is unknown. Sessions, free requests and models with a price
- * per request pass. @param quotes of each model that the request names, at each target @throws GatewayError model_unpriced
+ * Refuses a request of unknown cost to an unmetered endpoint if the key has a budget. Sessions, free requests and models with a price per
+ * request pass. @param quotes of each model in the request, at each target @throws GatewayError model_unpriced
  */
 export function checkPriceable(
   gateway: Gateway, exchange: Writes<'refusedBy'>, quotes: readonly (QuotedPrice | null)[], holder: Holder, isUpgrade: boolean,
 ): void {
   const { classified: { endpoint }, req: { method = '' }, target: { path }, request: { model } } = exchange
   if (isPriceable(exchange, isUpgrade) || (!endpoint.isBatch && !isUpgrade && model !== null && quotes.every(isPricedByRequest))) return
-  // The requests inside a batch name its models.
+  // The models of a batch are in the requests inside the batch, so check the budgets for any model.
   if (!hasBudgetFor(holder, gateway.config.limits, endpoint.isBatch ? null : model)) return
   exchange.refusedBy = 'unpriced'
   const isBatch = endpoint.isBatch && method === 'POST' && callsModel(exchange)
@@ -30,14 +30,14 @@ export function checkPriceable(
     + (isBatch || isUpgrade ? '' : ', or set a price with per_request alone for the model that the request names'))
 }
 
-/** If the price of the model is known, is the cost of the request known too? */
+/** @returns true = the cost of the request is known if the price of the model is known */
 function isPriceable({ classified: { endpoint }, req, target: { path }, request: { body } }: Exchange, isUpgrade: boolean): boolean {
-  // Only messages of a session are read.
+  // The gateway meters the messages of a WebSocket only on endpoints with a session.
   if (isUpgrade) return endpoint.session !== null
   return endpoint.tokenCount !== null || costsNothing(req, path, body !== null)
 }
 
-/** A path on the route whose writes have an unknown cost; null = none. @param glob null = any path */
+/** An example of a path that a route serves and where a POST has an unknown cost; null = none. @param glob path; null = any path */
 export function unpricedPath(glob: string | null): string | null {
   if (glob === null) return EXAMPLE
   const examples = glob.includes('*') ? [EXAMPLE, ...OTHER_ENDS.map(end => glob.replaceAll('*', end))] : [glob]
@@ -45,7 +45,7 @@ export function unpricedPath(glob: string | null): string | null {
 }
 
 const EXAMPLE = '/v1/videos'
-/** Replacements for the star of a glob that make the path an unmetered one. */
+/** Replacements for the star of a glob that make the path unmetered. */
 const OTHER_ENDS = ['other', 'v1/other', 'm:predict', 'm/other']
 
 function isUnpricedPath(path: string): boolean {
@@ -62,7 +62,7 @@ export function hasBudgetFor(holder: Holder, defaults: Limits | null, model: str
   return someLimit(holder, defaults, model, ({ budget }) => budget !== null)
 }
 
-/** Does a holder have token limits or a budget that can apply to the model? @param model null = any model */
+/** @returns true = the holder has a token limit or a budget that applies to the model @param model null = any model */
 export function limitsUse(holder: Holder, defaults: Limits | null, model: string | null): boolean {
   return someLimit(holder, defaults, model, ({ budget, tokensPerMinute }) => budget !== null || tokensPerMinute !== null)
 }

@@ -54,7 +54,7 @@ function enter(
   exchange.ledgerEntry = gateway.accounts.ledger?.open(() => checkpointRow(exchange)) ?? null
 }
 
-/** @param member the member of the request that is not readable */
+/** @param member the member of the request that should bound the output but is not a whole number from 0 on */
 export function unreadableBound(member: string): GatewayError {
   return new GatewayError(
     'invalid_output_bound', `'${member}' must be a whole number from 0 on, because the key has limits of tokens or a budget`, { param: member },

@@ -24,7 +24,7 @@ export function websocketTargets({ targets }: Pick<Route, 'targets'>): readonly 
   return targets.filter(({ upstream }) => upstream.websocket)
 }
 
-/** @param found with the targets that can serve the request; at least one @param attempts maximum; absent = the route decides */
+/** @param found route with at least one target that can serve the request @param attempts maximum; absent = as the route allows */
 export function plan(gateway: Gateway, exchange: Exchange, found: Route, attempts?: number): Plan {
   const ordered = found.targets.length === 1 ? found.targets : orderedTargets(gateway, exchange, found)
   const order = attempts === undefined ? ordered : ordered.slice(0, attempts)
@@ -47,13 +47,13 @@ function orderedTargets(gateway: Gateway, exchange: Exchange, { targets, strateg
   })
 }
 
-/** The targets to try, and those for refused requests. @param order at least one @returns the first of `order`, then the others */
+/** @param order at least one target @returns all targets that an attempt can use, in order, then the targets for refused requests */
 function reachableTargets(
   { retries, resume, hedgeAfter, on }: Pick<Route, 'retries' | 'resume' | 'hedgeAfter' | 'on'>, order: readonly Target[],
 ): readonly Target[] {
-  // A continuation uses the next target that can continue, and a hedge the next healthy one: any may be tried.
+  // A continuation skips targets that cannot continue, and a hedge skips unhealthy targets: an attempt can use any target.
   const skips = resume === 'continue' || resume === 'continue_or_hold' || hedgeAfter !== null
-  // A target at the limit of its upstream does not count as tried.
+  // A target whose upstream is at its limit is skipped without counting an attempt.
   const isLimited = order.some(({ upstream }) => upstream.limits !== null)
   const isAnyTried = order.length <= retries + 1 || isLimited || (skips && retries > 0)
   const tried = isAnyTried ? order : order.slice(0, retries + 1)
@@ -61,7 +61,7 @@ function reachableTargets(
   return others.size === 0 ? tried : [...tried, ...others.values()]
 }
 
-/** The value shared by requests that go to the same target; null = none. */
+/** The affinity value: requests with the same value go to the same target. null = no value. */
 function affinityOf({ identity, req }: Exchange, affinity: Affinity): string | null {
   if (affinity.by === 'key') return identity.key?.name ?? null
   return headerValue(req.rawHeaders, affinity.name) || null
@@ -84,8 +84,8 @@ function routeFor(routes: RouteTable, path: string, classified: Classified, mode
 }
 
 /**
- * Is an unknown path a known endpoint at the upstream, because its url replaces `/v1`? For example `/v1/v1/...`, if by nothing.
- * The request would be unmetered there, and could use another model than the one checked.
+ * @returns true = the path is unknown here but is a known endpoint at the upstream, whose url replaces `/v1`: for example `/v1/v1/...` if
+ * `/v1` is removed. Such a request would be unmetered, and could use a model that was not checked.
  */
 function isKnownEndpointAtUpstream({ upstream }: Target, path: string, { endpoint, pathModel }: Classified): boolean {
   if (upstream.v1 === null) return false
@@ -94,7 +94,7 @@ function isKnownEndpointAtUpstream({ upstream }: Target, path: string, { endpoin
   return there.pathModel !== null && there.pathModel !== pathModel
 }
 
-/** @param to which requests the path does not serve */
+/** @param to the kind of request that no route serves, for example ` for a request without a model` */
 export function unknownPath(path: string, to = ''): GatewayError {
   return new GatewayError('unknown_path', `no route serves ${path}${to}`)
 }

@@ -13,7 +13,7 @@ import { checkOtherModel } from './admit.ts'
 import { refusalError, unreadableBound } from './reserve.ts'
 import { estimateResponse, isSessionPaidByClient, mayStartResponse, sessionOutput, tokensSent } from './session-estimate.ts'
 
-/** A key with a list of models may name no other, under a budget each model needs a price, and each response reserves its worst case. */
+/** Chooses how to check a session's messages: by the allowed models, by the price of the model under a budget, and by the key's limits. */
 export function sessionRules(gateway: Gateway, exchange: Writes<'refusedBy'>, plan: Plan): SessionRules {
   const { identity, classified: { endpoint: { session } }, request } = exchange
   const { limits } = gateway.config
@@ -44,7 +44,7 @@ function modelCheck(gateway: Gateway, exchange: Exchange, { reachable }: Plan, i
   })
 }
 
-/** Reserves the worst case of each response before the upstream gets its request. */
+/** Reserves the estimated maximum of each response before the upstream gets the request. */
 class SessionAdmission {
   readonly reservations = new SessionReservations()
   readonly #gateway: Gateway
@@ -52,7 +52,7 @@ class SessionAdmission {
   readonly #plan: Plan
   readonly #session: SocketSession
   readonly #holder: Holder
-  /** Output tokens of a response that does not bound them itself. */
+  /** Assumed output tokens of a response whose request does not bound them. */
   #assumed: number
   /** The model that the client named last. */
   #model: string | null

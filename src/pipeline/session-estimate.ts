@@ -15,13 +15,13 @@ import { estimateRequest, estimateTokens, maxOutputTokens } from '../protocols/r
 import { blankUsage } from '../protocols/usage/usage.ts'
 
 export interface ResponseEstimate extends Estimate {
-  /** The first member that bounds the output but is not a whole number from 0 on; null = none. */
+  /** The first member that should bound the output but is not a whole number from 0 on; null = none. */
   readonly fault: string | null
 }
 
 const UNBOUNDED: OutputBounds = { bound: null, other: 0, thinking: 0, responses: 1, fault: null }
 const AUDIO = 'input_audio_buffer.append'
-/** Base64 bytes: a token is 100 ms of sound, and G.711 has 8,000 bytes per second before base64. */
+/** Base64 bytes of audio per token: a token is 100 ms, and G.711 has 8,000 bytes per second before base64. */
 const BYTES_PER_AUDIO_TOKEN = 1_000
 const EARLIER = [Buffer.from('previous_response_id'), Buffer.from('conversation')]
 const RESPONSE = Buffer.from('response')
@@ -32,20 +32,21 @@ export function tokensSent(type: string, message: Buffer): number {
   return type === AUDIO ? sound : Math.max(sound, estimateTokens(message))
 }
 
-/** Can a message start a response? With voice detection, the client's audio can. */
+/** @returns true = a message of this type can start a response without requesting it: with voice detection, audio can */
 export function mayStartResponse(type: string): boolean {
   return type === AUDIO
 }
 
-/** The output that the settings of a session allow for each response. @param assumed tokens of a response that nothing bounds */
+/** Maximum output tokens of each response by the session's settings. @param assumed tokens if the settings do not bound the output */
 export function sessionOutput({ classified: { endpoint } }: Exchange, message: Buffer, assumed: number): { readonly tokens: number, readonly fault: string | null } {
   const bounds = boundsOf(endpoint, message, inspected(message))
   return { tokens: maxOutputTokens(bounds, assumed), fault: bounds.fault }
 }
 
 /**
- * The worst case: a response reads its request and what came before in the session, and writes as much as it may, at the highest price
- * of all models that it names. @param model of the session; null = unknown @param assumed output tokens if nothing bounds them
+ * The highest usage of a response: its input is the request and everything before it in the session, its output is the allowed maximum,
+ * and its price is the highest of the models that the request names.
+ * @param model of the session; null = unknown @param assumed output tokens if the request does not bound them
  */
 export function estimateResponse(
   gateway: Gateway, exchange: Exchange, plan: Plan, message: Buffer,
@@ -88,7 +89,7 @@ function inputOf(endpoint: Endpoint, message: Buffer, json: ValidJson | null): {
   return { inputTokens: inputTokens ?? estimateTokens(message), mediaTokens }
 }
 
-/** Does a request continue an earlier response, at its top or in its `response`? */
+/** @returns true = the request, or the `response` in it, names an earlier response or conversation */
 function namesEarlier(message: Buffer): boolean {
   const cursor = new JsonCursor(message)
   if (!cursor.beginObject()) return false

@@ -4,15 +4,15 @@ import { MEDIA_FROM, MEDIA_MARKS, MEDIA_TOKENS, isBase64 } from '../protocols/re
 
 type Count = (text: string) => number
 
-// Tokens that a chat template adds (OpenAI's cookbook, "How to count tokens with tiktoken").
+// Tokens that a chat template adds. Source: OpenAI's cookbook, "How to count tokens with tiktoken".
 const TOKENS_PER_MESSAGE = 4
 const TOKENS_BEFORE_RESPONSE = 3
 const MAX_DEPTH = 64
 
-/** Members that the model gets as JSON, keys included. */
+/** Members that the model gets as JSON, including their keys. */
 const SCHEMA_MEMBERS = ['tools', 'functions', 'response_format']
 
-// Parameters without text of the conversation.
+// Members that contain no text of the conversation.
 const METADATA_MEMBERS = new Set([
   'type', 'role', 'id', 'index', 'object', 'status', 'model', 'detail', 'finish_reason', 'finishReason',
   'stop_reason', 'tool_call_id', 'tool_use_id', 'call_id', 'item_id', 'cache_control', 'signature', 'phase',
@@ -22,22 +22,22 @@ const METADATA_MEMBERS = new Set([
   'safetyRatings', 'reasoning_details',
 ])
 const RESPONSE_METADATA_MEMBERS = new Set([...METADATA_MEMBERS, 'name'])
-// Objects from or for a tool: the model sees them as JSON.
+// Input and output of tools, which the model gets as JSON.
 const JSON_MEMBERS = new Set(['args', 'response', 'input', 'input_schema'])
 const MEDIA_TYPES: ReadonlySet<string> = new Set(MEDIA_MARKS.types)
-// Text of a document, or media as base64.
+// Members with the text of a document, or with media as base64.
 const DATA_MEMBERS = new Set(['data', 'b64_json'])
 
 interface Walk {
   readonly count: Count
-  /** Additional tokens of each message. */
+  /** Tokens that the chat template adds to each message. */
   readonly perMessage: number
   readonly skippedMembers: ReadonlySet<string>
 }
 
 /**
- * Counts texts, the usual overhead of a chat template, tools and schemas as JSON, and a flat number for each image, recording or file.
- * @param prompt null = the endpoint's input is not text: the count is null too
+ * Counts the tokens of texts, of a usual chat template, and of tools and schemas as JSON. Each image, recording or file counts as a fixed
+ * number. @param prompt null = the endpoint's input is not text, so that the result is null
  */
 export function promptTokens(prompt: PromptText | null, body: unknown, count: Count): number | null {
   if (prompt === null || !isObject(body)) return null
@@ -51,7 +51,7 @@ export function promptTokens(prompt: PromptText | null, body: unknown, count: Co
   return tokens
 }
 
-/** Counts text, visible reasoning and tool calls; null = the response is not text. */
+/** Counts the tokens of text, visible reasoning and tool calls. @returns null = the response is not text */
 export function responseTokens(members: readonly string[] | null, body: unknown, count: Count): number | null {
   if (members === null || !isObject(body)) return null
   const walk: Walk = { count, perMessage: 0, skippedMembers: RESPONSE_METADATA_MEMBERS }
@@ -63,7 +63,7 @@ function textTokens(value: unknown, walk: Walk, depth: number): number {
   if (typeof value === 'string') return count(value)
   if (depth > MAX_DEPTH) return 0
   if (Array.isArray(value)) {
-    // A prompt can be a list of token ids.
+    // A list of numbers is a prompt as token ids.
     if (typeof value[0] === 'number') return value.length
     return value.reduce<number>((sum, item) => sum + textTokens(item, walk, depth + 1), 0)
   }

@@ -6,15 +6,15 @@ type RateName = Exclude<keyof Price, 'tiers'>
 
 interface Term {
   readonly rate: RateName
-  /** Converts the catalogue's unit: a power of ten, then a divisor. */
+  /** Converts the catalogue's unit: multiply by 10^`places`, then divide by `divisor`. */
   readonly places?: number
   readonly divisor?: bigint
 }
 
-// A price per hour divided by 3,600 is then exact to the picodollar over years of audio.
+// With 24 places, a price per hour that is divided by 3,600 is exact to the picodollar for years of audio.
 const PER_SECOND_PLACES = 24
 
-/** Missing price keys are for amounts that no protocol reports in its usage: tool calls, pages, citations, video, cached media. */
+/** The price keys that are used. Others price amounts that no protocol reports in its usage, such as tool calls, pages and citations. */
 const TERMS: ReadonlyMap<string, Term> = new Map(Object.entries({
   input_mtok: { rate: 'input' },
   cache_read_mtok: { rate: 'cachedInput' },
@@ -32,8 +32,8 @@ const TERMS: ReadonlyMap<string, Term> = new Map(Object.entries({
 }))
 
 /**
- * Translates an entry of @pydantic/genai-prices. Its numbers have few digits, so JavaScript prints them as published.
- * @returns null = nothing in the entry can be billed here
+ * Converts an entry of @pydantic/genai-prices. JavaScript prints the numbers as they were published, because they have few digits.
+ * @returns null = the entry has no price key that is used
  */
 export function fromCatalogue(listed: ModelPrice): Price | null {
   const rates: { [name in RateName]?: string } = {}
@@ -61,7 +61,7 @@ function convert(value: number, { places = 0, divisor }: Term): string {
   return formatDecimal(divisor ? divide(moved, divisor, PER_SECOND_PLACES) : moved)
 }
 
-/** Each price key has its own tiers, but one tier bills a request: a tier also gets the changes of lower tiers. */
+/** Adds the prices of lower tiers to each tier, because each price key has its own tiers, but only one tier applies to a request. */
 function cumulative(tiers: ReadonlyMap<number, Omit<Price, 'tiers'>>): NonNullable<Price['tiers']> {
   let price: Omit<Price, 'tiers'> = {}
   return [...tiers].sort(([a], [b]) => a - b).map(([above, changes]) => ({ above, price: (price = { ...price, ...changes }) }))

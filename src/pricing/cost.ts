@@ -15,19 +15,19 @@ export interface CostLine {
   readonly cost: string
 }
 
-/** Moves the decimal point of a price per million to that of a price per unit. */
+/** The power of ten that converts a price per million units to a price per unit. */
 const MILLIONTH = -6
 
 /**
- * The cost in picodollars (1e-12 USD). Only the sum is rounded, half up; with usual prices it is already whole.
- * @param which `ceiling` = the highest cost if only the sums of output and of media are known
- * @returns null = unknown: no price, none for a direction in which tokens were used, or no known usage that it applies to
+ * The cost in picodollars (1e-12 USD). Only the sum is rounded, half up. With usual prices, the sum is a whole number before rounding.
+ * @param which `ceiling` = the highest possible cost if only the sums of output and of media are known
+ * @returns null = unknown: there is no price, no rate for used input or output tokens, or no known usage for the rates
  */
 export function cost(usage: Usage, price: Price | null, which: 'rates' | 'ceiling' = 'rates'): bigint | null {
   const bill = price && priceQuantities(usage, price, which)
   if (!bill) return null
   const { perMillion, scale } = bill.rates
-  // Only seconds can have fractions.
+  // Sum whole quantities by bigint. Only seconds can have fractions.
   let whole = 0n
   let others = ZERO
   for (let i = 0; i < ITEMS.length; i++) {
@@ -42,7 +42,7 @@ export function cost(usage: Usage, price: Price | null, which: 'rates' | 'ceilin
   return toUnits({ units: total.units, scale: total.scale - MILLIONTH }, PICO_PLACES)
 }
 
-/** The lines of the cost, without those of quantity 0; empty if the cost is null. */
+/** The lines of the cost, without lines of quantity 0; empty if the cost is unknown. */
 export function explainCost(usage: Usage, price: Price | null): CostLine[] {
   const bill = price && priceQuantities(usage, price, 'rates')
   if (!bill) return []
@@ -58,7 +58,7 @@ export function explainCost(usage: Usage, price: Price | null): CostLine[] {
   })
 }
 
-/** null = the price does not cover all known usage. */
+/** @returns null = the price does not cover all known usage */
 function priceQuantities(
   usage: Usage, price: Price, which: 'rates' | 'ceiling',
 ): { readonly quantities: readonly (number | null)[]; readonly rates: Rates } | null {

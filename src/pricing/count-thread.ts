@@ -12,7 +12,7 @@ serveThread<CountRequest>((request): TokenCounts => {
   return [request.kind === 'prompt' ? promptTokens(request.prompt, body, count) : responseTokens(request.members, body, count)]
 })
 
-/** The decoded text of a string, or JSON without white space; the raw bytes of a cut text. */
+/** @returns the decoded text of a JSON string, or JSON without white space; if `bytes` is incomplete JSON, its text unchanged */
 function textOf(bytes: Uint8Array, escaped: boolean): string {
   const text = bufferOf(bytes).toString('utf8')
   if (escaped && !text.includes('\\')) return text

@@ -5,43 +5,43 @@ import { noCharge, settleUsage, type MeteredResponse, type SettledUsage, type Se
 import type { TokenCounter } from './token-counter.ts'
 
 /**
- * The usage of a response that broke and that another target continues. The ledger must have the numbers that the client gets:
- * the count, or the estimate if the client gets its usage before the count is known.
+ * The usage of a response that broke and that another target continues. Client and ledger must get the same numbers: the count or, if the
+ * client gets its usage before the tokens are counted, the estimate.
  */
 export class InterruptedUsage {
   readonly settled: Promise<SettledUsage>
   readonly #estimate: () => SettledUsage
   #known: SettledUsage | null = null
 
-  /** @param estimate returns the usage so far without counting */
+  /** @param estimate returns the usage so far without counting tokens */
   constructor(counting: Promise<SettledUsage>, estimate: () => SettledUsage) {
     this.#estimate = estimate
     this.settled = counting.then(counted => (this.#known ??= counted))
-    // The settlement handles a rejection later; prevent an unhandled one until then.
+    // Prevent an unhandled rejection until settlement handles the rejection.
     this.settled.catch(() => {})
   }
 
-  /** The usage for the client. */
+  /** The usage to report to the client. */
   get reported(): SettledUsage {
     return (this.#known ??= this.#estimate())
   }
 }
 
-/** A response that broke, or that the gateway cancelled. */
+/** A response that broke, or an attempt that the gateway cancelled. */
 export interface InterruptedResponse extends Pick<SettleInput, 'endpoint' | 'request'> {
   readonly response: MeteredResponse
-  /** Tokens as estimated at admission. */
+  /** Input tokens by the estimate at admission; null = unknown. */
   readonly estimatedInput: number | null
 }
 
 export function createInterruptedUsage(counter: TokenCounter, { estimatedInput, ...input }: InterruptedResponse): InterruptedUsage {
   const meter = input.response.kind === 'stream' ? input.response.meter : null
   const counting = Promise.try(settleUsage, { ...input, end: 'other', abandoned: 'none' }, counter)
-  // Without generated output nothing is billed.
+  // If no output was generated, nothing is billed.
   return new InterruptedUsage(counting, () => meter?.sawContent ? usageSoFar(meter, estimatedInput) : noCharge())
 }
 
-/** For an attempt that was cancelled before the client got any of its response. @param abandoned what is billed for such a request */
+/** For an attempt that was cancelled before the client got any of its response. @param abandoned what the upstream bills then */
 export function createAbandonedUsage(
   counter: TokenCounter, { estimatedInput, ...input }: InterruptedResponse, abandoned: 'prompt' | 'none',
 ): InterruptedUsage {

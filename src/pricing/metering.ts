@@ -4,17 +4,17 @@ export function isMetered({ metering }: Endpoint): boolean {
   return metering !== null && metering !== 'unmetered'
 }
 
-/** The endpoint responds with text or tool calls. */
+/** @returns true = the endpoint responds with text or tool calls */
 export function respondsWithText({ metering }: Endpoint): boolean {
   return metering === 'text'
 }
 
-/** The endpoint responds with an image or a transcript. */
+/** @returns true = the endpoint responds with an image or a transcript, and reports tokens only at the end */
 export function reportsTokensAtEnd({ metering }: Endpoint): boolean {
   return metering === 'images' || metering === 'transcript'
 }
 
-/** A request uses something that cannot be counted. */
+/** @returns true = the gateway cannot meter the usage of the endpoint */
 export function isUnmetered({ metering }: Endpoint): boolean {
   return metering === 'unmetered'
 }

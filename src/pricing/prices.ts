@@ -8,13 +8,13 @@ import { fromCatalogue } from './catalogue.ts'
 
 export interface QuotedPrice {
   readonly price: Price
-  /** The price list: `genai-prices 0.1.8`, or `config 1f3870be274f` (a digest of the operator's price). */
+  /** The source of the price: `genai-prices 0.1.8`, or `config 1f3870be274f` (a digest of the operator's price). */
   readonly version: string
-  /** Service tiers with their own prices, as `config 8d969eef6eca, flex`. */
+  /** Prices of service tiers, by tier. Their `version` names the tier, such as `config 8d969eef6eca, flex`. */
   readonly serviceTiers?: ReadonlyMap<string, QuotedPrice>
 }
 
-/** Addresses of vendors that the catalogue does not know: regions, and other kinds of access. */
+/** Hosts of vendors that are missing in the catalogue, such as regional hosts. */
 const OTHER_HOSTS: readonly (readonly [RegExp, string])[] = [
   [/^[a-z]+\.api\.openai\.com$/, 'openai'],
   [/^[a-z\d]+\.api\.cognitive\.microsoft\.com$/, 'azure'],
@@ -22,16 +22,16 @@ const OTHER_HOSTS: readonly (readonly [RegExp, string])[] = [
   [/\.bedrock-runtime\.[a-z\d-]+\.vpce\.amazonaws\.com$/, 'aws'],
   [/^api\.together\.ai$/, 'together'],
 ]
-/** Names of one vendor's models that the catalogue does not recognize. */
+/** Model names that belong to one vendor and that the catalogue does not recognize. */
 const OTHER_MODELS: readonly (readonly [RegExp, string])[] = [
   [/^(?:text-embedding-(?:3-|ada)|chatgpt-|codex-mini|computer-use|text-davinci-)/, 'openai'],
   [/^embed-v\d/, 'cohere'],
 ]
-/** Ollama's models: `deepseek-r1:7b`, `:latest`, `:671b-cloud`. No vendor sells a model with such a name. */
+/** Names of Ollama's models, such as `deepseek-r1:7b`, `:latest` and `:671b-cloud`. Vendors do not use such names. */
 const TAGGED = /:(?:latest|cloud|[a-z]?\d[\w.]*[bmt])\b/i
-/** A reseller of all vendors' models, which it names `vendor/model`. */
+/** A reseller of all vendors' models. Its names of models are `vendor/model`. */
 const RESELLER = 'openrouter'
-/** The catalogue takes every name with this prefix for deepseek-r1, but names that match DISTILLED are other vendors' small models. */
+/** The catalogue's id of deepseek-r1. It is ignored for names that match DISTILLED: other vendors' small models, which it matches too. */
 const R1 = 'deepseek-reasoner'
 const DISTILLED = /distill|-(?:qwen|llama)/i
 const FREE: Price = Object.freeze({ input: '0', output: '0' })
@@ -60,7 +60,7 @@ export class PriceBook {
   readonly #version: string
   readonly #providers = new Map<string, string | null>()
   #catalogueModule: typeof GenaiPrices | null = null
-  // Entries are constants, so each is translated once.
+  // Caches converted entries, because the catalogue does not change.
   readonly #translated = new WeakMap<object, QuotedPrice | null>()
 
   constructor(own: ReadonlyMap<string, QuotedPrice>, baseModels: ReadonlyMap<string, string>, version: string) {
@@ -70,10 +70,10 @@ export class PriceBook {
   }
 
   /**
-   * The price of a model at a time: some prices change with the date or the hour. The operator's price wins: for the upstream's name
-   * of the model, else for the client's (`alias`), else for the base model. Then the catalogue's price of the base model, if there is
-   * one, or of the upstream's name.
-   * @param upstream tells resellers' prices apart; null, or a host that the catalogue does not know = by the model's name only
+   * The price of a model at the time `at`, because some prices change with the date or the hour. Uses the first of these that exists: the
+   * operator's price for the upstream's name of the model (`model`), for the client's name (`alias`), for the base model; the catalogue's
+   * price for the base model or, without a base model, for `model`.
+   * @param upstream decides between vendors and resellers; null, or a host that is not in the catalogue = search by the model's name only
    */
   priceOf(upstream: URL | null, model: string, at: Date, alias?: string): QuotedPrice | null {
     const own = this.#configured.get(model) ?? (alias === undefined ? undefined : this.#configured.get(alias))
@@ -83,7 +83,7 @@ export class PriceBook {
     return this.#configured.get(name) ?? this.#cataloguePrice(upstream, name.replace(/^(?:publishers\/[^/]+\/)?models\//, ''), at)
   }
 
-  /** Models with a price of the operator or the catalogue. */
+  /** The models that have a price of the operator or of the catalogue. */
   knownModels(upstream: URL | null): string[] {
     const { findProvider } = this.#catalogue
     const host = upstream && this.#providerOf(upstream)
@@ -100,7 +100,7 @@ export class PriceBook {
     const found = calcPrice({}, model, { timestamp: at, ...(providerId ? { providerId } : {}) })
     if (found === null || (found.model.id === R1 && DISTILLED.test(model))) return null
     const listed = found.model_price
-    // Without `:free`, an entry without prices means only that the model is not billed by tokens.
+    // Only with `:free`, an entry without prices means that the model is free. Other such models are not billed by tokens.
     if (found.model.id.endsWith(':free') && Object.keys(listed).length === 0) return { price: FREE, version: this.#version }
     let quoted = this.#translated.get(listed)
     if (quoted === undefined) {
@@ -111,12 +111,12 @@ export class PriceBook {
     return quoted
   }
 
-  /** Takes 7 MB, and about 50 ms to read: only at the first request for a model without a price of the operator. */
+  /** Loaded at the first request for a model without a price of the operator, because it takes 7 MB and about 50 ms. */
   get #catalogue(): typeof GenaiPrices {
     return this.#catalogueModule ??= createRequire(import.meta.url)('@pydantic/genai-prices') as typeof GenaiPrices
   }
 
-  /** Cached by origin and path; a configuration has few upstreams. */
+  /** Caches the result by origin and path. The cache stays small, because a configuration has few upstreams. */
   #providerOf(upstream: URL): string | null {
     const url = upstream.origin + upstream.pathname
     let id = this.#providers.get(url)
@@ -136,7 +136,7 @@ function quote(price: Price, suffix = ''): QuotedPrice {
   return { price, version: `config ${digest}${suffix}` }
 }
 
-/** The version of the package and of its data. */
+/** @returns the version of the package, which is also the version of its prices */
 function catalogueVersion(): string {
   const manifest = new URL('../package.json', import.meta.resolve('@pydantic/genai-prices'))
   return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version

@@ -7,17 +7,17 @@ import { reportedBy, type MeteredResponse, type SettledUsage, type SettleInput }
 
 /** The response of a running exchange so far. */
 export interface ResponseProgress extends Pick<SettleInput, 'endpoint' | 'response' | 'request'> {
-  /** As estimated at admission. */
+  /** Input tokens by the estimate at admission; null = unknown. */
   readonly inputTokens: number | null
-  /** The upstream generates the whole response, even if the client disconnects. */
+  /** true = the upstream generates the whole response even if the client disconnects. */
   readonly inBackground: boolean
-  /** The body of a whole response is compressed. */
+  /** true = the body of a whole response is compressed. */
   readonly isCompressed: boolean
 }
 
 /**
- * The usage of a running request without counting, for its checkpoint, which remains if the process is killed. What would be
- * unknown if the response broke now is unknown here too.
+ * The usage of a running request for its ledger checkpoint, without counting tokens. Counts that would be unknown if the response broke
+ * now are null.
  */
 export function provisional(
   { endpoint, response, inputTokens, request, inBackground, isCompressed }: ResponseProgress,
@@ -37,7 +37,7 @@ export function provisional(
     case 'transcript':
       return { usage, unread: hasCome && (usage.inputTokens ?? usage.seconds) === null }
     case 'speech': {
-      // The text to speak is not a prompt. Tokens of the audio are reported only at the end.
+      // Do not count the text to speak as a prompt. The upstream reports tokens of the audio only at the end.
       const known = hasCome ? provisionalUsage(meter, null) : usage
       return { usage: { ...known, characters: request && readCharacters(request) }, unread: false }
     }
@@ -46,20 +46,20 @@ export function provisional(
   }
 }
 
-/** The end of a background response has not arrived. */
+/** @returns true = the end of a background response has not arrived */
 function isUnfinished(response: MeteredResponse | null): boolean {
   if (response?.kind === 'stream') return response.meter.terminated !== true && !response.meter.sawError
   return response?.kind !== 'body' || isQueuedResponse(response.body)
 }
 
-/** The unreported part of the received text can be counted. `terminated` null = the stream was not read. */
+/** @returns true = the stream was read (`terminated` is not null), and the tokens of all received output can be counted */
 function isCountable(meter: StreamMeter | null): boolean {
   return meter !== null && meter.terminated !== null && !meter.uncountable
 }
 
-/** The reported usage, with estimates of the rest. @param text a whole response; null = none yet */
+/** The reported usage, in which estimates replace missing counts. @param text a whole response; null = not arrived, or a stream */
 export function provisionalUsage(meter: StreamMeter | null, inputTokens: number | null, text: Buffer | null = null): Usage {
-  // Unknown usage is not 0.
+  // Return unknown usage instead of 0 if nothing is known.
   if (meter === null && inputTokens === null) return blankUsage()
   const reported = meter ? reportedBy(meter, meter.reading()) : blankUsage()
   const { content, reasoning, tool } = meter?.generatedBytes ?? { content: 0, reasoning: 0, tool: 0 }

@@ -2,7 +2,7 @@ import type { Usage } from '../protocols/usage/usage.ts'
 
 export type Per = 1 | 1_000_000
 
-/** Billed items, with the quantity to which a price applies. An item without a rate has the rate of a related item. */
+/** The billed items. `per`: number of units to which a price applies. An item without a rate has the rate of a related item. */
 export const ITEMS = [
   { item: 'cached_input', per: 1_000_000 }, { item: 'cache_write_5m', per: 1_000_000 }, { item: 'cache_write_1h', per: 1_000_000 },
   { item: 'input_audio', per: 1_000_000 }, { item: 'input_image', per: 1_000_000 }, { item: 'input', per: 1_000_000 },
@@ -13,7 +13,7 @@ export const ITEMS = [
 
 export type Item = (typeof ITEMS)[number]['item']
 
-/** Quantities that do not overlap, in the order of ITEMS; null = unknown. */
+/** @returns quantities in the order of ITEMS, which do not overlap; null = unknown */
 export function quantities(usage: Usage): (number | null)[] {
   const known: (number | null)[] = []
   addParts(known, usage.inputTokens, [
@@ -24,7 +24,7 @@ export function quantities(usage: Usage): (number | null)[] {
   return known
 }
 
-/** Adds the parts of a total, then the rest. Parts of an unknown total are not limited. */
+/** Adds the parts of a total, then the rest of the total. The sum of the parts is limited to the total if the total is known. */
 function addParts(known: (number | null)[], total: number | null, parts: readonly (number | null)[]): void {
   let left = total
   for (const part of parts) {

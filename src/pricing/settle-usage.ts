@@ -9,9 +9,9 @@ import type { TokenCounter } from './token-counter.ts'
 
 export type MeteredResponse =
   | { readonly kind: 'stream'; readonly meter: StreamMeter }
-  /** A cut response has the received part. */
+  /** `body`: of an incomplete response, the received part. */
   | { readonly kind: 'body'; readonly body: Buffer }
-  /** No body has arrived yet, or it is not kept (audio). */
+  /** No body has arrived, or a body arrived and was not kept, such as audio. */
   | { readonly kind: 'none'; readonly delivered: boolean }
 
 export interface SettleInput {
@@ -19,32 +19,32 @@ export interface SettleInput {
   readonly end: 'complete' | 'client_gone' | 'other'
   /** null = no upstream has accepted the request, or no response has arrived yet. */
   readonly response: MeteredResponse | null
-  /** The body as sent upstream; null = it cannot be read. */
+  /** The body as it was sent upstream, decompressed; null = the gateway cannot read it. */
   readonly request: Buffer | null
-  /** For input that is not in a request body. */
+  /** The estimated input, if the input is not in a request body. */
   readonly estimate?: InputEstimate | null
-  /** What is billed for a request whose client disconnected before any response. */
+  /** What is billed if the client disconnected before any response arrived. */
   readonly abandoned: 'prompt' | 'none'
 }
 
 export interface SettledUsage {
   readonly usage: Usage
-  /** By the upstream, by the gateway, by both, or unknown. */
+  /** Who counted the tokens: the upstream, the gateway, both, or nobody. */
   readonly source: 'reported' | 'estimated' | 'mixed' | 'none'
-  /** False = nothing is billed, whatever the price. True = the cost can still be unknown. */
+  /** false = the request costs nothing. true = the request is billed, but its cost can be unknown. */
   readonly billed: boolean
-  /** Invalid counts were reported: they were counted instead, or are null. */
+  /** true = the upstream reported invalid counts, which the gateway replaced by its own count or by null. */
   readonly suspect: boolean
-  /** Part of the response was not read or not reported: its amount is unknown. */
+  /** true = a part of the response was neither read nor reported, so that its usage is unknown. */
   readonly unread: boolean
-  /** Absent = the requested model served everything. */
+  /** The models that served the request; absent = only the requested model. */
   readonly servingModels?: ServingModels
 }
 
 /**
- * Decides what a request is billed for: the reported usage, even if the response ends early. Missing and invalid counts are
- * counted; the result is then a promise. Without generated output nothing is billed, except, if the operator wants it, the prompt
- * of a client that disconnected.
+ * Decides which usage is billed: the reported usage, even if the response is incomplete. If counts are missing or invalid, counts the
+ * tokens and returns a promise. If no output was generated, nothing is billed, except the prompt if the client disconnected and
+ * `abandoned` is `prompt`.
  */
 export function settleUsage(input: SettleInput, counter: TokenCounter): SettledUsage | Promise<SettledUsage> {
   const { metering } = input.endpoint
@@ -53,8 +53,8 @@ export function settleUsage(input: SettleInput, counter: TokenCounter): SettledU
 }
 
 /**
- * The reported usage of a stream. Some streams begin with zeros and report the usage at the end: before the end, 0 is not a count
- * of the prompt, nor of the output if text has arrived.
+ * The reported usage of a stream. Some streams report zeros at first and the usage at the end. So before the end, 0 input tokens become
+ * null, and 0 output tokens become null if text has arrived.
  */
 export function reportedBy(meter: StreamMeter, reading: ReportedUsage | null): Usage {
   if (reading === null) return blankUsage()
@@ -71,12 +71,12 @@ class UsageSettler {
   readonly #counter: TokenCounter
   readonly #reading: ReportedUsage | null
   readonly #reported: Usage
-  /** The response has an error of the protocol. */
+  /** true = the response contains an error of the protocol. */
   readonly #failed: boolean
-  /** The response reached its proper end. */
+  /** true = the response has ended properly. */
   readonly #isComplete: boolean
   readonly #generated: boolean
-  /** The billed usage has reported counts. */
+  /** true = the billed usage contains reported counts. */
   #usesReported = false
   #usesEstimate = false
 
@@ -97,7 +97,7 @@ class UsageSettler {
     else this.#generated = body ? !isBlank(body) && !onlyError : meter !== null && this.#didGenerate(meter)
   }
 
-  /** Text has arrived, or the usage has output, such as hidden reasoning before a failure. */
+  /** @returns true = text has arrived, or the reported usage has output, such as hidden reasoning before a failure */
   #didGenerate(meter: StreamMeter): boolean {
     return meter.sawContent || (meter.terminated === true && (this.#reported.outputTokens ?? 0) > 0)
   }
@@ -107,17 +107,17 @@ class UsageSettler {
     const { inputTokens, outputTokens } = this.#reported
     if (!this.#isComplete && !this.#generated) {
       if (this.#input.end !== 'client_gone') return noCharge()
-      // An upstream that reports usage has started to work, and bills the request.
+      // An upstream that has reported usage has begun to work, and bills the request.
       if ((inputTokens ?? outputTokens) === null) return this.#abandoned()
     }
-    // Usually the upstream reports all counts.
+    // In the usual case, the upstream has reported all counts, and no promise is needed.
     const isReported = this.#metering === 'text' && inputTokens !== null && outputTokens !== null && this.#coversOutput
     if (!isReported) return this.#usage().then(usage => this.#settled(usage))
     this.#usesReported = true
     return this.#settled(this.#reported)
   }
 
-  /** The upstream continues an incomplete background response, so its usage is unknown. */
+  /** true = the response is incomplete, but the upstream continues it in the background, so that its usage is unknown. */
   get #runsInBackground(): boolean {
     const { endpoint, response, request } = this.#input
     if (this.#isComplete || this.#failed || !endpoint.supportsBackground) return false
@@ -145,7 +145,7 @@ class UsageSettler {
     }
   }
 
-  /** Tokens of images and of transcribed audio are reported only at the end. */
+  /** @returns true = a count is missing that the gateway cannot count, because upstreams report images and audio only at the end */
   #isIncomplete({ inputTokens, outputTokens, seconds }: Usage): boolean {
     if (this.#metering === 'text') return outputTokens === null
     if (this.#isComplete) return false
@@ -167,7 +167,7 @@ class UsageSettler {
       case 'images':
         return this.#isComplete ? this.#asReported() : { ...this.#reported, inputTokens: await this.#inputTokens() }
       case 'transcript':
-        // The received text of a cut response is counted.
+        // Count the received text of an incomplete response.
         return this.#isComplete ? this.#asReported() : this.#withOutput(this.#asReported())
       case 'unmetered':
         return blankUsage()
@@ -185,7 +185,7 @@ class UsageSettler {
     return this.#reported
   }
 
-  /** Characters to speak; null = not speech. */
+  /** The number of characters to speak; null = not speech. */
   get #characters(): number | null {
     const { request } = this.#input
     return request && this.#metering === 'speech' ? readCharacters(request) : null
@@ -214,14 +214,14 @@ class UsageSettler {
     return this.#isComplete || response?.kind !== 'stream' || response.meter.isOutputReported
   }
 
-  /** Some output is neither reported nor countable. */
+  /** true = some output is neither reported nor countable. */
   get #isUncountable(): boolean {
     const { response } = this.#input
     if (response?.kind !== 'stream' || !response.meter.uncountable) return false
     return this.#reported.outputTokens === null || !this.#coversOutput
   }
 
-  /** The reported output if it covers everything; otherwise the count, but at least what was reported. */
+  /** Uses the reported output if it covers the whole output; otherwise the count, but at least the reported output. */
   async #withOutput(usage: Usage): Promise<Usage> {
     const reported = this.#reported.outputTokens
     if (this.#isUncountable) return { ...usage, outputTokens: null }
@@ -236,11 +236,11 @@ class UsageSettler {
   async #count(): Promise<CountedOutput | null> {
     const { response, endpoint } = this.#input
     if (response?.kind === 'stream') {
-      // The output of an unread stream is unknown, not 0.
+      // A stream that was not read has unknown output, and not 0.
       return response.meter.terminated === null ? null : this.#countStream(response.meter)
     }
     if (response?.kind !== 'body') return null
-    // In a cut body, which is not JSON, no texts can be found.
+    // Estimate an incomplete body by its bytes, because it is not valid JSON and its texts cannot be found.
     const { body } = response
     if (endpoint.supportsBackground && isQueuedResponse(body)) return null
     const outputTokens = this.#isComplete ? await this.#counter.response(endpoint.responseMembers, body) : this.#estimateInterrupted(body)
@@ -249,7 +249,7 @@ class UsageSettler {
     return { outputTokens, reasoningTokens: this.#reported.reasoningTokens }
   }
 
-  /** An HTML page of a proxy is not the model's output; a transcript can be plain text. */
+  /** Estimates only JSON, and plain text of transcripts. Other text is not the model's output, for example the HTML page of a proxy. */
   #estimateInterrupted(body: Buffer): number | null {
     return this.#metering === 'transcript' || beginsJson(body) ? estimateTextTokens(body) : null
   }

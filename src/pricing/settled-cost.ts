@@ -11,38 +11,38 @@ import type { MeteredResponse, SettledUsage } from './settle-usage.ts'
 import { priceFor } from './tier-price.ts'
 
 export interface SettledCost extends SettledUsage {
-  /** 1e-12 USD; null = unknown. */
+  /** Cost in 1e-12 USD; null = unknown. */
   readonly costPico: bigint | null
 }
 
-/** Tokens and cost of an attempt, in its record. */
+/** The tokens and the cost of one attempt, which are added to its record. */
 export interface AttemptShare {
   inputTokens?: number
   outputTokens?: number
-  /** USD; absent = unknown or not billed. */
+  /** Cost in USD; absent = unknown or not billed. */
   costUsd?: string
 }
 
-/** One attempt of a response. */
+/** The bill of one of the attempts that generated a response. */
 export type AttemptCost = { readonly record: AttemptShare | undefined; readonly bill: SettledCost }
 
 export function settleCost(settled: SettledUsage, quoted: QuotedPrice | null): SettledCost {
   const price = quoted?.price ?? null
   const { usage, unread, billed } = settled
-  // Without an unread part, the cost would not be the total.
+  // If a part with a price was not read, the total cost is unknown.
   const isUnknown = unread && price !== null && hasUnreportedCost(usage, price)
   return { ...settled, costPico: !billed ? 0n : isUnknown ? null : cost(usage, price) }
 }
 
-/** For usage before the response ends. @param meter null = not a stream */
+/** The source of usage before the response has ended. @param meter null = not a stream */
 export function provisionalSource(meter: StreamMeter | null, usage: Usage): SettledCost['source'] {
   if (meter?.reading()) return 'mixed'
   return Object.values(usage).some(count => count !== null) ? 'estimated' : 'none'
 }
 
 /**
- * The cost so far of a response in a session, without counting.
- * @param inBackground the upstream generates the whole response, even if the client disconnects
+ * The cost so far of a response in a session, without counting tokens.
+ * @param inBackground true = the upstream generates the whole response even if the client disconnects
  */
 export function provisionalCost(
   endpoint: Endpoint, response: MeteredResponse, estimate: InputEstimate | null, quoted: QuotedPrice | null, inBackground: boolean,
@@ -56,7 +56,7 @@ export function provisionalCost(
   return settleCost({ usage, source, billed: true, suspect: false, unread }, priceFor(quoted, response))
 }
 
-/** The bill of an attempt with several models, each at its own price. */
+/** The bill of an attempt in which several models served, each at its own price. */
 export function settleCostByModel(
   settled: SettledUsage, makers: ServingModels, quoted: QuotedPrice | null, priceOf: (model: string) => QuotedPrice | null,
 ): SettledCost {
@@ -75,7 +75,7 @@ function hasUnreportedCost({ images }: Usage, price: Price): boolean {
   return perToken !== undefined || (perImage !== undefined && images === null)
 }
 
-/** The bill of all attempts. The record of each attempt gets its share. */
+/** Adds the bills of all attempts. Adds the share of each attempt to its record. */
 export function mergeCosts(parts: readonly AttemptCost[]): SettledCost {
   for (const { record, bill } of parts) if (record) noteCost(record, bill)
   const bills = parts.map(({ bill }) => bill)
@@ -91,18 +91,18 @@ export function mergeCosts(parts: readonly AttemptCost[]): SettledCost {
   }
 }
 
-/** Adds each count; the sum of a known and an unknown count is the known one. */
+/** Adds each count. The sum of a known and an unknown count is the known count. */
 export function addUsage(a: Usage, b: Usage): Usage {
   const sum = blankUsage()
   for (const name of Object.keys(sum) as (keyof Usage)[]) {
     const [x, y] = [a[name], b[name]]
-    // Rounds seconds to milliseconds.
+    // Round, because seconds can have fractions of a millisecond.
     sum[name] = x === null ? y : y === null ? x : Math.round((x + y) * 1000) / 1000
   }
   return sum
 }
 
-/** null if either cost is unknown. */
+/** @returns null = unknown, because at least one of the costs is unknown */
 export function addCost(a: bigint | null, b: bigint | null): bigint | null {
   return a === null || b === null ? null : a + b
 }

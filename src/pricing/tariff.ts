@@ -2,10 +2,10 @@ import { parseDecimal, shift, toUnits } from '../base/decimal.ts'
 import type { Price } from '../config/price-types.ts'
 import { ITEMS, type Item } from './quantities.ts'
 
-/** USD per million times 1e6 = picodollars per unit. */
+/** With this scale, a rate in USD per million is in picodollars per unit. */
 export const MIN_SCALE = 6
 
-/** All rates have one scale, so that a cost is a sum of products. */
+/** The rates of all items, with the same scale, so that a cost is a sum of products. */
 export interface Rates {
   /** USD per million of each item, times 10^`scale`, in the order of ITEMS; null = no rate. */
   readonly perMillion: readonly (bigint | null)[]
@@ -16,25 +16,25 @@ export interface Rates {
 interface Tier {
   readonly rates: Rates
   /**
-   * For reservations, when the usage is unknown: output has its highest rate. Input that is not text has the highest rate of text
-   * and media, and must be reported as images.
+   * Rates for reservations, before the usage is known. All output has the highest rate of the outputs. Input that is not text counts as
+   * images, which have the highest rate of text and media.
    */
   readonly ceiling: Rates
 }
 
-/** A parsed price. Items without a rate have the rate of a related item. */
+/** A parsed price, in which items without a rate have the rate of a related item. */
 export interface Tariff {
-  /** With a rate for tokens, a direction without a rate is unpriced, not free. */
+  /** true = the price has a rate for input or output tokens, so that the other one is unpriced and not free if it has no rate. */
   readonly pricesTokens: boolean
   readonly base: Tier
-  /** For larger inputs, ascending. A tier applies to the whole request, and replaces the rates that it names. */
+  /** Tiers for larger inputs, ascending. A tier applies to the whole request. The rates in a tier replace the base rates. */
   readonly tiers: readonly (Tier & { readonly above: number })[]
 }
 
-/** Prices are constants, so each is converted once. */
+/** Caches parsed prices, because a price does not change. */
 const tariffs = new WeakMap<Price, Tariff>()
 
-/** @throws RangeError when a rate is not a decimal */
+/** @throws RangeError if a rate is not a decimal */
 export function tariffOf(price: Price): Tariff {
   const known = tariffs.get(price)
   if (known !== undefined) return known
@@ -53,7 +53,7 @@ function tierOf(price: Omit<Price, 'tiers'>): Tier {
   return { rates, ceiling: [OUTPUTS, MEDIA].reduce(withHighestRate, rates) }
 }
 
-/** Items that cannot be distinguished before the response: the first one counts for all. */
+/** Items that cannot be distinguished before the response. The first item gets the highest rate of them. */
 const OUTPUTS: readonly Item[] = ['output', 'reasoning', 'output_audio', 'output_image']
 const MEDIA: readonly Item[] = ['input_image', 'input_audio', 'input']
 

@@ -5,7 +5,7 @@ import { cost } from './cost.ts'
 import type { QuotedPrice } from './prices.ts'
 import type { MeteredResponse } from './settle-usage.ts'
 
-/** The price of the reported service tier, if the tier has one. */
+/** @returns the price of the service tier in the response; `quoted` if the tier has no price of its own */
 export function priceFor(quoted: QuotedPrice | null, response: MeteredResponse | null): QuotedPrice | null {
   if (!quoted?.serviceTiers || response === null) return quoted
   const tier = reportedTier(response)
@@ -17,20 +17,20 @@ function reportedTier(response: MeteredResponse): string | null {
   return response.kind === 'body' ? readBodyTier(response.body) : null
 }
 
-/** Some tier has a separate rate for cache writes. */
+/** @returns true = at least one tier has a separate rate for cache writes */
 export function hasCacheWriteRate(quoted: QuotedPrice | null): boolean {
   return pricesOf(quoted).some(price => price !== null
     && (hasWriteRate(price) || (price.tiers?.some(tier => hasWriteRate(tier.price)) ?? false)))
 }
 
-/** All service tiers, including the default. */
+/** The prices of all service tiers, including the default tier. */
 function pricesOf(quoted: QuotedPrice | null): readonly (Price | null)[] {
-  // A fast path: called twice for each request, and few models have tiers.
+  // Fast path, because each request calls this twice and few models have tiers.
   if (!quoted?.serviceTiers) return [quoted && quoted.price]
   return [quoted.price, ...Array.from(quoted.serviceTiers.values(), tier => tier.price)]
 }
 
-/** Every request costs the same. A model whose rates are all 0 is free. */
+/** @returns true = every request costs the same; also if all rates are 0 */
 export function isPricedByRequest(quoted: QuotedPrice | null): boolean {
   const isFixed = ({ tiers, ...rates }: Price): boolean =>
     Object.entries(rates).every(([name, rate]) => name === 'perRequest' || Number(rate) === 0) && (tiers ?? []).every(tier => isFixed(tier.price))
@@ -41,7 +41,7 @@ function hasWriteRate({ cacheWrite5m, cacheWrite1h }: Price): boolean {
   return (cacheWrite5m ?? cacheWrite1h) !== undefined
 }
 
-/** The highest cost in picodollars of any usage at any price and service tier; null = unknown. */
+/** @returns the highest cost of any of the usages at any price and service tier, picodollars; null = unknown */
 export function highestCost(usages: readonly Usage[], quotes: readonly (QuotedPrice | null)[]): bigint | null {
   let most = 0n
   for (const quoted of quotes) {

@@ -8,9 +8,9 @@ import { BYTES_PER_TOKEN, tokensOfBytes } from '../protocols/usage/tokens-of-byt
 
 export interface TokenCounterOptions {
   readonly clock?: Clock
-  /** Requests that may wait for the thread; default: 512. */
+  /** Maximum requests that wait for the thread; default 512. */
   readonly queue?: number
-  /** ms for one request until the thread is ended; default: 30,000. */
+  /** Maximum ms for one request, after which the thread is terminated; default 30,000. */
   readonly timeout?: number
   readonly script?: URL
 }
@@ -22,21 +22,21 @@ export type CountRequest =
   | { readonly kind: 'prompt'; readonly prompt: PromptText | null; readonly body: Uint8Array }
   | { readonly kind: 'response'; readonly members: readonly string[] | null; readonly body: Uint8Array }
 
-/** Tokens of each text, or of the body; null = the body is not text. */
+/** The tokens of each text, or of the body; null = the body is not text. */
 export type TokenCounts = readonly (number | null)[]
 
-/** Of a longer body, only a sample of the text is copied to the thread. */
+/** Bytes. Of a longer body, the thread gets only a sample of the text. */
 const MAX_BODY_BYTES = 1024 * 1024
 const SAMPLE_BYTES = 256 * 1024
-/** Waiting bytes above which the sample is shorter. */
+/** Bytes. If more bytes wait for the thread, the sample is `BUSY_SAMPLE_BYTES` long. */
 const BUSY_BYTES = 1024 * 1024
 const BUSY_SAMPLE_BYTES = 4 * 1024
 const MAX_PENDING = 512
 const TIMEOUT_MS = 30_000
-/** Crashes in a row after which no thread is started for PAUSE_MS. */
+/** After this number of consecutive crashes, no thread is started for PAUSE_MS. */
 const MAX_CRASHES = 3
 const PAUSE_MS = 60_000
-/** ms without work after which the thread ends: its vocabulary takes 70 MB, and 300 ms to read again. */
+/** Milliseconds without work after which the thread ends, because its vocabulary takes 70 MB. Reading it again takes 300 ms. */
 const IDLE_MS = 60_000
 
 export function createTokenCounter(options: TokenCounterOptions = {}): TokenCounter {
@@ -44,8 +44,8 @@ export function createTokenCounter(options: TokenCounterOptions = {}): TokenCoun
 }
 
 /**
- * Counts unreported tokens in a thread, which starts with the first request, and again after it died. Never rejects: if the
- * thread cannot count (too many requests wait, it crashed, it takes too long), tokens are estimated by bytes.
+ * Counts tokens in a thread. The first request starts the thread, and the next request after its end starts it again. Never rejects: if the
+ * thread cannot count (too many requests wait, it crashed, or it takes too long), the tokens are estimated by bytes.
  */
 export class TokenCounter {
   readonly #clock: Clock
@@ -54,7 +54,7 @@ export class TokenCounter {
   readonly #thread: ThreadClient
   #watchdog: Timer | null = null
   #idleTimer: Timer | null = null
-  /** Bytes of requests without a reply. */
+  /** Bytes of the requests to which the thread has not replied. */
   #pendingBytes = 0
   #crashes = 0
   #pausedUntil = 0
@@ -71,7 +71,7 @@ export class TokenCounter {
     })
   }
 
-  /** Generated text that was not kept is extrapolated from the kept text. */
+  /** Counts generated text. The tokens of text that was not kept are extrapolated from the kept text. */
   async generated({ runs, keptBytes, generatedBytes: came }: TextSample): Promise<Record<TextKind, number>> {
     const sample = this.#isBusy ? beginningOf(runs, BUSY_SAMPLE_BYTES) : runs
     const counted = sample === runs ? keptBytes : bytesByKind(sample)
@@ -85,17 +85,17 @@ export class TokenCounter {
     return tokens
   }
 
-  /** null = the body is not JSON, or its input is not text. */
+  /** @returns null = the body is not JSON, or its input is not text */
   prompt(prompt: PromptText | null, body: Buffer): Promise<number | null> {
     return this.#body(body, bytes => ({ kind: 'prompt', prompt, body: bytes }))
   }
 
-  /** null = the body is not JSON, or not text. */
+  /** @returns null = the body is not JSON, or is not text */
   response(members: readonly string[] | null, body: Buffer): Promise<number | null> {
     return this.#body(body, bytes => ({ kind: 'response', members, body: bytes }))
   }
 
-  /** Waits for running counts, then ends the thread. Later requests are estimated by bytes. */
+  /** Waits until the thread has replied to all requests, then ends it. Later requests are estimated by bytes. */
   async close(): Promise<void> {
     this.#isClosing = true
     await this.#thread.idle()
@@ -110,7 +110,7 @@ export class TokenCounter {
     return counts ? (counts[0] ?? null) : estimateTokens(body)
   }
 
-  /** Counts the beginning of the text and extrapolates. */
+  /** Counts the beginning of the text, and extrapolates the rest. */
   async #sampledBody(body: Buffer, sampleBytes: number): Promise<number> {
     const sample: Buffer[] = []
     let sampled = 0
@@ -127,7 +127,7 @@ export class TokenCounter {
     return Math.ceil((tokens * textBytes) / Math.max(1, sampled)) + media * MEDIA_TOKENS
   }
 
-  /** @returns null = the thread cannot count, or did not in time */
+  /** @returns null = the thread cannot count, or has not replied in time */
   async #request(request: CountRequest): Promise<TokenCounts | null> {
     const isPaused = this.#clock.monotonic() < this.#pausedUntil
     if (isPaused || this.#isClosing || this.#thread.pending >= this.#maxPending) return null
@@ -144,7 +144,7 @@ export class TokenCounter {
       this.#crashes = 0
       return result
     } catch {
-      // The thread ended or failed: the caller estimates.
+      // The thread has ended or failed, so the caller estimates the tokens.
       return null
     } finally {
       this.#pendingBytes -= bytes
@@ -158,7 +158,7 @@ export class TokenCounter {
     return this.#pendingBytes > BUSY_BYTES
   }
 
-  /** Ends a thread without progress. */
+  /** Starts a timer that terminates the thread if the thread makes no progress. */
   #startWatchdog(): Timer {
     return this.#clock.setTimeout(() => {
       this.#countCrash()
@@ -173,7 +173,7 @@ export class TokenCounter {
   }
 }
 
-/** The copy is a buffer of its own, which can be transferred to the thread. */
+/** Copies the bytes to a separate buffer, which can be transferred to the thread. */
 const copyOf = ({ bytes, escaped }: GeneratedRun): TextRun => ({ bytes: Uint8Array.from(bytes), escaped })
 
 function beginningOf(runs: readonly GeneratedRun[], maxBytes: number): GeneratedRun[] {

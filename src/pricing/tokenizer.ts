@@ -1,14 +1,14 @@
 import { countTokens as countWithVocabulary, setMergeCacheSize } from 'gpt-tokenizer/encoding/o200k_base'
 
-// No word is this long. The tokenizer takes quadratic time for such runs: a hostile megabyte would take hours.
+// Runs of characters that are longer than any word. The tokenizer takes quadratic time for a run, which would be hours for a megabyte.
 const LONG_RUN = /[\p{L}\p{M}]{256}|[^\s\p{L}\p{M}\p{N}]{256}|\s{256}/gu
 const MERGES_REMEMBERED = 20_000
-// A prompt can quote control tokens: count them as text.
+// Count control tokens as text, because a prompt can quote them.
 const PLAIN = { allowedSpecial: new Set<string>(), disallowedSpecial: new Set<string>() }
 
 /**
- * Counts tokens of OpenAI's o200k_base vocabulary: exact for its models since GPT-4o, else an approximation. Each run of more than
- * 256 letters or signs is counted in pieces, at most one token too many each.
+ * @returns a function that counts tokens of OpenAI's vocabulary o200k_base. The count is exact for OpenAI's models since GPT-4o, and an
+ * approximation for other models. Longer runs are counted in pieces of 256 characters, with at most one token too many for each piece.
  */
 export function tokenCount(): (text: string) => number {
   setMergeCacheSize(MERGES_REMEMBERED)

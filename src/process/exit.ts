@@ -1,9 +1,9 @@
-/** Scripts rely on these exit codes. */
+/** Exit codes of all commands. Scripts depend on them. */
 export const EXIT = {
   ok: 0,
-  /** The command failed while running. */
+  /** The command failed while it was running. */
   failed: 1,
-  /** A wrong option or an invalid configuration. */
+  /** An option is wrong, or the configuration is invalid. */
   usage: 2,
 } as const
 

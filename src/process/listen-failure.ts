@@ -11,8 +11,8 @@ const REASONS: ReadonlyMap<string, string> = new Map(Object.entries({
 }))
 
 /**
- * Why a configured descriptor cannot be listened on; null = no reason found. Call it first: node closes a descriptor that is not
- * a socket, and aborts if the descriptor is one of node's own.
+ * Why the gateway cannot listen on a configured descriptor; null = no reason found. Must be called before listening: node closes a
+ * descriptor that is not a socket, and aborts if the descriptor is one of node's own.
  */
 export function descriptorFailure({ server, console, docs, telemetry }: Config): string | null {
   const listeners = [server, console, docs, telemetry.prometheus]
@@ -33,11 +33,11 @@ function noSocketMessage(code: string): string {
   return `cannot listen on the descriptor: no open socket was passed under that number (${code})`
 }
 
-/** Why a listener could not be opened; null = another kind of error. */
+/** Why a listener could not be opened; null = the error has another cause. */
 export function listenFailure(error: unknown): string | null {
   if (!(error instanceof Error)) return null
   const { code = '', syscall, address, port = 0, hostname } = error as ListenError
-  // A descriptor has no address.
+  // An error of a descriptor has no address.
   if (syscall === 'listen' && address === null) {
     return code === 'EAFNOSUPPORT' ? 'cannot listen on the descriptor: it is a Unix socket; hand over one of TCP' : noSocketMessage(code)
   }

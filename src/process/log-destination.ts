@@ -2,18 +2,18 @@ import { EventEmitter } from 'node:events'
 import pino from 'pino'
 import { escapeTerminalControl } from './terminal-control.ts'
 
-/** Bytes that are written together, and ms after which fewer are written. */
+/** Bytes that are written together, and ms after which fewer bytes are written. */
 const BATCH_BYTES = 8192
 const BATCH_DELAY = 100
-/** Bytes that wait for a slow reader; beyond it, lines are dropped. */
+/** Maximum bytes that wait for a slow reader. Above this, lines are dropped. */
 const MAX_BUFFERED_BYTES = 16 * 1024 * 1024
-/** ms that the exit of the process waits for a reader. */
+/** Maximum ms that the exit of the process waits for a reader. */
 const FLUSH_TIMEOUT = 5_000
 const SYNC_FLUSH_TIMEOUT = 1_000
 
 /**
- * pino's destination (sonic-boom) for a file descriptor. It writes lines in batches and in order, without blocking, and retries
- * when the reader is busy or the disk is full. A closed reader ends it without an error.
+ * pino's destination (sonic-boom) for a file descriptor. Writes lines in order and in batches, without blocking. Retries when the reader is
+ * busy, or the disk is full. If the reader closes, the destination ends without an error.
  *
  * Emits `dropped` with the number of dropped lines when the reader reads again.
  */
@@ -24,7 +24,7 @@ export class LogDestination extends EventEmitter<{ dropped: [lines: number] }> {
   #isFailing = false
   #syncDeadline = Infinity
 
-  /** @param fd open for writing @param maxBuffered bytes */
+  /** @param fd descriptor, open for writing @param maxBuffered bytes */
   constructor(fd: number, maxBuffered = MAX_BUFFERED_BYTES) {
     super()
     this.#destination = pino.destination({
@@ -35,7 +35,7 @@ export class LogDestination extends EventEmitter<{ dropped: [lines: number] }> {
     this.#destination.on('drop', () => { this.#dropped++ })
     this.#destination.on('write', () => { this.#isFailing = false })
     this.#destination.on('drain', () => this.#reportDropped())
-    // pino also flushes at process exit. sonic-boom would retry forever on a full disk.
+    // Limit the time: pino also flushes when the process exits, and sonic-boom would retry forever on a full disk.
     const flushSync = this.#destination.flushSync.bind(this.#destination)
     this.#destination.flushSync = () => {
       if (this.#isFailing) return
@@ -43,14 +43,14 @@ export class LogDestination extends EventEmitter<{ dropped: [lines: number] }> {
       try {
         flushSync()
       } catch {
-        // The reader is still busy: the process ends without it.
+        // The reader is still busy: the process ends without writing the rest.
       }
     }
   }
 
-  /** @param line with its line feed */
+  /** @param line including the line feed */
   write(line: string): void {
-    // Buffers take half the CPU of strings; pino's type knows only strings.
+    // Buffers take half as much CPU as strings. pino's type allows only strings.
     this.#destination.write(Buffer.from(escapeTerminalControl(line)) as unknown as string)
     if (this.#timer !== null) return
     this.#timer = setTimeout(() => {
@@ -59,11 +59,11 @@ export class LogDestination extends EventEmitter<{ dropped: [lines: number] }> {
     }, BATCH_DELAY)
   }
 
-  /** Resolves when all lines are written, cannot be written, or five seconds have passed. */
+  /** Resolves when all lines are written, when they cannot be written, or after five seconds. */
   flush(): Promise<void> {
     return new Promise(resolve => {
       const timer = setTimeout(resolve, FLUSH_TIMEOUT)
-      // A flush during a write ends with that write; the second flush writes the rest.
+      // If a write is running, the first flush ends with it. The second flush writes the rest.
       this.#destination.flush(() => this.#destination.flush(() => {
         clearTimeout(timer)
         resolve()
@@ -71,7 +71,7 @@ export class LogDestination extends EventEmitter<{ dropped: [lines: number] }> {
     })
   }
 
-  /** Writes all lines before it returns, unless the disk is full or the reader is busy for more than a second. */
+  /** Writes all lines before it returns, unless the disk is full, or the reader is busy for more than a second. */
   flushSync(): void {
     this.#destination.flushSync()
   }

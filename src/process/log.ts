@@ -7,13 +7,13 @@ import { escapeTerminalControl } from './terminal-control.ts'
 
 export interface OpenLog {
   readonly log: Logger
-  /** Resolves when all lines were handed to the system. */
+  /** Resolves when all lines have been passed to the system. */
   flush(): Promise<void>
-  /** Synchronously, for the last lines of a process that fails. */
+  /** Writes synchronously, for the last lines of a process that fails. */
   flushSync(): void
 }
 
-/** Logs to standard output, without blocking: readable lines on a terminal, otherwise one JSON object per line. */
+/** Logs to standard output without blocking. On a terminal, lines are readable text; otherwise each line is one JSON object. */
 export async function openLog(level: LogLevel): Promise<OpenLog> {
   const options = {
     level,
@@ -26,7 +26,7 @@ export async function openLog(level: LogLevel): Promise<OpenLog> {
     const shape = { colorize: process.stdout.hasColors(), translateTime: 'SYS:HH:MM:ss.l', singleLine: true }
     const { default: pretty } = await import('pino-pretty')
     const shown = pretty({ ...shape, sync: true })
-    // pino-pretty would rewrite the escapes, so the escapes themselves are escaped.
+    // Escape the escapes too, because pino-pretty would decode them.
     const log = pino(options, { write: line => shown.write(escapeTerminalControl(line, '\\\\u')) })
     return { log, flush: () => Promise.resolve(), flushSync: () => undefined }
   }
@@ -39,26 +39,26 @@ export async function openLog(level: LogLevel): Promise<OpenLog> {
 }
 
 /**
- * Opens a pipe again under its own file description, if the system supports it. Node changes the blocking mode of a shared
- * description when it starts a child process and when one ends: other processes, such as workers, would then block forever.
+ * Opens a pipe again to get a separate file description, if the system supports it. When node starts a child process, or a child process
+ * ends, node changes the blocking mode of a shared description: other processes, such as workers, would then block forever.
  */
 function reopenPipe(fd: number): number {
   try {
     if (!fstatSync(fd).isFIFO()) return fd
     return openSync(`/dev/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK)
   } catch {
-    // Not supported by the system, or not permitted to this user.
+    // The system does not support this, or this user has no permission.
     return fd
   }
 }
 
-/** Libraries attach requests, with their credentials, to errors: only these fields are logged. */
+/** Logs only these fields of an error, because libraries attach requests with their credentials to errors. */
 function errorFields(error: Error): object {
   const { type, message, stack, code } = pino.stdSerializers.err(error)
   return { type, message, stack, ...code !== undefined && { code: code as unknown } }
 }
 
-/** The time in pino's format; formatted once for all lines of the same millisecond. */
+/** Returns the time in pino's format. All lines of the same ms share one text. */
 function isoTime(): () => string {
   let at = Number.NaN
   let text = ''

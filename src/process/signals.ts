@@ -4,16 +4,17 @@ import type { Logger } from 'pino'
 interface StopHandlers {
   first(signal: NodeJS.Signals): void
   second(signal: NodeJS.Signals): void
-  /** Called at a SIGHUP; without it, SIGHUP ends the process. */
+  /** Called at SIGHUP. If absent, SIGHUP ends the process. */
   reload?(): void
 }
 
-/** ms within which one key press may arrive twice. */
+/** ms within which one key press may send a signal twice. */
 const REPEAT_WINDOW = 200
 
 /**
- * Defers SIGHUP while the process starts, because the signal would end it: an operator can request a reload at any time. Not on
- * a terminal, where SIGHUP means that the terminal was closed. @returns a function that sends a deferred signal again
+ * Defers SIGHUP while the process starts: an operator can request a reload at any time, but the signal would end the process. Does nothing
+ * on a terminal, where SIGHUP means that the terminal was closed.
+ * @returns a function that sends a deferred signal again
  */
 export function deferHangups(): () => void {
   if (isatty(0)) return () => undefined
@@ -27,9 +28,9 @@ export function deferHangups(): () => void {
 }
 
 /**
- * Calls `first` at the first SIGTERM or SIGINT and `second` at the next; later ones are ignored. On a terminal, Ctrl-C reaches
- * the process from the terminal and again from npm, if npm started it: that repetition does not count.
- * SIGHUP calls `reload`, unless the terminal of the process was closed: then it stops the gateway.
+ * Calls `first` at the first SIGTERM or SIGINT, and `second` at the next one. Later ones are ignored. If npm started the process on a
+ * terminal, one Ctrl-C sends the signal twice, from the terminal and from npm: the second does not count.
+ * SIGHUP calls `reload`. If the terminal of the process was closed, SIGHUP stops the gateway instead.
  */
 export function onStopSignals({ first, second, reload }: StopHandlers): void {
   const onTerminal = isatty(0)
@@ -57,7 +58,7 @@ export function onStopSignals({ first, second, reload }: StopHandlers): void {
 
 interface Stoppable { drain(): void, close(): void, reload(): void }
 
-/** Drains at the first stop signal, closes at the second, reloads at SIGHUP, and logs each signal. */
+/** Drains at the first stop signal, closes at the second, and reloads at SIGHUP. Logs each signal. */
 export function stopOnSignals(log: Logger, target: Stoppable): void {
   onStopSignals({
     first: signal => {

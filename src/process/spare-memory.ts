@@ -4,42 +4,42 @@ import { runInNewContext } from 'node:vm'
 import type { Clock } from '../base/clock.ts'
 
 const CHECK_INTERVAL_MS = 500
-/** The start counts as finished when less than this many ms of work were done in the interval. */
+/** The start counts as finished if the process worked for less than this many ms in the interval. */
 const MAX_IDLE_WORK = 10
 /**
- * After this many ms of work the start's garbage stays: V8 drops compiled code with it, and about ten thousand requests after
- * a collection cost twice as much.
+ * Maximum ms of work after which the start's garbage is still collected. V8 drops compiled code with the garbage, and about ten thousand
+ * requests after a collection cost twice as much.
  */
 const MAX_WORK = 250
 const LOAD_CHECK_INTERVAL_MS = 10_000
-/** A load has ended when less than this many ms of work were done in the interval. */
+/** A load counts as ended if the process worked for less than this many ms in the interval. */
 const MAX_REST_WORK = 100
 /**
- * After a load: V8 shrinks the space of young objects only at the second collection, when it sees how little was allocated,
- * and returns the pages to the system at the third.
+ * Number of collections of young objects after a load. V8 shrinks the space of young objects at the second collection, because few objects
+ * were allocated since the first. It returns the pages to the system at the third.
  */
 const YOUNG_COLLECTIONS = 3
-/** ms after which a collection is finished. */
+/** ms after which a collection has finished. */
 const COLLECTION_TIME = 2_000
-/** Bytes above the level after the last collection from which another collection is worth its time. */
+/** Minimum bytes of garbage for which a collection is worth its time: the bytes above the lowest level since the last collection. */
 const MIN_GARBAGE = 64 * 1024 * 1024
-/** As a share of that level: a collection takes longer the more memory is in use. */
+/** Minimum garbage as a share of the lowest level, because a collection takes longer if more memory is in use. */
 const MIN_GARBAGE_SHARE = 0.5
 
 export interface MeasuredProcess {
-  /** ms of CPU of the calling thread so far: time in which other threads ran is not work. */
+  /** ms of CPU that the calling thread has used. The time of other threads does not count as work. */
   activeTime(): number
-  /** Bytes that V8 has allocated for its heap, and for buffers outside it, garbage included. */
+  /** Bytes that V8 has allocated for its heap and for buffers outside of it, including garbage. */
   memory(): number
-  /** Returns all garbage to the system. Blocks for 50 to 100 ms, and about 1.5 ms for each MB of objects in use. */
+  /** Returns all garbage to the system. Blocks for 50 to 100 ms, plus about 1.5 ms for each MB of objects in use. */
   collect(): void
-  /** Collects only young objects: it takes a few milliseconds, and compiled code stays. */
+  /** Collects only young objects. Takes a few ms, and keeps compiled code. */
   collectYoung(): void
 }
 
 /**
- * Collects the garbage of the start once, when the process is idle for the first time: V8 would keep about 20 MB of it. A
- * gateway that is busy from the start keeps it.
+ * Collects the garbage of the start once, when the process is idle for the first time, because V8 would keep about 20 MB of garbage. If the
+ * gateway is busy from the start, the garbage stays.
  */
 export function collectGarbageOfStart(clock: Clock, { activeTime, collect }: MeasuredProcess = thisProcess): void {
   const started = activeTime()
@@ -53,13 +53,13 @@ export function collectGarbageOfStart(clock: Clock, { activeTime, collect }: Mea
 }
 
 /**
- * Collects the garbage of a load when the process is idle again: V8 collects only while more is allocated, and would keep 50 MB
- * for young objects and the buffers of streams that have ended.
+ * Collects the garbage of a load when the process is idle again. V8 itself collects only while the process allocates more, and would keep
+ * 50 MB for young objects, and the buffers of streams that have ended.
  */
 export function collectGarbageOfLoads(clock: Clock, measured: MeasuredProcess = thisProcess): void {
   let activeBefore = measured.activeTime()
   let youngCollections = 0
-  /** The lowest value since the last collection, or since the start. */
+  /** The lowest memory use since the last collection, or since the start. */
   let least = measured.memory()
   clock.setTimeout(function check(): void {
     const active = measured.activeTime()
@@ -88,10 +88,10 @@ export const thisProcess: MeasuredProcess = {
     return heap + buffers
   },
   collect: () => {
-    // The inspector's command, in a session inside the process: no port is opened.
+    // Uses a command of the inspector in a session inside the process. No port is opened.
     const session = new Session()
     session.connect()
-    // A session that ends within its own response hangs the process.
+    // Disconnect later: a session that disconnects in its own callback hangs the process.
     session.post('HeapProfiler.collectGarbage', () => setImmediate(() => session.disconnect()))
   },
   collectYoung: () => {
@@ -102,7 +102,7 @@ export const thisProcess: MeasuredProcess = {
 
 let youngCollector: NodeJS.GCFunction | null = null
 
-/** V8's `gc`, which exists only in a new context while the flag is set. */
+/** V8's function `gc`. It exists only in a context that is created while the flag is set. */
 function exposedCollector(): NodeJS.GCFunction {
   setFlagsFromString('--expose-gc')
   const collector = runInNewContext('gc') as NodeJS.GCFunction

@@ -13,13 +13,13 @@ interface SuperviseOptions {
   readonly drain: number
   readonly beginning: WorkerStart
   readonly logOutput: OpenLog
-  /** null = no ledger, so no control socket */
+  /** null = there is no ledger, and therefore no control socket. */
   readonly ledgerFile: string | null
   /** Called when all workers listen. */
   announce(listening: Listening): void
 }
 
-/** Runs workers until a signal ends them; then the process ends. */
+/** Runs workers until a signal ends them. Then the process ends. */
 export async function superviseWorkers(
   { workers, drain, beginning, logOutput: opened, ledgerFile, announce }: SuperviseOptions,
 ): Promise<void> {
@@ -30,7 +30,7 @@ export async function superviseWorkers(
   const handlers = { status: () => supervisor.status(), reload: (by: string) => supervisor.requestReload(by) }
   const closeControl = ledgerFile === null ? null : await openControl(ledgerFile, handlers, log)
   if (listening !== null) announce(listening)
-  // The supervisor counts the limits of all workers. Workers set their own flags.
+  // The supervisor needs serving flags too, because it counts the limits of all workers. Workers set their own flags.
   setServingFlags()
   const failed = await supervisor.ended
   closeControl?.()

@@ -1,25 +1,25 @@
 import { EXIT } from './exit.ts'
 import type { OpenLog } from './log.ts'
 
-/** Handles uncaught errors once the gateway serves. */
+/** The parts of a serving gateway that the handling of uncaught errors needs. */
 interface FailingGateway {
-  /** Ends the exchange in whose async context the error was thrown; false = no running exchange. */
+  /** Ends the exchange in whose asynchronous context the error was thrown. @returns false = no running exchange */
   abortExchange(error: unknown): boolean
-  /** Begins to end the process properly. */
+  /** Starts to end the process in an orderly way. */
   drain(): void
 }
 
 export interface UncaughtErrors {
-  /** The process ends because of an uncaught error. */
+  /** true if the process ends because of an uncaught error. */
   readonly fatal: boolean
-  /** From now on an uncaught error need not end the process at once. */
+  /** Sets the gateway. From then on, an uncaught error does not have to end the process at once. */
   setGateway(gateway: FailingGateway): void
 }
 
 /**
- * Handles uncaught errors, rejections included. An error in the context of an exchange ends only that exchange, because
- * exchanges share no state. After any other error the state is unknown: running exchanges may finish, no new ones are accepted,
- * and the process fails, so that its supervisor starts another one. Before the gateway serves, the process ends at once.
+ * Handles uncaught errors, including rejections. An error in the context of an exchange ends only that exchange, because exchanges share no
+ * state. After any other error the state is unknown: running exchanges may finish, no new exchanges are accepted, and the process fails, so
+ * that its supervisor starts another process. If the gateway does not serve yet, the process ends at once.
  */
 export function watchUncaughtErrors({ log, flushSync }: OpenLog): UncaughtErrors {
   let gateway: FailingGateway | null = null

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** From package.json, two levels above both src/cli and the bundle. */
+/** The version in package.json, which is two levels above both src/cli and the bundle. */
 export function packageVersion(): string {
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
   return (JSON.parse(text) as { version: string }).version

@@ -7,17 +7,18 @@ import { canonicalPath, customEndpointPath, deploymentPath } from './openai-path
 import { trimPath, withPathModel } from './endpoint/classified.ts'
 import type { Classified, ClientFormat, Endpoint } from './endpoint/protocol.ts'
 
-/** The error format if the path does not determine the protocol. */
+/** The error format for paths that do not determine the protocol. */
 export const DEFAULT_FORMAT: ClientFormat = DEFAULT_PROTOCOL.format
 
-/** Prefixes of API paths, for messages. */
+/** Prefixes of API paths, as error messages list them. */
 export const API_PREFIXES = '/v1, /v1alpha, /v1beta, /v1beta1, /openai, /upload and /download'
 
 const API_PATH = new RegExp(`^/(?:openai|(?:(?:up|down)load/)?${VERSION})/`, 'i')
 
 /**
- * Classifies a normalised path without its query. An unknown path is the endpoint `other`, in the protocol of its prefix.
- * Ignores case, a final slash, and parameters after a semicolon, as some upstreams do: no such path passes unmetered or unchecked.
+ * Classifies a normalised path without its query. An unknown path is the endpoint `other` of the protocol that the path's prefix names.
+ * Ignores case, a final slash, and parameters after a semicolon, because some upstreams ignore them too: otherwise such a path would be
+ * neither metered nor checked.
  */
 export function classifyPath(path: string): Classified {
   const fixed = KNOWN_PATHS.get(path)
@@ -37,14 +38,14 @@ function ownPath(path: string, plain: string): Classified {
   return OTHER
 }
 
-/** All endpoints with a known name, at their usual path: `{model}` stands for the model's name. */
+/** All endpoints with a known name, each at its usual path. In the path, `{model}` stands for the name of the model. */
 export function knownEndpoints(): { readonly path: string; readonly endpoint: Endpoint }[] {
   return [...PROTOCOLS.flatMap(({ paths, modelPaths = [] }) => [...paths, ...modelPaths]), STATUS].map(([path, endpoint]) => ({ path, endpoint }))
 }
 
 /**
- * Refuses paths that servers read differently: most read an escaped slash outside a model's name as a slash, and some drop everything after
- * a semicolon in any part. If the model may contain unescaped slashes, it is uncertain which part is the last.
+ * Refuses paths that servers read differently. Most servers read an escaped slash outside a model's name as a slash, and some drop
+ * everything after a semicolon in any part. If the model's name may contain unescaped slashes, its last part is uncertain.
  * @throws GatewayError bad_request_target
  */
 export function checkPathEncoding(path: string, classified: Classified): void {
@@ -60,33 +61,36 @@ export function checkPathEncoding(path: string, classified: Classified): void {
   }
 }
 
-/** The error format that a caller reads: by the path, or by the headers if protocols share the path. @param hasGoogleKey sent as `?key=` */
+/**
+ * The error format that a caller expects. If protocols share the path, the headers decide.
+ * @param hasGoogleKey the key was sent as `?key=`
+ */
 export function callerFormat(endpoint: Endpoint, headers: IncomingHttpHeaders, hasGoogleKey: boolean): ClientFormat {
   if (!endpoint.formatByCaller) return endpoint.format
   return PROTOCOLS.findLast(({ isCaller }) => isCaller?.(headers, hasGoogleKey))?.format ?? endpoint.format
 }
 
-/** Is it the path of a WebSocket whose first message names the model? */
+/** Tells whether the path is for a WebSocket whose first message names the model. */
 export function namesModelInMessage(path: string): boolean {
   return PROTOCOLS.some(({ modelInMessage }) => modelInMessage?.test(path))
 }
 
-/** Is the path part of the API, routed or not? Other paths get a response without a key. */
+/** Tells whether the path belongs to the API, even if no route matches. Requests for other paths get a response without a key. */
 export function isApiPath(path: string): boolean {
   return API_PATH.test(path)
 }
 
-/** Does the path call a model that the request need not name? */
+/** Tells whether the path calls a model even if the request does not name one. */
 export function isModelCallPath(path: string): boolean {
   return PROTOCOLS.some(({ modelCalls }) => modelCalls?.test(path))
 }
 
-/** OpenAI's endpoints at Google. */
+/** Classifies Google's paths for OpenAI's protocol. */
 function googleChatPath(path: string, plain: string): Classified | null {
   const prefix = CHAT_AT_GOOGLE.exec(plain)?.[0]
   if (prefix === undefined) return null
   const rest = `/v1/${plain.slice(prefix.length)}`
-  // No server has paths with the prefix twice, and recursion would scan the rest at each prefix.
+  // No server has paths with the prefix twice. Recursion would scan the rest of the path at each repeated prefix.
   if (CHAT_AT_GOOGLE.test(rest)) return OTHER
   const own = DEFAULT_PROTOCOL.classify?.(rest, rest)
   const usual = own ?? classifyPath(rest)
@@ -96,7 +100,7 @@ function googleChatPath(path: string, plain: string): Classified | null {
   return withPathModel(own.endpoint, path, own.pathModelStart + moved, own.pathModelEnd + moved)
 }
 
-/** Azure's paths outside its deployments. Azure's list of models is not the gateway's own, so it is `other`. */
+/** Classifies Azure's paths outside deployments. Azure's list of models is `other`, because it is not the gateway's own list. */
 function azurePath(plain: string): Classified | null {
   const path = canonicalPath(plain)
   if (path === null) return null

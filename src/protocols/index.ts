@@ -6,5 +6,5 @@ import { MESSAGES } from './messages/index.ts'
 import { RESPONSES } from './responses/index.ts'
 import type { Protocol } from './endpoint/protocol.ts'
 
-/** All wire protocols. To add one, add its folder and list it here. The first gets the paths that no other recognises. */
+/** All wire protocols. To add a protocol, add its folder and list it here. Paths that no protocol recognises belong to the first. */
 export const PROTOCOLS: readonly Protocol[] = [CHAT, RESPONSES, MEDIA, MESSAGES, GENERATE, CONVERSE]

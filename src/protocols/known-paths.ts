@@ -2,12 +2,12 @@ import { PROTOCOLS } from './index.ts'
 import { READ, defineEndpoint, otherEndpoint, withoutPathModel } from './endpoint/classified.ts'
 import type { Classified, KnownPath, Protocol } from './endpoint/protocol.ts'
 
-/** The protocol of paths that no other recognises. */
+/** The protocol of paths that no protocol recognises. */
 export const DEFAULT_PROTOCOL = PROTOCOLS[0] as Protocol
 
 const { format } = DEFAULT_PROTOCOL
 
-/** The endpoint of unknown paths, with errors in the caller's format or the default one. */
+/** The endpoint of unknown paths. Errors are in the format that the caller's headers choose, or in the default format. */
 export const OTHER = withoutPathModel(otherEndpoint(format, { formatByCaller: true }))
 
 export const STATUS: KnownPath = ['/api/status', defineEndpoint({

@@ -11,9 +11,11 @@ export interface LocatedRequest {
 }
 
 /**
- * Finds the endpoint of a request. A path of Azure is routed and forwarded as the equivalent path under /v1, unless a route names it: only
- * the operator knows which server handles it.
- * @param raw the request's target @throws GatewayError bad_request_target
+ * Finds the endpoint of a request. If no route names an Azure path, the request is routed and forwarded with the equivalent path under /v1.
+ * A named path stays, because only the operator knows which server handles it.
+ * @param raw the request's target
+ * @param isNamed tells whether a route names the path
+ * @throws GatewayError bad_request_target
  */
 export function locate(raw: string, isNamed: (path: string) => boolean): LocatedRequest {
   const target = parseTarget(raw)
@@ -28,7 +30,7 @@ export function locate(raw: string, isNamed: (path: string) => boolean): Located
   if (modelIn !== 'deployment' || name === 'other') return { target: { ...target, path: usual, query }, classified }
   return {
     target: { ...target, path: `/v1${usual.slice(pathModelEnd)}`, query },
-    // The body must name the model, because the path no longer does.
+    // Without a model in the path, the body must name the model.
     classified: { ...classified, pathModelStart: 0, pathModelEnd: 0 },
   }
 }

@@ -3,11 +3,11 @@ import { trimPath, withPathModel } from './endpoint/classified.ts'
 import { PUBLISHER_PATH } from './endpoint/google-paths.ts'
 import type { Classified, Endpoint } from './endpoint/protocol.ts'
 
-/** Azure's paths of one model, or OpenAI's older ones, which LiteLLM's proxy still has. */
+/** Matches Azure's paths of one model, and OpenAI's older paths of this kind, which LiteLLM's proxy still has. */
 const DEPLOYMENT_PREFIX = /^\/(?:openai(?:\/v1)?|v1)\/(?:deployments|engines)\//
 const AZURE_PREFIX = /^\/openai(?:\/v1)?(?=\/)/i
 
-/** OpenAI's endpoints with the model in the body, changed to `modelIn`, by path without /v1. */
+/** OpenAI's endpoints that name the model in the body, changed to name it in `modelIn`. The keys are the paths without /v1. */
 function movedEndpoints(modelIn: Endpoint['modelIn']): ReadonlyMap<string, Endpoint> {
   return new Map([...KNOWN_PATHS].filter(([, { endpoint }]) => endpoint.format.isOpenais && endpoint.modelIn === 'body')
     .map(([path, { endpoint }]) => [path.slice('/v1'.length), { ...endpoint, modelIn }]))
@@ -17,7 +17,7 @@ const DEPLOYMENT_ENDPOINTS = movedEndpoints('deployment')
 const CUSTOM_ENDPOINTS = movedEndpoints('path')
 
 const OTHER_DEPLOYMENT_ENDPOINT: Endpoint = { ...OTHER.endpoint, modelIn: 'deployment' }
-/** SDKs with their own deployment also use this path for batches. */
+/** An unknown path of a deployment may be a batch: SDKs with a fixed deployment send batches to such paths. */
 const BATCH_DEPLOYMENT_ENDPOINT: Endpoint = { ...OTHER_DEPLOYMENT_ENDPOINT, isBatch: true }
 
 /** The path under /v1 for a path of Azure; null = not a path of Azure. */
@@ -26,7 +26,10 @@ export function canonicalPath(path: string): string | null {
   return prefix === undefined ? null : `/v1${path.slice(prefix.length)}`
 }
 
-/** Classifies the path of one model, whose unescaped name may contain slashes; null = another path. @param plain the path in lower case */
+/**
+ * Classifies the path of one model; null = another path. The model's name may contain unescaped slashes.
+ * @param plain the path in lower case
+ */
 export function deploymentPath(path: string, plain: string): Classified | null {
   const modelStart = DEPLOYMENT_PREFIX.exec(plain)?.[0].length
   if (modelStart === undefined) return null
@@ -44,7 +47,7 @@ export function deploymentPath(path: string, plain: string): Classified | null {
   return withPathModel(isBatch ? BATCH_DEPLOYMENT_ENDPOINT : OTHER_DEPLOYMENT_ENDPOINT, path, modelStart, end)
 }
 
-/** Classifies a path of a chat endpoint at Vertex AI that has its model in the path; null = another path. @param plain in lower case */
+/** Classifies the path of a chat endpoint at Vertex AI that names its model in the path; null = another path. @param plain in lower case */
 export function customEndpointPath(path: string, plain: string): Classified | null {
   const published = PUBLISHER_PATH.exec(plain)
   if (!published || published[1] !== undefined) return null

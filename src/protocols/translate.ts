@@ -22,13 +22,15 @@ import { estimateTokens } from './request/request-estimate.ts'
 import type { Endpoint, Protocol } from './endpoint/protocol.ts'
 import { parseJsonText } from './events/stream-event.ts'
 
-/** Translates requests of one protocol for an upstream of another. */
+/** Translates requests of one protocol for an upstream that speaks another protocol. */
 export interface Translator {
   readonly from: string
   readonly to: string
   readonly client: ClientSide
   readonly upstream: UpstreamSide
-  /** `client` and `upstream` then translate only errors; null = the request is for text. */
+  /**
+   * Translates requests for embeddings; null = the endpoint is for text. With embeddings, `client` and `upstream` translate only errors.
+   */
   readonly embeddings: EmbeddingsSides | null
 }
 
@@ -37,27 +39,27 @@ interface EmbeddingsSides {
   readonly upstream: EmbeddingsTranslation
 }
 
-/** A translated request, with everything to translate its response back. */
+/** A translated request, with the data that the translation of the response needs. */
 export interface TranslatedAttempt {
   readonly translator: Translator
-  /** The endpoint at the upstream; its meter reads the response. */
+  /** The endpoint at the upstream. The meter of this endpoint reads the response. */
   readonly endpoint: Endpoint
-  /** For the response: the tools by name, and whether it is a stream. */
+  /** The parts of the request that the response depends on: the tools by name, and whether the response is a stream. */
   readonly request: NeutralRequest
-  /** See `providerTag`. */
+  /** The tag of the upstream, see `providerTag`. */
   readonly provider: string
   readonly capsuleKeys: CapsuleKeys
-  /** The upstream's names of the client's tools; null = the client's own names. */
+  /** The upstream's names of the client's tools; null = the upstream gets the client's names. */
   readonly toolNames: ToolNames | null
-  /** null = the request is for text. */
+  /** Data for a response with embeddings; null = the request is for text. */
   readonly embeddings: ExpectedEmbeddings | null
 }
 
-/** Data to translate the response to a request for embeddings. */
+/** Data to translate the response of a request for embeddings. */
 interface ExpectedEmbeddings {
   readonly sides: EmbeddingsSides
   readonly format: EmbeddingsFormat
-  /** Input tokens, for an upstream that reports none. */
+  /** Input tokens to report if the upstream reports none. */
   readonly estimatedTokens: number
 }
 
@@ -77,10 +79,10 @@ function byEndpoint<T extends { readonly endpoints: readonly string[] }>(read: (
   }))
 }
 
-/** The protocol that has the endpoint at a fixed path, by the endpoint's name. */
+/** The name of the protocol that has an endpoint at a fixed path, by the endpoint's name. */
 const OWNERS: ReadonlyMap<string, string> = new Map(PROTOCOLS.flatMap(({ name, paths }) => paths.map(([, endpoint]) => [endpoint.name, name] as const)))
 
-/** Does an upstream accept requests to the endpoint unchanged? @param speaks its protocols; null = it accepts all unchanged */
+/** Tells whether an upstream accepts requests to the endpoint unchanged. @param speaks protocols of the upstream; null = it accepts all */
 export function isSpoken(endpoint: Endpoint, speaks: readonly string[] | null): boolean {
   if (speaks === null || endpoint.formatByCaller) return true
   const named = TRANSLATIONS.get(endpoint.name)
@@ -88,14 +90,15 @@ export function isSpoken(endpoint: Endpoint, speaks: readonly string[] | null): 
   return speaks.includes(endpoint.protocol) || speaks.includes(OWNERS.get(endpoint.name) ?? '')
 }
 
-/** Is it an endpoint for text whose requests can be translated? */
+/** Tells whether the endpoint is for text, and its requests can be translated. */
 export function isTranslated({ name }: Endpoint): boolean {
   return TRANSLATIONS.has(name)
 }
 
 /**
- * Finds the translator for an upstream; null = it accepts the endpoint's requests unchanged. @throws GatewayError not_translatable
- * @param speaks the protocols of the upstream; null = it accepts all unchanged
+ * Finds the translator for an upstream; null = the upstream accepts requests to the endpoint unchanged.
+ * @throws GatewayError not_translatable
+ * @param speaks the protocols of the upstream; null = the upstream accepts all requests unchanged
  */
 export function findTranslator(endpoint: Endpoint, speaks: readonly string[] | null): Translator | null {
   if (speaks === null || isSpoken(endpoint, speaks)) return null
@@ -110,7 +113,7 @@ export function findTranslator(endpoint: Endpoint, speaks: readonly string[] | n
   return { from, to, client, upstream, embeddings: null }
 }
 
-/** Translates to the first protocol of the upstream that has embeddings. */
+/** Creates a translator to the upstream's first protocol that has embeddings. */
 function embeddingsTranslator(
   endpoint: Endpoint, { name: from, translation: own }: Named<EmbeddingsTranslation>, speaks: readonly string[],
 ): Translator {
@@ -130,13 +133,13 @@ function protocolOf(name: string): Protocol | undefined {
 export interface TranslationTarget {
   /** The model's name at the upstream. */
   readonly model: string
-  /** The upstream's host; for a simulator its name. */
+  /** The upstream's host; the name of the upstream if it is a simulator. */
   readonly host: string
-  /** The path asks for a stream. */
+  /** true if the path asks for a stream. */
   readonly stream: boolean
   readonly asksForUsage: boolean
   readonly accepts: Accepts
-  /** A request is refused if the translation would drop a field. */
+  /** true if a request is refused when the translation would drop a field. */
   readonly isStrict: boolean
   readonly capsules: CapsuleAccess
 }
@@ -146,7 +149,7 @@ interface Dropped {
 }
 
 /**
- * @param body the client's, JSON
+ * @param body the client's body, JSON
  * @throws GatewayError not_translatable, translation_lossy, invalid_json, and the errors of opening a capsule
  */
 export function translate(
@@ -172,7 +175,7 @@ function refuseLoss(dropped: readonly string[], why: string): void {
   if (param !== undefined) throw new GatewayError('translation_lossy', `${why}: ${dropped.join(', ')}`, { param })
 }
 
-/** The parts that the translation of the response needs: the rest would stay in memory until the response ends. */
+/** The parts of the request that the translation of the response needs. Other parts would use memory until the response ends. */
 function forResponse({ stream, includeUsage, tools }: NeutralRequest): NeutralRequest {
   return { ...EMPTY_REQUEST, stream, includeUsage, tools: tools.map(tool => ({ ...tool, description: null, parameters: null })) }
 }
@@ -193,8 +196,8 @@ function translateEmbeddings(sides: EmbeddingsSides, body: JsonObject, model: st
 }
 
 /**
- * Restores opaque values in an untranslated request whose conversation was translated before; removes those of other providers.
- * @returns null = no such values. `dropped`: fields with a capsule that no gateway has made
+ * Restores opaque values in an untranslated request whose conversation was translated before. Removes the values of other providers.
+ * @returns null = the body has no such values. `dropped`: the fields with a capsule that this gateway cannot verify
  * @throws GatewayError translation_lossy, and the errors of opening a capsule
  */
 export function restoreOpaqueValues(
@@ -216,10 +219,10 @@ export interface ResponseTranslation {
   readonly context: ClientContext
 }
 
-/** @param request id of the request, the model as the client wrote it, and when it arrived, in ms since 1970 */
+/** @param request id of the request, the model as the client wrote it, and the time of arrival in ms since 1970 */
 export function responseTranslation(attempt: TranslatedAttempt, { id, model, startedWall, isEventStream, reserveMemory }: {
   readonly id: string, readonly model: string | null, readonly startedWall: number, readonly isEventStream: boolean
-  /** Reserves memory for data kept until the end of a stream; absent = memory is unlimited. */
+  /** Reserves memory for data that is kept until the end of a stream; absent = the memory is not limited. */
   readonly reserveMemory?: ReserveMemory
 }): ResponseTranslation {
   return {
@@ -236,8 +239,9 @@ export function createTranslator({ attempt: { translator: { client, upstream }, 
 }
 
 /**
- * Translates a whole response to the client's shape: a body, or the events of a stream if the client asked for one.
- * @param body of the upstream, decompressed @throws GatewayError upstream_invalid
+ * Translates a whole response for the client: to a body, or to the events of a stream if the client asked for a stream.
+ * @param body the upstream's body, decompressed
+ * @throws GatewayError upstream_invalid
  */
 export function translateWhole(translation: ResponseTranslation, body: string): Buffer {
   const { attempt: { translator: { client, upstream }, provider, toolNames, embeddings }, context } = translation
@@ -269,25 +273,26 @@ function errorBody(body: Buffer): unknown {
   return parseJsonText(text) ?? text
 }
 
-/** Translates the body of an upstream's error to the client's shape. @param body decompressed */
+/** Translates the body of an upstream's error for the client. @param body decompressed */
 export function translateError({ translator: { client, upstream } }: TranslatedAttempt, status: number, body: Buffer, requestId: string): string {
   const error = upstream.readError(status, errorBody(body))
   const isTooLong = refusalReason(body) === 'context_length'
   return JSON.stringify(client.writeError(wellFormed({ ...error, status, ...isTooLong && { code: CONTEXT_LENGTH } }), requestId))
 }
 
-/** The HTTP status of an error that came with a success status. @param body the error, or the event that reports it */
+/** The HTTP status of an error that the upstream sent with a success status. @param body the error, or the event that reports it */
 export function errorStatus({ translator: { upstream } }: TranslatedAttempt, body: Buffer): number {
   const { status } = upstream.readError(500, errorBody(body))
-  // An error about the operator's account does not concern the client.
+  // The client gets 502 for an error of the operator's account, because the client cannot solve it.
   return status === 500 || (status >= 401 && status <= 403) ? 502 : status
 }
 
 const REQUEST_ID_HEADERS = ['x-request-id', 'request-id']
 
 /**
- * Headers that depend on the body, as a flat list for the client's protocol, with the upstream's request id under the SDKs' name.
- * @param valueOf the value of a header, by its lower-case name; null = none
+ * Response headers that depend on the body, as a flat list of names and values. They include the upstream's request id, under the name that
+ * the client's SDK reads.
+ * @param valueOf returns the value of a header; the argument is a lower-case name; null = no such header
  */
 export function translatedResponseHeaders(
   { attempt: { translator: { client } }, context }: ResponseTranslation, valueOf: (name: string) => string | null, status: number,

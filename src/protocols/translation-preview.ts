@@ -8,11 +8,11 @@ import { findTranslator, isTranslated, type Translator } from './translate.ts'
 /** Fields that a translation drops or refuses, as paths of the client's body. */
 export interface TranslationLosses {
   readonly dropped: readonly string[]
-  /** A request with one of these fields gets an error. */
+  /** Fields for which a request gets an error. */
   readonly refused: readonly string[]
 }
 
-/** The fields that a translator always drops or refuses. It may drop or refuse some values of other fields. */
+/** The fields that a translator always drops or refuses. Of other fields, the translator may drop or refuse some values. */
 export function translationLosses({ client, upstream, embeddings }: Translator): TranslationLosses {
   if (embeddings) {
     const fields = Object.entries(embeddings.client.fields)
@@ -25,10 +25,10 @@ export function translationLosses({ client, upstream, embeddings }: Translator):
   return { dropped: withOutcome('dropped'), refused: withOutcome('refused') }
 }
 
-/** The path of a request for embeddings depends on the model, not on the inputs. */
+/** A request without inputs: the path of a request for embeddings depends only on the model. */
 const NO_EMBEDDINGS = { inputs: [], dimensions: null, format: { isBase64: false, isSingle: false } }
 
-/** The path and query of a translated request, without the upstream's own prefix, and the endpoint at the upstream. */
+/** The path and query of a translated request, without the upstream's prefix, and the endpoint at the upstream. */
 export function translatedAddress({ upstream, embeddings }: Translator, model: string, stream: boolean): {
   readonly path: string, readonly query: string, readonly endpoint: Endpoint
 } {
@@ -41,8 +41,8 @@ export function translatedAddress({ upstream, embeddings }: Translator, model: s
 }
 
 /**
- * The translators of text to an upstream, one for each protocol that it does not accept.
- * @param takesPath is there a route to the upstream from that path?
+ * The translators for text to an upstream: one for each protocol that the upstream does not speak.
+ * @param takesPath tells whether a route leads from the path to the upstream
  */
 export function translatorsTo(speaks: readonly string[], takesPath: (path: string) => boolean): readonly Translator[] {
   const found = new Map<string, Translator>()

@@ -9,13 +9,13 @@ export interface ChoiceOptions {
   readonly random: () => number
   /** The model as the client sent it. */
   readonly model: string | null
-  /** Requests with the same value keep their target. */
+  /** Requests with the same value go to the same target; null = no affinity. */
   readonly affinity: string | null
 }
 
 /**
- * Orders by affinity if the request has one, else by the strategy of the route. Targets with an open circuit come last, the one that reopens
- * first before the others, so that the best of them is tried when all are unhealthy.
+ * Orders targets by affinity or, without affinity, by the route's strategy. Targets with an open circuit come last. Of those, the target
+ * whose circuit allows a probe soonest comes first, so that it is tried first when all targets are unhealthy.
  */
 export function chooseOrder(route: Pick<Route, 'targets' | 'strategy'>, options: ChoiceOptions): Target[] {
   const [only] = route.targets
@@ -36,14 +36,14 @@ function byStrategy({ targets, strategy }: Pick<Route, 'targets' | 'strategy'>, 
     case 'ordered': return [...targets]
     case 'weighted': return shuffled(targets, options.random)
     case 'least_busy':
-      // Sorting is stable, so equally busy targets stay in random order.
+      // Shuffle first: sorting is stable, so that equally busy targets stay in random order.
       return shuffled(targets, options.random).sort((a, b) => condition(a).inFlight / a.weight - condition(b).inFlight / b.weight)
     case 'fastest': return fastest(targets, condition, options.random)
   }
 }
 
 /**
- * A random order by weight: each key is an exponential of rate `weight`.
+ * A random order by weight: the sort key of each target is an exponentially distributed random number with the rate `weight`.
  * Source: Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006.
  */
 function shuffled(targets: readonly Target[], random: () => number): Target[] {
@@ -53,13 +53,14 @@ function shuffled(targets: readonly Target[], random: () => number): Target[] {
 }
 
 /**
- * The faster of two random targets comes first, by first-byte time multiplied by running requests; the others follow, best first.
+ * The better of two random targets comes first: the one with the lower product of first-byte time and running requests. The other targets
+ * follow by that product.
  * Source: M. Mitzenmacher, "The power of two choices in randomized load balancing", 2001.
  */
 function fastest(targets: readonly Target[], condition: (target: Target) => CandidateHealth, random: () => number): Target[] {
   const score = (target: Target) => {
     const { expectedMs, inFlight } = condition(target)
-    // A target without a measurement comes first, so that it is measured.
+    // A target without a measurement gets the best score, so that it is measured.
     return (expectedMs ?? 0) * (inFlight + 1)
   }
   const a = Math.floor(random() * targets.length)
@@ -70,7 +71,7 @@ function fastest(targets: readonly Target[], condition: (target: Target) => Cand
 }
 
 /**
- * Weighted rendezvous hashing: adding or removing a target moves only its own share.
+ * Weighted rendezvous hashing: if a target is added or removed, only the requests of that target move.
  * Source: Thaler and Ravishankar, "Using name-based mappings to increase hit rates", 1998; Schindelhauer and Schomaker, 2005.
  */
 function byAffinity(targets: readonly Target[], affinity: string, id: (target: Target) => string): Target[] {

@@ -1,16 +1,16 @@
 import type { WallTime } from '../base/clock.ts'
 import { EventLog } from '../base/event-log.ts'
 
-/** A failure of a candidate, for the operator. */
+/** A failure of a candidate, as the operator sees it. */
 export interface CircuitFailure {
   readonly at: WallTime
-  /** `status 503 overloaded_error`, `connect_timeout`, `health check: status 500` */
+  /** For example `status 503 overloaded_error`, `connect_timeout` or `health check: status 500`. */
   readonly reason: string
-  /** null = a health check failed, not a request. */
+  /** The request that failed; null = a health check failed. */
   readonly requestId: string | null
 }
 
-/** The failures behind an open circuit: the first since the last success, and the latest. */
+/** The failures that opened a circuit: the first failure since the last success, and the latest failure. */
 export interface CircuitCause {
   readonly first: CircuitFailure | null
   readonly last: CircuitFailure | null
@@ -28,7 +28,7 @@ export interface CircuitChange extends CircuitCause {
 
 const MAX_CHANGES = 200
 
-/** The latest changes of this process. */
+/** The latest circuit changes in this process. */
 export class CircuitLog extends EventLog<CircuitChange> {
   constructor() {
     super(MAX_CHANGES)

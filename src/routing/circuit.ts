@@ -6,63 +6,63 @@ export interface HealthOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'wall'>
   /** Random number from 0 to 1, for the jitter. */
   readonly random: () => number
-  /** Called for each circuit that opens or closes. */
+  /** Gets an entry for each circuit that opens or closes; absent = changes are not logged. */
   readonly circuits?: CircuitLog
 }
 
 /** Consecutive failures that open a circuit. */
 const FAILURES_TO_OPEN = 3
-/** Share of failures that also opens a circuit, once there are `WINDOW` outcomes. */
+/** This share of failures among the last `WINDOW` outcomes also opens a circuit. */
 const FAILURE_RATE_TO_OPEN = 0.5
 const WINDOW = 20
-/** Milliseconds that a circuit stays open, the first time and at most: a recovered target gets requests again within seconds. */
+/** Milliseconds that a circuit stays open at first. Short, like MAX_OPEN_MS, so that a recovered target soon gets requests. */
 const FIRST_OPEN_MS = 1_000
 export const MAX_OPEN_MS = 5_000
-/** Milliseconds after a response in which hints of other gateways are ignored. */
+/** Milliseconds after a successful response in which hints of other gateways are ignored. */
 const HINT_IGNORED_MS = 15_000
-/** Milliseconds that a probe delays the next one: a complete response can take minutes to start at a healthy candidate. */
+/** Milliseconds after which another probe may start although the first has no response, which can take minutes if it is not streamed. */
 const PROBE_TIMEOUT = 10_000
 /** Longest pause that a candidate can request with Retry-After. */
 const MAX_RETRY_AFTER = 60_000
-/** Weight of the newest first-byte time in the average. */
+/** Weight of the newest first-byte time in the moving average. */
 const NEWEST_WEIGHT = 0.2
 
 export const NO_CAUSE: CircuitCause = { first: null, last: null }
 const NO_RETRY_AFTER: { readonly since: MonotonicTime, readonly until: MonotonicTime } = { since: -Infinity, until: 0 }
 
-/** The health of one candidate: its circuit opens after `FAILURES_TO_OPEN` failures in a row, or at `FAILURE_RATE_TO_OPEN`. */
+/** The health of one candidate. Its circuit opens after `FAILURES_TO_OPEN` consecutive failures, or at `FAILURE_RATE_TO_OPEN`. */
 export class CandidateRecord {
   inFlight = 0
-  /** Probes without a response yet. */
+  /** Number of running probes without a response. */
   probes = 0
-  /** Start of the last probe. */
+  /** When the last probe started. */
   #probedAt: MonotonicTime = 0
-  /** 0 = closed. */
+  /** The circuit allows no request before this time; 0 = closed. */
   openUntil: MonotonicTime = 0
   openedAt: MonotonicTime = 0
   /** Time of the last success. */
   workedAt: MonotonicTime = -Infinity
-  /** The circuit is open only because another gateway said so. */
+  /** The circuit is open only because another gateway has reported a failure. */
   isHint = false
   firstByteMs: number | null = null
   measuredAt: MonotonicTime = 0
-  /** Failures since the last complete response: a candidate whose responses always break off is unhealthy. */
+  /** Failures since the last complete response. A response that only starts does not reset the number. */
   consecutive = 0
   /** The cause of the `consecutive` failures. */
   cause: CircuitCause = NO_CAUSE
-  /** The pause that the candidate requested. */
+  /** The pause that the candidate requested with Retry-After. */
   #retryAfter = NO_RETRY_AFTER
   #openings = 0
-  /** Oldest first; true = failed. */
+  /** The latest outcomes, oldest first; true = failed. */
   readonly #latest: boolean[] = []
 
-  /** Failures here opened the circuit; true for half-open too. */
+  /** true = failures at this gateway opened the circuit, which is open or half-open. */
   get isOpen(): boolean {
     return this.openUntil !== 0 && !this.isHint
   }
 
   hint(ms: number, now: MonotonicTime, failure: CircuitFailure): void {
-    // Results of this gateway count more: the network of the other gateway may be broken.
+    // Prefer this gateway's results, because the failure may be in the other gateway's network.
     if (this.isOpen || now - this.workedAt < HINT_IGNORED_MS) return
     if (this.openUntil === 0) this.openedAt = now
     this.isHint = true
@@ -79,7 +79,7 @@ export class CandidateRecord {
     this.#probedAt = now
   }
 
-  /** Closes the circuit after a success of an attempt that began at `since`. A pause that was requested later does not end. */
+  /** Closes the circuit after a success of an attempt that began at `since`. A pause requested after `since` continues. */
   close(since: MonotonicTime, now: MonotonicTime): void {
     const { since: askedAt, until } = this.#retryAfter
     const isOlder = since < askedAt
@@ -106,9 +106,9 @@ export class CandidateRecord {
     this.cause = { first: this.isHint ? failure : this.cause.first ?? failure, last: failure }
     this.#note(true)
     const now = clock.monotonic()
-    // The failed attempt ran when the circuit opened: its failure is no new evidence.
+    // Do not count a failure while the circuit is open, because the attempt began before the circuit opened.
     const wasOpen = this.isOpen && this.openUntil > now
-    // A failure at this gateway confirms another gateway's hint.
+    // With a failure at this gateway, the circuit is no longer open only because of a hint.
     this.isHint = false
     if (this.openUntil === 0) this.openedAt = now
     if (coolMs !== null) {
@@ -120,7 +120,7 @@ export class CandidateRecord {
     const pause = Math.min(FIRST_OPEN_MS * 2 ** this.#openings, MAX_OPEN_MS)
     this.#openings++
     this.#latest.length = 0
-    // Wait for 50 to 100 % of the pause, so that gateways do not all probe at once.
+    // Wait for 50 to 100 % of the pause, so that several gateways do not probe at the same time.
     this.openUntil = Math.max(this.openUntil, now + pause * (0.5 + random() / 2))
   }
 
@@ -135,13 +135,13 @@ export class CandidateRecord {
   }
 }
 
-/** What explains the failure of an attempt. */
+/** The attempt that a reporter watches: its record gives the reason of a failure. */
 export interface ObservedAttempt {
   readonly requestId: string
   readonly record: { readonly outcome: string, readonly status?: number, readonly said?: string }
 }
 
-/** Prefix of failures before the request was sent. */
+/** Prefix of the reason if the request was not sent because its credential is not available. */
 const CREDENTIALS = 'credentials: '
 
 /** A running attempt. The first call of `succeeded`, `failed` or `abandoned` ends it; later calls do nothing. */
@@ -164,7 +164,7 @@ export class HealthReporter {
     if (this.#isProbe) record.beginProbe(this.#beganAt)
   }
 
-  /** An open circuit closes. */
+  /** Closes an open circuit, because the candidate responds. */
   responseStarted(firstByteMs: number): void {
     if (this.#over) return
     if (this.#isProbe) this.#endProbe()
@@ -180,7 +180,7 @@ export class HealthReporter {
     this.#record.success()
   }
 
-  /** The candidate failed. @param coolMs the pause that the candidate requests */
+  /** Records a failure of the candidate. @param coolMs ms of the pause that the candidate requests; null = none */
   failed(coolMs: number | null): void {
     if (!this.#end()) return
     const wasOpen = this.#record.isOpen
@@ -188,7 +188,7 @@ export class HealthReporter {
     if (!wasOpen && this.#record.isOpen) this.#report('open')
   }
 
-  /** The client disconnected, or its request was wrong: no failure of the candidate. */
+  /** Ends the attempt without a result, because the candidate is not responsible: for example, the client disconnected. */
   abandoned(): void {
     this.#end()
   }
@@ -215,9 +215,9 @@ export class HealthReporter {
   #failure(): CircuitFailure | null {
     if (this.#attempt === null) return null
     const { requestId, record: { outcome, status, said } } = this.#attempt
-    // No request was sent, so there is no status.
+    // Without a credential no request was sent, so the outcome and the status say nothing.
     if (said?.startsWith(CREDENTIALS)) return { at: this.#options.clock.wall(), reason: said, requestId }
-    // For an error of the upstream, the status is more precise than the outcome.
+    // If the upstream sent an error, its status says more than the outcome.
     const what = status === undefined || status < 400 ? outcome : `status ${status}`
     return { at: this.#options.clock.wall(), reason: said === undefined ? what : `${what} ${said}`, requestId }
   }

@@ -1,24 +1,24 @@
 import type { ErrorCode, GatewayError } from '../base/errors.ts'
 
-/** Another attempt may succeed, as after 5xx. 424 is Bedrock's for a fault of the model, 498 Groq's for no capacity. */
+/** Statuses below 500 after which another attempt may succeed. Bedrock sends 424 for a fault of the model, Groq 498 for no capacity. */
 const RETRYABLE_STATUSES = new Set([401, 402, 403, 408, 424, 429, 498])
-/** The credential or account is at fault: the same upstream would repeat the status. */
+/** Statuses about the credential or the account. The same upstream would send them again. */
 const OPERATOR_ERROR_STATUSES = new Set([401, 402, 403])
-/** A one-time fault, not a lack of capacity. */
+/** Statuses of a fault that may not occur again at once, other than a lack of capacity. */
 const TRANSIENT_STATUSES = new Set([500, 502])
-/** An upstream that did not respond in time is not tried twice. */
+/** Errors after which the same target is not tried again, because the upstream did not respond in time. */
 const TIMEOUT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['first_byte_timeout', 'idle_timeout', 'connect_timeout'])
 
 export function isRetryableStatus(status: number): boolean {
   return status >= 500 || RETRYABLE_STATUSES.has(status)
 }
 
-/** Is an error response with this status a failure of the upstream? (A status below 300 has an error in its body.) */
+/** @returns true = an error response with this status counts as a failure of the upstream. Below 300, the error is in the body */
 export function isFailure(status: number): boolean {
   return status < 300 || isRetryableStatus(status)
 }
 
-/** Is the status about the operator's credential or account? */
+/** @returns true = the status is about the operator's credential or account */
 export function isOperatorError(status: number): boolean {
   return OPERATOR_ERROR_STATUSES.has(status)
 }
@@ -36,8 +36,8 @@ export function isUnsuited(code: ErrorCode): boolean {
 }
 
 /**
- * Which attempts may follow a failure that the client has not seen? @param status null = no response
- * @returns `retryable`: another attempt may succeed; `sameTargetAllowed`: also one at the same target
+ * Decides which attempts may follow a failure of which the client got nothing. @param status null = no response
+ * @returns `retryable`: another attempt may succeed; `sameTargetAllowed`: an attempt at the same target may succeed too
  */
 export function retryability(error: GatewayError | null, status: number | null): { retryable: boolean; sameTargetAllowed: boolean } {
   const isPermanent = status !== null && isOperatorError(status)
@@ -49,8 +49,8 @@ export function retryability(error: GatewayError | null, status: number | null):
 }
 
 /**
- * May the failed target be tried once more before any other? Only after its first failure in a row, so that a target that keeps failing
- * does not delay requests. @param retryAfterMs requested by the upstream @param consecutiveFailures including this one
+ * @returns true = try the failed target once more before other targets. Only after its first consecutive failure, so that a target that
+ * keeps failing does not delay requests. @param retryAfterMs requested by the upstream @param consecutiveFailures including the new failure
  */
 export function isTransientFailure(status: number | null, retryAfterMs: number | null, consecutiveFailures: number): boolean {
   if (consecutiveFailures > 1) return false

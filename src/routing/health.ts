@@ -6,17 +6,17 @@ import type { CircuitCause, CircuitChange, CircuitFailure } from './circuit-log.
 
 export interface CandidateHealth {
   readonly circuit: 'closed' | 'open' | 'probing'
-  /** Milliseconds until an open circuit allows a probe; Infinity = a health check decides; 0 = closed. */
+  /** Milliseconds until an open circuit allows a probe; 0 = closed; Infinity = the circuit is open until a health check succeeds. */
   readonly opensIn: number
-  /** Milliseconds since the circuit opened, probes included; null while it is closed. */
+  /** Milliseconds since the circuit opened, including the half-open state; null = closed. */
   readonly openForMs: number | null
   readonly inFlight: number
-  /** Moving average, milliseconds; null before the first response. */
+  /** Moving average of the time to the first byte, ms; null = no response yet. */
   readonly firstByteMs: number | null
-  /** The average, lowered with its age: so a candidate that was slow once gets another request. */
+  /** `firstByteMs`, lowered with its age, so that a candidate that was slow once gets another request. */
   readonly expectedMs: number | null
   readonly consecutiveFailures: number
-  /** The circuit is open only because another gateway said so. */
+  /** The circuit is open only because another gateway has reported a failure. */
   readonly isHint: boolean
 }
 
@@ -27,17 +27,17 @@ interface FailingChecks {
   readonly cause: CircuitCause
 }
 
-/** Consecutive failed checks. */
+/** Number of consecutive failed checks after which the upstream is unhealthy. */
 const CHECK_FAILURES_TO_OPEN = 2
-/** Milliseconds for the probe result of the other gateway to arrive. */
+/** Milliseconds that a hint lasts longer, so that the result of the other gateway's probe can arrive. */
 const HINT_GRACE_MS = 1_500
-/** Milliseconds in which an average without new values halves. */
+/** Milliseconds in which `expectedMs` halves if no new value arrives. */
 const HALF_LIFE = 30_000
-/** Healthy candidates in memory: clients choose the names of models. */
+/** Maximum healthy candidates in memory. Limited, because clients choose the names of models. */
 const MAX_HEALTHY_RECORDS = 4_096
 
 /**
- * Passive health: a circuit for each candidate, open for a growing, jittered time when it fails, closed again by one successful probe.
+ * Keeps a circuit for each candidate. Failures open the circuit for a growing, jittered time, and one successful probe closes it.
  * Source of the pattern: M. Nygard, "Release It!", Circuit Breaker.
  */
 export class Health {
@@ -45,7 +45,7 @@ export class Health {
   readonly #records = new Map<CandidateId, CandidateRecord>()
   /** Failing checks by upstream. */
   readonly #failing = new Map<string, FailingChecks>()
-  /** The number of records at which healthy and idle ones are dropped. */
+  /** At this number of records, records of healthy, idle candidates are removed. */
   #sweepAt = MAX_HEALTHY_RECORDS
 
   constructor(options: HealthOptions) {
@@ -73,8 +73,8 @@ export class Health {
   }
 
   /**
-   * Another gateway has opened this circuit. It opens here for a few seconds at most, and then one request probes the candidate:
-   * a wrong hint delays a request, but excludes no candidate. @param ms until the other gateway probes @param from its name
+   * Opens the circuit for a few seconds, because another gateway has opened its circuit. Then one request probes the candidate, so that a
+   * wrong hint excludes no candidate for long. @param ms until the other gateway probes @param from name of the other gateway
    */
   hint(id: CandidateId, ms: number, from: string): void {
     const { clock } = this.#options
@@ -82,7 +82,7 @@ export class Health {
     record.hint(Math.min(ms, MAX_OPEN_MS) + HINT_GRACE_MS, clock.monotonic(), { at: clock.wall(), reason: `reported by ${from}`, requestId: null })
   }
 
-  /** Every candidate with attempts, and upstreams that failed their checks before any attempt. */
+  /** All candidates that had attempts, and the unhealthy upstreams that had none. */
   conditions(): [id: CandidateId, condition: CandidateHealth][] {
     const ids = [...this.#records.keys()]
     const asked = new Set(ids.map(id => candidateOf(id)[0]))
@@ -90,7 +90,7 @@ export class Health {
     return [...ids, ...unasked.filter(id => this.#isDown(id))].map(id => [id, this.condition(id)])
   }
 
-  /** May the candidate get a request now? An open circuit allows one probe at a time after its pause. */
+  /** @returns true = the candidate may get a request now. After its pause, an open circuit allows one probe at a time */
   allows(id: CandidateId): boolean {
     if (this.#isDown(id)) return false
     const record = this.#records.get(id)
@@ -99,7 +99,7 @@ export class Health {
     return now >= record.openUntil && record.mayBeProbed(now)
   }
 
-  /** The cause of the open circuit, or of the failures since the last success. */
+  /** The failures since the last success, which may have opened the circuit. */
   causeOf(id: CandidateId): CircuitCause {
     const cause = this.#records.get(id)?.cause ?? NO_CAUSE
     const checks = this.#isDown(id) ? this.#failing.get(candidateOf(id)[0])?.cause : undefined
@@ -114,7 +114,7 @@ export class Health {
     return new HealthReporter(id, record, this.#options, attempt)
   }
 
-  /** The circuits of the upstream are open from the second failed check in a row to the first passed one. @returns is it healthy? */
+  /** Makes the upstream unhealthy from the second consecutive failed check until a check succeeds. @returns true = healthy */
   recordCheck(upstream: string, isHealthy: boolean, why = 'failed'): boolean {
     const { clock } = this.#options
     if (!isHealthy) {
@@ -127,7 +127,7 @@ export class Health {
     }
     this.clearChecks(upstream)
     const now = clock.monotonic()
-    // A reachable upstream may still refuse requests, so a requested pause stays.
+    // A successful check does not end a pause that the upstream requested, because the upstream may still refuse requests.
     for (const [id, record] of this.#records) {
       if (candidateOf(id)[0] !== upstream) continue
       const wasOpen = record.isOpen
@@ -137,19 +137,19 @@ export class Health {
     return true
   }
 
-  /** Do health checks say that the upstream is unhealthy? */
+  /** @returns true = the upstream is unhealthy by its health checks */
   failsChecks(upstream: string): boolean {
     return (this.#failing.get(upstream)?.count ?? 0) >= CHECK_FAILURES_TO_OPEN
   }
 
-  /** Forgets the results, because the upstream has no checks any more. */
+  /** Forgets the results of checks. Called when the upstream no longer has health checks. */
   clearChecks(upstream: string): void {
     const failing = this.#failing.get(upstream)
     if (this.failsChecks(upstream) && failing) this.#report(withoutModel(upstream), 'closed', failing.cause, failing.count)
     this.#failing.delete(upstream)
   }
 
-  /** Forgets everything about an upstream that was replaced. */
+  /** Forgets the health of an upstream. Called when a reload replaces the upstream. */
   forget(upstream: string): void {
     this.clearChecks(upstream)
     for (const [id, record] of this.#records) {
@@ -163,7 +163,7 @@ export class Health {
     this.#options.circuits?.add(changeOf(id, state, cause, failures, this.#options.clock))
   }
 
-  /** The first failure since the upstream worked: requests may have failed before the check. */
+  /** @returns the first failure since the last success at the upstream: the failed check, or an earlier failure of a request */
   #firstFailure(upstream: string, check: CircuitFailure): CircuitFailure {
     const { clock } = this.#options
     const records = [...this.#records].flatMap(([id, record]) => (candidateOf(id)[0] === upstream ? [record] : []))
@@ -182,7 +182,7 @@ export class Health {
       for (const [known, { inFlight, openUntil }] of this.#records) {
         if (inFlight === 0 && openUntil <= now) this.#records.delete(known)
       }
-      // When little could be dropped, sweeping again for each new name would cost more than the names.
+      // Sweep next at twice the number, so that a sweep that removes little is not repeated for each new record.
       this.#sweepAt = Math.max(MAX_HEALTHY_RECORDS, this.#records.size * 2)
     }
     const record = new CandidateRecord()

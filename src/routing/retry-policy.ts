@@ -1,11 +1,11 @@
 import type { Target } from '../config/types.ts'
 
-/** What decides the step after a failed attempt. */
+/** The properties of a failed attempt that decide the next step. */
 export interface FailedAttempt {
   readonly retryable: boolean
-  /** The same target may be tried sameTargetAllowed: false after a timeout, and after 401, 402 and 403. */
+  /** false = do not try the same target again: after a timeout, and after 401, 402 and 403. */
   readonly sameTargetAllowed: boolean
-  /** The failure was transient, so the same target is tried before the others. */
+  /** true = the failure is transient, so the same target is tried before the other targets. */
   readonly sameTargetFirst: boolean
   /** The wait that the upstream requested, ms. */
   readonly retryAfterMs: number | null
@@ -18,9 +18,9 @@ export interface RetryStep {
 }
 
 export interface RetryContext {
-  /** On the monotonic clock, ms. */
+  /** Milliseconds on the monotonic clock. */
   readonly now: number
-  /** ms until the total timeout. */
+  /** Milliseconds until the total timeout. */
   readonly timeLeft: number
   /** Random number from 0 to 1, for the jitter. */
   readonly random: number
@@ -39,7 +39,7 @@ interface Candidate {
   readonly attempts: number
   /** The candidate is not tried before this time; ms on the monotonic clock. */
   readonly notBefore: number
-  /** The candidate was unhealthy before this request, so it is tried only once. */
+  /** true = the candidate was unhealthy when the request began, so it is tried only once. */
   readonly wasUnhealthy: boolean
   readonly excluded: boolean
 }
@@ -50,21 +50,21 @@ export interface Decision {
   readonly step: RetryStep | null
 }
 
-/** Longest wait for the only remaining candidate, ms. */
+/** Longest wait for a candidate if no other candidate remains, ms. */
 const MAX_WAIT = 5_000
-/** Longest wait while other candidates remain, ms. */
+/** Longest wait for a candidate if other candidates remain, ms. */
 const MAX_WAIT_WITH_OTHERS = 3_000
 const FIRST_BACKOFF = 100
 const MAX_BACKOFF = 2_000
 
 /**
- * The state before the first attempt. @param order at least one @param retries attempts after the first
- * @param isUnhealthy such targets are tried once, so that retries do not multiply an outage
+ * The state before the first attempt. @param order at least one target @param retries maximum attempts after the first attempt
+ * @param isUnhealthy unhealthy targets are tried only once, so that retries do not add to the load of a failing upstream
  */
 export function startRetries(
   order: readonly Target[], retries: number, isUnhealthy: (target: Target) => boolean = () => false,
 ): RetryState {
-  // Without spare attempts no target is tried twice: health does not matter.
+  // If there are no more attempts than targets, no target is tried twice, and health does not matter.
   const hasSpare = retries >= order.length
   const [first, ...others] = order.map(target => newCandidate(target, hasSpare && isUnhealthy(target)))
   const current = { ...first as Candidate, attempts: 1 }
@@ -72,8 +72,8 @@ export function startRetries(
 }
 
 /**
- * Each candidate is tried once, in order; then retryable ones again, the one that is available first before the others. With more attempts
- * than candidates, a transient failure is retried first. @param suits which targets can be used now
+ * Tries each candidate once, in order. Then tries candidates again, first the one that is available soonest. If more attempts than untried
+ * candidates are left, a candidate with a transient failure is tried again first. @param suits false = the target cannot be used now
  */
 export function nextAttempt(
   before: RetryState, failure: FailedAttempt, { now: time, timeLeft, random }: RetryContext,
@@ -95,7 +95,7 @@ export function nextAttempt(
   return delayMs > MAX_WAIT || delayMs >= timeLeft ? { state, step: null } : moveTo(state, earliest, delayMs)
 }
 
-/** With fractions, `a + b - a` can exceed `b`. */
+/** Rounds down, because with fractions `a + b - a` can exceed `b`. */
 function wholeMs(time: number): number {
   return Math.floor(time)
 }
@@ -104,12 +104,12 @@ function afterFailure(failed: Candidate, failure: FailedAttempt, now: number, ra
   return {
     ...failed,
     excluded: failed.excluded || !failure.sameTargetAllowed || failed.wasUnhealthy,
-    // A Retry-After of 0 gets the backoff too.
+    // Use the backoff also if the upstream sent a Retry-After of 0.
     notBefore: now + (failure.retryAfterMs || backoff(failed.attempts, random)),
   }
 }
 
-/** Starts an attempt beside the current one, at an untried target. @returns null = no target or no attempt is left */
+/** Counts a second, hedged attempt at an untried target. @returns null = no target or no attempt is left */
 export function startHedge(before: RetryState, suits: (target: Target) => boolean): { state: RetryState; target: Target } | null {
   const next = before.candidates.find(({ target, attempts, excluded }) => attempts === 0 && !excluded && suits(target))
   if (next === undefined || before.attemptsLeft <= 0) return null
@@ -117,7 +117,7 @@ export function startHedge(before: RetryState, suits: (target: Target) => boolea
   return { state: { ...before, candidates, attemptsLeft: before.attemptsLeft - 1 }, target: next.target }
 }
 
-/** One of two simultaneous attempts failed: the other becomes the current one. */
+/** Makes `other` the current attempt after one of two simultaneous attempts failed. */
 export function failHedge(
   before: RetryState, failed: Target, other: Target, failure: FailedAttempt, { now, random }: RetryContext,
 ): RetryState {
@@ -129,7 +129,7 @@ export function select(before: RetryState, target: Target): RetryState {
   return { ...before, current: before.candidates.find(candidate => candidate.target === target) ?? before.current }
 }
 
-/** Makes a target the only candidate; its attempt does not count as a retry. */
+/** Makes a target the only candidate. Its first attempt does not count as a retry. */
 export function redirect(before: RetryState, target: Target): { state: RetryState; step: RetryStep } {
   const current = { ...newCandidate(target, false), attempts: 1 }
   return { state: { ...before, candidates: [current], current }, step: { target, delayMs: 0 } }
@@ -150,7 +150,7 @@ function replace(before: RetryState, current: Candidate): RetryState {
   return { ...before, candidates, current }
 }
 
-/** Between half and all of the delay, ms. */
+/** @returns ms; a random time between half and all of the exponential delay */
 function backoff(attempts: number, random: number): number {
   return Math.min(FIRST_BACKOFF * 2 ** (attempts - 1), MAX_BACKOFF) * (0.5 + random / 2)
 }

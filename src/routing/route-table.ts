@@ -7,19 +7,19 @@ interface CompiledRoute {
   readonly route: Route
   readonly path: Match | null
   readonly model: Match | null
-  /** A glob of the route matches every name. */
+  /** true = the route matches every model: it lists no models, or a glob matches every name. */
   readonly takesAny: boolean
 }
 
-/** `gateway explain` prints it. */
+/** Why a route does not match, for `gateway explain`. */
 export type MismatchReason = 'path' | 'model' | 'no model'
 
-/** Pairs of path and model, far above what one gateway serves. */
+/** Maximum cached pairs of path and model, far more than one gateway serves. */
 const MAX_CACHED_ROUTES = 4096
-/** Longer pairs are not cached. */
+/** Longer pairs of path and model are not cached. */
 const MAX_CACHED_KEY_CHARS = 1024
 
-/** The first route whose path and model match wins. A route that lists models takes only requests that name one. */
+/** Finds the first route whose path and model match. A route that lists models matches only requests that name a model. */
 export class RouteTable {
   readonly #rows: readonly CompiledRoute[]
   readonly #routeCache = new Map<string, Route | null>()
@@ -48,17 +48,17 @@ export class RouteTable {
     return route
   }
 
-  /** Does a route match this path with any model? */
+  /** @returns true = a route matches this path, with some model */
   servesPath(path: string): boolean {
     return this.#rows.some(row => row.path === null || row.path(path))
   }
 
-  /** Does a route that lists paths match this path? */
+  /** @returns true = a route with a configured path matches this path */
   namesPath(path: string): boolean {
     return this.#rows.some(row => row.path?.(path) ?? false)
   }
 
-  /** Does a route match this model on some path? Cached for lists of models. @param model of the configuration, not a client's */
+  /** @returns true = a route matches this model on some path @param model of the configuration: results are cached without a limit */
   servesModel(model: string): boolean {
     let isServed = this.#servedModels.get(model)
     if (isServed === undefined) {
@@ -68,12 +68,12 @@ export class RouteTable {
     return isServed
   }
 
-  /** Does a route list this model by name, or by a glob that does not match every model? */
+  /** @returns true = a route lists this model by name, or by a glob that does not match every model */
   listsModel(model: string): boolean {
     return this.#rows.some(row => !row.takesAny && row.model?.(model))
   }
 
-  /** Every route up to the matching one, with the reason why each did or did not match. */
+  /** All routes up to the matching route, each with the reason why it does not match. */
   trace(path: string, model: string | null): { route: Route; miss: MismatchReason | null }[] {
     const steps: { route: Route; miss: MismatchReason | null }[] = []
     for (const row of this.#rows) {
@@ -85,7 +85,7 @@ export class RouteTable {
   }
 }
 
-/** Replaces stars in the targets' model names by the text that the route's star matched. */
+/** Replaces the star in the model names of targets by the text that the star in the route's glob matches. */
 function withNames(route: Route, model: string | null): Route {
   const { targets, on: { contextLength, contentFilter }, models } = route
   const all = [...targets, contextLength, contentFilter]

@@ -1,20 +1,18 @@
 /**
- * The grammar of behaviours. One list, in two places:
+ * The grammar of behaviours. A list of behaviours can be in the header or in the model's name:
  *
  *     x-simulate: status=503, retry_after=2
  *     "model": "sim,status=503,retry_after=2"
  *
- * In a model name the list follows the first comma. Comma and equals sign are
- * legal in a path segment (RFC 3986, section 3.3), so the same names work in the
- * generate protocol, which has the model in the path. If both places set a key,
- * the header wins.
+ * In a model's name, the list follows the first comma. RFC 3986 (section 3.3) allows a comma and an equals sign in a path segment, so the
+ * same names work in the generate protocol, which has the model in the path. If both places set the same key, the header's value is used.
  */
 
 const MB = 1024 * 1024
 
-/** Every behaviour by its name; docs/simulator.md lists the same (a test compares them). */
+/** Every behaviour by its name. docs/simulator.md lists the same behaviours (a test compares the lists). */
 export const GRAMMAR = {
-  // The response.
+  // Content of the response.
   tokens: count(0, 10_000_000),
   chunk: size(1, 64 * MB),
   huge: size(1, 256 * MB),
@@ -22,7 +20,7 @@ export const GRAMMAR = {
   tool_call: flag,
   reject_prefill: flag,
   echo: flag,
-  // The reported usage.
+  // Reported usage.
   input: count(0, 1e12),
   output: count(0, 1e12),
   cached: count(0, 1e12),
@@ -30,11 +28,11 @@ export const GRAMMAR = {
   cache_write_1h: count(0, 1e12),
   seconds: count(0, 1e9),
   usage: choice('none', 'null', 'negative', 'fraction', 'huge', 'string'),
-  // The timing.
+  // Timing.
   headers_delay: duration,
   first_delay: duration,
   pace: duration,
-  // The bytes on the wire.
+  // Form of the bytes that are sent.
   split: count(1, MB),
   crlf: flag,
   comments: flag,
@@ -57,15 +55,15 @@ export const GRAMMAR = {
   reset_after: count(0, 1e9),
   no_terminator: flag,
   wrong_length: flag,
-  // The requests that fail.
+  // Which requests fail.
   first: count(1, 1e9),
   every: count(1, 1e9),
 }
 
-/** The behaviours of a request, by the names of the grammar; absent = normal. */
+/** The behaviours of a request, by their names in the grammar. Without a behaviour, the response is normal. */
 export type Behaviour = { readonly [K in keyof typeof GRAMMAR]?: ReturnType<(typeof GRAMMAR)[K]> }
 
-/** `first` and `every` apply to these; the rest of a list always applies. */
+/** Behaviours that `first` and `every` restrict to some requests. All other behaviours apply to every request. */
 const OCCASIONAL: ReadonlySet<string> = new Set<keyof Behaviour>([
   'headers_delay', 'first_delay', 'status', 'retry_after', 'retry_after_ms', 'retry_after_date', 'error_200',
   'reset', 'close', 'first_event_error', 'error_event_after', 'malformed_after', 'stall_after', 'cut_after',
@@ -74,15 +72,15 @@ const OCCASIONAL: ReadonlySet<string> = new Set<keyof Behaviour>([
 
 const NORMAL: Behaviour = Object.freeze({})
 
-/** A list that does not follow the grammar. The message names the key and its possible values. */
+/** Thrown for a list that does not follow the grammar. The message names the key and its possible values. */
 export class BehaviourError extends Error {
   override readonly name = 'BehaviourError'
 }
 
 /**
- * Reads a list of behaviours; '' is normal behaviour.
+ * Reads a list of behaviours; '' = normal behaviour.
  *
- * @throws BehaviourError for an unknown key or a value that the key does not take
+ * @throws BehaviourError if a key is unknown, or a value is not allowed for its key
  */
 export function parseBehaviour(text: string): Behaviour {
   if (text === '') return NORMAL
@@ -100,16 +98,16 @@ export function parseBehaviour(text: string): Behaviour {
   return behaviour
 }
 
-/** The list after the first comma of a model name; '' = there is none. */
+/** The list after the first comma of a model's name; '' = the name has no list. */
 export function behaviourOfModel(model: string): string {
   const comma = model.indexOf(',')
   return comma === -1 ? '' : model.slice(comma + 1)
 }
 
 /**
- * Leaves out the failures if `first` or `every` exempt this request.
+ * Removes the failures if `first` or `every` exempts this request.
  *
- * @param turn how many requests with the same list came before, from 0
+ * @param turn number of earlier requests with the same list
  */
 export function onTurn(behaviour: Behaviour, turn: number): Behaviour {
   const { first, every } = behaviour
@@ -135,7 +133,7 @@ function count(min: number, max: number): (key: string, value: string | null) =>
   }
 }
 
-/** Bytes: `512`, `64kb`, `10mb`. */
+/** Parses a size: `512`, `64kb`, `10mb`. @returns bytes */
 function size(min: number, max: number): (key: string, value: string | null) => number {
   return (key, value) => {
     const match = /^(\d{1,12})(b|kb|mb)?$/i.exec(value ?? '')
@@ -146,11 +144,11 @@ function size(min: number, max: number): (key: string, value: string | null) => 
   }
 }
 
-/** Milliseconds: `250ms`, `1.5s`, `10m`. */
+/** Parses a duration: `250ms`, `1.5s`, `10m`. @returns ms */
 function duration(key: string, value: string | null): number {
   const match = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m)$/.exec(value ?? '')
   const ms = match ? Number(match[1]) * ({ ms: 1, s: 1000, m: 60_000 }[match[2] ?? ''] ?? 1) : Number.NaN
-  // A day is more than any timeout in use, and well below what Node's timers can hold.
+  // Maximum of one day: longer than any timeout in use, and much shorter than the longest timer of Node.
   if (ms <= 86_400_000) return Math.round(ms)
   throw new BehaviourError(`${key} takes a duration such as 250ms, 10s or 5m, not ${quote(value)}`)
 }

@@ -17,16 +17,16 @@ import { speak } from './endpoints/speech.ts'
 import { transcribe, translate } from './endpoints/transcription.ts'
 
 export interface Endpoint {
-  /** null = any. */
+  /** Allowed methods; null = any method. */
   readonly methods: readonly string[] | null
-  /** What the body has to be. */
+  /** What the body must be. */
   readonly bodyKind: 'json' | 'form' | 'any'
   readonly respond: (request: SimulatedRequest) => SimulatedResponse
 }
 
 export interface EndpointMatch {
   readonly endpoint: Endpoint
-  /** The model that the path names, decoded; '' when it names none. */
+  /** The model in the path, decoded; '' = the path names no model. */
   readonly model: string
 }
 
@@ -67,11 +67,11 @@ const MODEL: Endpoint = { methods: READ, bodyKind: 'any', respond: getModel }
 const OTHER: Endpoint = { methods: null, bodyKind: 'any', respond: otherPath }
 
 /**
- * The endpoint of a path.
+ * Finds the endpoint of a path.
  *
- * @param path without its query
- * @throws Refusal 400 for a path that cannot be decoded, 404 outside /v1,
- *   /v1beta, /v1alpha and /v1beta1, 405 with `allow`
+ * @param path the path without the query
+ * @throws Refusal 400 for a path that cannot be decoded, 404 for a path outside /v1, /v1beta, /v1alpha and /v1beta1, 405 with `allow` for
+ * another method
  */
 export function locate(method: string, path: string): EndpointMatch {
   const located = find(method, path)
@@ -83,7 +83,7 @@ export function locate(method: string, path: string): EndpointMatch {
   return located
 }
 
-/** Whose shape the response has: the path decides where only one family has it, else the caller's headers. */
+/** The family whose format the response has. The path decides; if several families have the path, the caller's headers decide. */
 export function familyOf(path: string, query: URLSearchParams, headers: IncomingHttpHeaders): Family {
   if (path === '/v1/messages' || path.startsWith('/v1/messages/')) return 'messages'
   if (/^\/v1(?:alpha|beta)/.test(path) || verbOf(path) !== null) return 'generate'
@@ -104,7 +104,7 @@ function find(method: string, path: string): EndpointMatch | null {
   return /^\/v1(?:alpha|beta1?)?\//.test(path) ? { endpoint: OTHER, model: '' } : null
 }
 
-/** Vertex AI's have a project in front, a publisher, or both. */
+/** Matches a path with a verb. Paths of Vertex AI also have a project, a publisher, or both. */
 const VERB =
   /^\/v1(?:alpha|beta1?)?\/(?:projects(?:\/[^/]+){3}\/)?(?:publishers\/[^/]+\/)?(?:m|tunedM)odels\/(.+):(\w+)$/
 

@@ -2,10 +2,10 @@ import type { Behaviour } from './behaviour.ts'
 import { event } from './event.ts'
 import { json, type CompleteResponse } from './simulated-response.ts'
 
-/** Whose shape a response has. */
+/** The provider whose format a response has. */
 export type Family = 'chat' | 'messages' | 'generate'
 
-/** A request that a provider would refuse. */
+/** Thrown for a request that a provider would refuse. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly status: number
@@ -35,7 +35,7 @@ const GENERATE_STATUSES: Readonly<Record<number, string>> = {
   504: 'DEADLINE_EXCEEDED', 529: 'UNAVAILABLE',
 }
 
-/** An error body in the family's shape, as shared by all three providers' documentation. */
+/** The body of an error in the format of the family, as the provider's documentation describes it. */
 export function errorBody(family: Family, status: number, message: string, id: string): unknown {
   const refused = status >= 400 && status < 500
   switch (family) {
@@ -54,14 +54,14 @@ export function errorBody(family: Family, status: number, message: string, id: s
   }
 }
 
-/** A request refused, in the family's shape. */
+/** The response to a refused request, in the format of the family. */
 export function refusalResponse(family: Family, refusal: Refusal, id: string): CompleteResponse {
   return json(errorBody(family, refusal.status, refusal.message, id), refusal.status, refusal.headers)
 }
 
 /**
- * The response to `status`, `retry_after*` and `error_200`. The generate family
- * repeats the delay in its body, where its clients look for it.
+ * The response to `status`, `retry_after*` and `error_200`. In the generate family, the delay is also in the body, from which its clients
+ * read it.
  *
  * @param now seconds since 1970
  */
@@ -83,7 +83,7 @@ export function faultyResponse(family: Family, behaviour: Behaviour, now: number
 
 const OVERLOADED = { chat: 503, messages: 529, generate: 503 } as const
 
-/** The event that reports a failure after the stream has begun. */
+/** The event that reports a failure in the middle of a stream. */
 export function errorEvent(family: Family, id: string): string {
   const body = errorBody(family, OVERLOADED[family], 'The simulated model is overloaded.', id)
   return event(body, family === 'messages' ? 'error' : undefined)

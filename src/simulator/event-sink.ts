@@ -3,24 +3,24 @@ import type { Socket } from 'node:net'
 import { constants, createGzip } from 'node:zlib'
 import type { Behaviour } from './behaviour.ts'
 
-/** Where a script is played: a response or a WebSocket. */
+/** Receives the events of a script. A sink is a response or a WebSocket. */
 export interface EventSink {
-  /** Several events can be sent at once; false if each one is a message. */
+  /** true if several events can be sent together; false = each event is a separate message. */
   readonly batches: boolean
   /**
    * Sends one event.
    *
-   * @param resume called when the next may follow, if not at once
-   * @returns true when the next may follow at once
+   * @param resume called when the next event may be sent, if the result is false
+   * @returns true = the next event may be sent at once
    */
   send(event: string | Buffer, resume: () => void): boolean
   /**
    * Ends the response in the regular way of the transport.
    *
-   * @param complete the script was played to its end
+   * @param complete true if all events of the script were sent
    */
   end(complete: boolean): void
-  /** Closes the connection without that end. */
+  /** Closes the connection without the regular end. */
   close(): void
   /** Resets the connection. */
   reset(): void
@@ -29,11 +29,10 @@ export interface EventSink {
 type Write = (bytes: string | Buffer, resume: () => void) => boolean
 
 /**
- * A response with a written head, as an event sink. It applies `crlf`, `comments`,
- * `gzip` and `split`, in that order.
+ * Makes an event sink of a response whose head has been written. Applies `crlf`, `comments`, `gzip` and `split`, in that order.
  *
- * @param sse server-sent events: `crlf` and `comments` apply
- * @param deliberate called before the connection is ended otherwise than it should
+ * @param sse true for server-sent events, to which `crlf` and `comments` apply
+ * @param deliberate called before the sink ends the connection irregularly
  */
 export function responseSink(
   res: ServerResponse, behaviour: Behaviour, sse: boolean, deliberate: () => void,
@@ -49,7 +48,7 @@ export function responseSink(
   const framed = sse && (behaviour.crlf || behaviour.comments)
   const close = () => afterWrites(res, deliberate, socket => socket.destroy())
   const end = () => {
-    // The client waits for the announced rest, so the connection is closed.
+    // Close the connection, because the client waits for more bytes: the announced length is too high.
     if (behaviour.wrong_length) res.once('finish', close)
     res.end()
   }
@@ -62,9 +61,7 @@ export function responseSink(
   }
 }
 
-/**
- * Resets a connection (RST). A Unix socket has no reset: it is closed.
- */
+/** Resets a connection (RST). A Unix socket cannot be reset, so it is closed. */
 export function resetSocket(socket: Socket): void {
   if (socket.remoteAddress === undefined) socket.destroy()
   else socket.resetAndDestroy()
@@ -75,7 +72,7 @@ function reframe(event: string, behaviour: Behaviour): string {
   return behaviour.crlf ? text.replaceAll('\n', '\r\n') : text
 }
 
-/** A turn of the event loop between two pieces makes each a separate write. */
+/** Waits for a turn of the event loop between two pieces, so that each piece is a separate write. */
 function inPieces(write: Write, length: number): Write {
   return (bytes, resume) => {
     const whole = typeof bytes === 'string' ? Buffer.from(bytes) : bytes
@@ -90,7 +87,7 @@ function inPieces(write: Write, length: number): Write {
   }
 }
 
-/** Each event is flushed, so that a reader can decode it at once. */
+/** Compresses. Each event is flushed, so that a client can decode it at once. */
 function gzipped(write: Write): { write: Write; finish(done: () => void): void } {
   const gzip = createGzip()
   let ready: Buffer[] = []
@@ -112,7 +109,7 @@ function gzipped(write: Write): { write: Write; finish(done: () => void): void }
   }
 }
 
-/** Acts when all earlier bytes have left the process. */
+/** Calls `act` when all earlier bytes have left the process. */
 function afterWrites(res: ServerResponse, deliberate: () => void, act: (socket: Socket) => void): void {
   const { socket } = res.req
   socket.write('', () => {

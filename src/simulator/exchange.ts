@@ -10,7 +10,7 @@ import { send, sendAtOnce } from './send.ts'
 import { json, type SimulatedResponse } from './simulated-response.ts'
 import { behaviourOf, behaviourHeader, splitTarget, type SimulatorContext } from './simulator-context.ts'
 
-/** One request on its way. */
+/** The state of one request. */
 interface ExchangeState {
   readonly incoming: IncomingMessage
   readonly res: ServerResponse
@@ -18,16 +18,16 @@ interface ExchangeState {
   readonly query: URLSearchParams
   readonly family: Family
   readonly id: string
-  /** '' until it is known. */
+  /** The requested model; '' = not known yet. */
   model: string
-  /** The connection was ended on purpose: that is no abort. */
+  /** true if the simulator ended the connection on purpose, so that this is no abort. */
   closedDeliberately: boolean
   clientDisconnected: boolean
-  /** Ends whatever is waited for or still being said. */
+  /** Stops the waiting and the sending. */
   stop: () => void
 }
 
-/** Responds to one request, from its first byte to the end that its behaviours give it. */
+/** Responds to one request. The behaviours decide how the response ends. */
 export function serveExchange(context: SimulatorContext, incoming: IncomingMessage, res: ServerResponse): void {
   const [path, query] = splitTarget(incoming.url ?? '/')
   if (path === '/_simulator/stats') return sendAtOnce(res, json(context.counter.stats))
@@ -71,7 +71,7 @@ async function respond(context: SimulatorContext, ongoing: ExchangeState): Promi
   })
 }
 
-/** The body, when it is there and well-formed; null when the client left before. */
+/** Reads and parses the body; null = the client disconnected. */
 async function receiveBody(incoming: IncomingMessage, located: EndpointMatch): Promise<ParsedBody | null> {
   const body = await readBody(incoming)
   if (body === null) return null
@@ -97,7 +97,7 @@ function requestOf(
   }
 }
 
-/** The response: what the behaviours ask for in its place, or else what the endpoint says. */
+/** The response: the one that behaviours require, or else the response of the endpoint. */
 function responseTo(request: SimulatedRequest, located: EndpointMatch): SimulatedResponse {
   const { behaviour, family, json: body } = request
   if (behaviour.status !== undefined || behaviour.error_200) {
@@ -111,7 +111,7 @@ function responseTo(request: SimulatedRequest, located: EndpointMatch): Simulate
   return located.endpoint.respond(request)
 }
 
-/** Each provider names its request id differently; the generate family has none. */
+/** Adds the header with the request id, which has another name at each provider. The generate family has none. */
 function withRequestId<T extends SimulatedResponse>(ongoing: ExchangeState, response: T): T {
   if (ongoing.family === 'generate') return response
   const name = ongoing.family === 'messages' ? 'request-id' : 'x-request-id'
@@ -119,7 +119,7 @@ function withRequestId<T extends SimulatedResponse>(ongoing: ExchangeState, resp
   return response
 }
 
-/** Anything but a refusal is a fault of the simulator itself, and is said to be one. */
+/** Responds to an error. An error that is no refusal is reported as a fault of the simulator. */
 function fail(ongoing: ExchangeState, thrown: unknown): void {
   const { res, family, id } = ongoing
   if (res.headersSent) return void res.destroy()

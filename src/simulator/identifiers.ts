@@ -1,9 +1,6 @@
 import { randomBytes } from 'node:crypto'
 
-/**
- * A source of identifiers: the prefix, the id of this source, and an increasing
- * number. They are as long as those of the vendors.
- */
+/** Creates identifiers: the prefix, an id of this source, and an increasing number. They have the length of the vendors' identifiers. */
 export function identifiers(): (prefix: string) => string {
   const source = randomBytes(8).toString('hex')
   let issued = 0

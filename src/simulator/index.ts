@@ -6,24 +6,23 @@ import { countExchanges, type Stats } from './stats.ts'
 import { upgrader } from './websockets/upgrade.ts'
 
 export interface SimulatorOptions {
-  /** Milliseconds since 1970; the machine's clock unless given. */
+  /** Returns ms since 1970; absent = the machine's clock. */
   readonly now?: () => number
-  /** Hears of each request once, when it has ended. A pino logger is one. */
+  /** Logs each request once, after the request has ended. A pino logger fits. */
   readonly log?: { info(details: object, message: string): void }
 }
 
 /**
- * An HTTP server that counts its requests. It emits `aborted` with the request's
- * `{ method, path, model }` when a client disconnects before the end of a response.
+ * An HTTP server that counts its requests. It emits `aborted` with `{ method, path, model }` of the request when a client disconnects
+ * before the end of a response.
  */
 export interface Simulator extends Server {
   readonly stats: Readonly<Stats>
 }
 
 /**
- * A provider that needs no key and misbehaves on demand, as docs/simulator.md
- * says. It is not listening yet: the caller chooses a port or a Unix socket. No
- * timeout of the server cuts a slow upload or a long stream short.
+ * Creates a provider that needs no key, and that misbehaves as docs/simulator.md describes. The server does not listen yet: the caller
+ * chooses a port or a Unix socket. No timeout of the server ends a slow upload or a long stream.
  */
 export function createSimulator(options: SimulatorOptions = {}): Simulator {
   const server = createServer({
@@ -47,7 +46,7 @@ export function createSimulator(options: SimulatorOptions = {}): Simulator {
   const closeAll = server.closeAllConnections.bind(server)
   return Object.assign(server, {
     stats: counter.stats,
-    // Node does not track upgraded connections.
+    // Node does not list upgraded connections, so close them here.
     closeAllConnections: () => {
       websockets.closeAll()
       closeAll()

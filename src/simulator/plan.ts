@@ -1,42 +1,41 @@
 import { constants } from 'node:buffer'
 import type { Behaviour } from './behaviour.ts'
 
-/** Words of reasoning where the request asks for reasoning and no behaviour says how many. */
+/** Words of reasoning if the request asks for reasoning and no behaviour sets the number. */
 const DEFAULT_REASONING = 8
-/** Words of a response unless `tokens` says otherwise. */
+/** Words of a response if `tokens` is not set. */
 export const DEFAULT_TOKENS = 16
 
-/** What a response says: words `w1 w2 w3 ...`, one a token, after reasoning `r1 r2 r3 ...`. */
+/** The content of a response: reasoning `r1 r2 r3 ...`, and then words `w1 w2 w3 ...`. Each word is one token. */
 export interface Plan {
-  /** Words of reasoning. */
+  /** Number of words of reasoning. */
   readonly reasoning: number
   /** The number of the first word. */
   readonly from: number
-  /** How many words. */
+  /** Number of words of text. */
   readonly words: number
-  /** Text before the first word: a space if it continues a text. */
+  /** Text before the first word: a space if the response continues a text. */
   readonly lead: '' | ' '
-  /** Bytes of a word with its space, at least; shorter ones are filled with dots. */
+  /** Minimum bytes of a word with its space. Shorter words are filled with dots. */
   readonly chunk: number
-  /** The token limit ended the response. */
+  /** true if the token limit ended the response. */
   readonly clipped: boolean
-  /** Tokens of the text alone. */
+  /** Tokens of the text, without reasoning. */
   readonly tokens: number
 }
 
 export interface PlanInput {
-  /** The limit on output tokens, reasoning included; null = none. */
+  /** Maximum number of output tokens, including reasoning; null = no limit. */
   readonly limit: number | null
-  /** The request asks for reasoning. */
+  /** true if the request asks for reasoning. */
   readonly reasons: boolean
-  /** The text that the response has to continue; null when there is none. */
+  /** The text that the response must continue; null = none. */
   readonly prefill: string | null
 }
 
 /**
- * Decides the content of a response from the request and its behaviours. The whole
- * response is w1 to w`tokens`; a prefilled one continues after its last word. The
- * token limit counts reasoning first, then words.
+ * Plans the content of a response from the request and its behaviours. The whole response is w1 to w`tokens`. With a prefill, the response
+ * continues after the prefill's last word. The token limit counts reasoning first, and then words.
  */
 export function planOutput(behaviour: Behaviour, input: PlanInput): Plan {
   const limit = input.limit ?? Infinity
@@ -51,7 +50,7 @@ export function planOutput(behaviour: Behaviour, input: PlanInput): Plan {
   return { reasoning, ...start, words, chunk: behaviour.chunk ?? 0, clipped: words < wanted, tokens: words }
 }
 
-/** The words of the response, one by one, each with the space before it. */
+/** The words of the text one by one. Each has its space in front. */
 export function* words(plan: Plan): Generator<string, void, undefined> {
   const { from, chunk } = plan
   for (let i = 0; i < plan.words; i++) {
@@ -60,21 +59,21 @@ export function* words(plan: Plan): Generator<string, void, undefined> {
   }
 }
 
-/** The words of the reasoning, one by one, each with the space before it. */
+/** The words of the reasoning one by one. Each has its space in front. */
 export function* reasoningWords(plan: Plan): Generator<string, void, undefined> {
   for (let i = 1; i <= plan.reasoning; i++) yield i === 1 ? 'r1' : ` r${i}`
 }
 
 /**
- * The response as one text: what `words` says.
+ * All words of the text as one string.
  *
- * @throws RangeError where that is longer than a string can be
+ * @throws RangeError if the text is longer than a string can be
  */
 export function textOf({ from, words, lead, chunk }: Plan): string {
   return numbered('w', { from, count: words, lead, chunk })
 }
 
-/** The reasoning as one text: what `thoughts` says. */
+/** All words of the reasoning as one string. */
 export function reasoningOf({ reasoning }: Plan): string {
   return numbered('r', { from: 1, count: reasoning, lead: '', chunk: 0 })
 }
@@ -90,7 +89,7 @@ interface Run {
   readonly chunk: number
 }
 
-/** `w7 w8 w9` as bytes: millions of strings would block the process, and fill its memory. */
+/** Creates `w7 w8 w9` in a buffer, because millions of strings would block the process and fill its memory. */
 function numbered(letter: string, { from, count, lead, chunk }: Run): string {
   const most = count * Math.max(chunk, ` ${letter}${from + count}`.length)
   if (most > constants.MAX_STRING_LENGTH) throw new RangeError('the text is longer than a string can be')

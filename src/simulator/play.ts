@@ -2,16 +2,16 @@ import type { Behaviour } from './behaviour.ts'
 import type { EventSink } from './event-sink.ts'
 import type { EventStream } from './simulated-response.ts'
 
-/** Events are sent together up to so many characters if nothing happens between them. */
+/** Maximum characters of events that are sent together, if nothing has to happen between them. */
 const BATCH = 16 * 1024
 
 type Ending = 'stall' | 'error' | 'cut' | 'close' | 'reset'
 
 /**
- * Plays a script to an event sink, with the behaviours that concern its course: the
- * pace of the events, which one is malformed, and after which one the stream fails.
+ * Sends the events of a script to an event sink. Applies the behaviours of the stream: the pace of the events, which event is malformed,
+ * and after which event the stream fails.
  *
- * @returns stops it at once; nothing is made or sent after that
+ * @returns a function that stops at once: no more events are created or sent
  */
 export function play(script: EventStream, behaviour: Behaviour, stage: EventSink): () => void {
   const events = script.events[Symbol.iterator]()
@@ -74,13 +74,13 @@ export function play(script: EventStream, behaviour: Behaviour, stage: EventSink
   return stop
 }
 
-/** Does something count the events, or change one of them? */
+/** Tells whether a behaviour counts events or changes an event, so that events must be sent one by one. */
 function needsSingleEvents(behaviour: Behaviour): boolean {
   const { malformed_after, split, comments, gzip } = behaviour
   return malformed_after !== undefined || split !== undefined || comments === true || gzip === true
 }
 
-/** The earliest failure; of several after the same event, the first one of this list. */
+/** The earliest failure. Of several failures after the same event, the first in this list is used. */
 function endingOf(behaviour: Behaviour, reports: boolean): { kind: Ending; after: number } | null {
   const error = behaviour.first_event_error ? 0 : behaviour.error_event_after
   const planned: [Ending, number | undefined][] = [
@@ -102,7 +102,7 @@ function batch(pull: () => string | Buffer | null): string | Buffer | null {
   while (text.length < BATCH) {
     const event = pull()
     if (event === null) return text === '' ? null : text
-    // Buffers are not joined: their maker has chosen their size.
+    // Do not join buffers, because the size of each is intended.
     if (typeof event !== 'string') return event
     text += event
   }
@@ -110,8 +110,8 @@ function batch(pull: () => string | Buffer | null): string | Buffer | null {
 }
 
 /**
- * Half of an event, framed as a complete one. It is malformed in its protocol: the
- * half of a body is not JSON, wherever it is cut.
+ * Cuts an event in half and frames it as a complete event. The event is malformed in every protocol, because half of a JSON object is no
+ * JSON.
  */
 function garble(event: string | Buffer): string | Buffer {
   if (typeof event !== 'string') {

@@ -1,18 +1,17 @@
 import { list, member, record, string, type Json } from './json.ts'
 
-/** The fields that hold what a person or a tool said, in all three protocols. */
+/** The fields that contain text of a person or a tool, in all three protocols. */
 const TEXT_FIELDS = ['text', 'content', 'parts', 'output'] as const
 
 /**
- * Tokens of a prompt: a quarter of the UTF-8 bytes of its text, rounded up. Text
- * is every string in the fields `text`, `content`, `parts` and `output`,
- * at any depth, and a bare string. Roles, tools, images and audio count nothing.
+ * Counts the tokens of a prompt: a quarter of the UTF-8 bytes of the text, rounded up. The text is a bare string, and every string at any
+ * depth in the fields `text`, `content`, `parts` and `output`. Roles, tools, images and audio do not count.
  */
 export function promptTokens(...values: unknown[]): number {
   return Math.ceil(textBytes(values) / 4)
 }
 
-/** Tokens of one input or of several, each a text or already an array of token numbers. */
+/** Counts the tokens of one or several inputs. An input is a text or an array of token numbers. */
 export function inputTokens(value: unknown): number {
   if (!Array.isArray(value)) return promptTokens(value)
   if (value.some(item => typeof item === 'number')) return value.length
@@ -22,8 +21,8 @@ export function inputTokens(value: unknown): number {
 }
 
 /**
- * The text of the last message if the model wrote it: the response continues it.
- * Otherwise null. A message with a tool call is not continued.
+ * The text of the last message if it is from the model, because the response continues that text; otherwise null. A message with a tool
+ * call is not continued.
  */
 export function prefillOf(messages: unknown, role: 'assistant' | 'model'): string | null {
   const last = record(list(messages).at(-1))
@@ -33,7 +32,7 @@ export function prefillOf(messages: unknown, role: 'assistant' | 'model'): strin
   return list(content).map(part => string(record(part)['text'])).join('')
 }
 
-/** Does the last message carry a tool's result? Then a tool was called already. */
+/** Tells whether the last message contains the result of a tool, which means that a tool was already called. */
 export function endsInToolResult(messages: unknown): boolean {
   const last = record(list(messages).at(-1))
   if (last['role'] === 'tool' || string(last['type']).endsWith('_call_output')) return true
@@ -41,7 +40,7 @@ export function endsInToolResult(messages: unknown): boolean {
   return parts.some((part: Json) => part['type'] === 'tool_result' || member(part, 'functionResponse') !== undefined)
 }
 
-// An explicit stack: a prompt can be nested deeper than the call stack.
+// A list instead of recursion, because a prompt can be nested deeper than the call stack.
 function textBytes(value: unknown): number {
   let bytes = 0
   const stack = [value]

@@ -6,28 +6,28 @@ import { record, string, type Json } from './json.ts'
 /** A request whose body has arrived. */
 export interface SimulatedRequest {
   readonly method: string
-  /** The request target as it was sent. */
+  /** The request target as the client sent it. */
   readonly target: string
-  /** Without the query, as it was sent. */
+  /** The path as the client sent it, without the query. */
   readonly path: string
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
-  /** Names and values in turn, as they were sent. */
+  /** A flat list of names and values, as the client sent them. */
   readonly rawHeaders: readonly string[]
   readonly family: Family
   readonly body: Buffer
-  /** The JSON body; empty when there is none. */
+  /** The JSON body; empty = the request has no JSON body. */
   readonly json: Json
-  /** The multipart form, or null. */
+  /** The multipart form; null = the body is not a form. */
   readonly form: FormData | null
-  /** As the client wrote it, behaviours included; '' when it named none. */
+  /** The model as the client wrote it, including behaviours; '' = the request names no model. */
   readonly model: string
   readonly behaviour: Behaviour
-  /** Seconds since 1970. */
+  /** Time of the request, in seconds since 1970. */
   readonly now: number
-  /** What the response's request id header says. */
+  /** The id in the response's request id header. */
   readonly requestId: string
-  /** A fresh identifier with the prefix. */
+  /** Creates an identifier with the prefix. */
   readonly id: (prefix: string) => string
 }
 
@@ -42,13 +42,13 @@ export interface ParsedBody {
 const BODY_LIMIT = 256 * 1024 * 1024
 const NO_BODY: Buffer = Buffer.alloc(0)
 
-/** A request without a body, or one whose body is left unread. */
+/** The result for a request without a body, or with a body that is not read. */
 export const EMPTY_BODY: ParsedBody = Object.freeze({ body: NO_BODY, json: {}, form: null, model: '' })
 
 /**
- * Reads the body to its end.
+ * Reads the whole body.
  *
- * @returns null when the client went away first
+ * @returns null = the client disconnected before the end of the body
  * @throws Refusal 413 above 256 MiB
  */
 export function readBody(incoming: IncomingMessage): Promise<Buffer | null> {
@@ -65,7 +65,7 @@ export function readBody(incoming: IncomingMessage): Promise<Buffer | null> {
     })
     incoming.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
     incoming.on('close', () => resolve(null))
-    // The `close` event follows, and handles the error.
+    // Ignore the error, because the event `close` follows and is handled.
     incoming.on('error', () => {})
   })
 }
@@ -73,8 +73,8 @@ export function readBody(incoming: IncomingMessage): Promise<Buffer | null> {
 /**
  * Parses the body.
  *
- * @param bodyKind whether the endpoint takes JSON alone, a form as well, or anything
- * @throws Refusal 400 when the body is not what the endpoint takes
+ * @param bodyKind whether the endpoint accepts only JSON, JSON or a form, or any body
+ * @throws Refusal 400 if the endpoint does not accept the body
  */
 export async function parseBody(
   body: Buffer,

@@ -4,18 +4,18 @@ import { responseSink } from './event-sink.ts'
 import { play } from './play.ts'
 import type { SimulatedResponse, EventStream, CompleteResponse } from './simulated-response.ts'
 
-/** Number of pieces of a body, between which something can happen. */
+/** Number of pieces of a whole body. Behaviours can act between two pieces. */
 const PIECES = 8
-/** By how much `wrong_length` exceeds the body. */
+/** Bytes by which `wrong_length` increases the length of a body. */
 const EXCESS_LENGTH = 64
-/** The length that `wrong_length` reports for a stream. */
+/** The length that `wrong_length` announces for a stream. */
 const STREAM_LENGTH = 1_000_000_000
 
 /**
- * Sends a response with the behaviours that concern how it is sent.
+ * Sends a response, and applies the behaviours that concern the sending.
  *
- * @param deliberate called before the connection is ended otherwise than it should
- * @returns stops the sending at once
+ * @param deliberate called before the connection is ended irregularly
+ * @returns a function that stops the sending at once
  */
 export function send(
   res: ServerResponse, response: SimulatedResponse, behaviour: Behaviour, deliberate: () => void,
@@ -33,7 +33,7 @@ export function send(
   if (behaviour.wrong_length) headers['content-length'] = length === null ? STREAM_LENGTH : length + EXCESS_LENGTH
   else if (length !== null) headers['content-length'] = length
   res.writeHead(status, headers)
-  // Send the head now: a delay or an end can come before the first byte of the body.
+  // Send the head now, because a delay or the end can come before the first byte of the body.
   if (disturbed) res.flushHeaders()
   return play(script, behaviour, responseSink(res, behaviour, script.sse, deliberate))
 }
@@ -44,19 +44,19 @@ export function sendAtOnce(res: ServerResponse, { status, headers, body }: Compl
   else res.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body)
 }
 
-/** Responses with these statuses have no content and no length (RFC 9110, section 8.6). */
+/** Tells whether responses with this status have no content and no length (RFC 9110, section 8.6). */
 function isEmpty(status: number): boolean {
   return status === 204 || status === 304
 }
 
-/** Does a behaviour concern how the bytes are sent? */
+/** Tells whether a behaviour changes how the bytes are sent. */
 function needsStreaming(b: Behaviour): boolean {
   return b.first_delay !== undefined || b.pace !== undefined || b.split !== undefined || b.gzip === true
     || b.wrong_length === true || b.malformed_after !== undefined || b.stall_after !== undefined
     || b.cut_after !== undefined || b.close_after !== undefined || b.reset_after !== undefined
 }
 
-/** A whole body as a script, so that it can be paced, stalled and cut like one. */
+/** Splits a whole body into pieces, so that it can be sent slowly, stalled or cut like a stream. */
 function inPieces(response: CompleteResponse): EventStream {
   const bytes = Buffer.from(response.body)
   const size = Math.max(Math.ceil(bytes.length / PIECES), 1)
@@ -65,7 +65,7 @@ function inPieces(response: CompleteResponse): EventStream {
   return { headers: response.headers, sse: false, events, last: null, error: null }
 }
 
-/** The content-length: none if the body ends early, so that HTTP ends regularly. */
+/** The content-length. null if the body ends early, so that the HTTP message ends regularly. */
 function lengthOf(response: CompleteResponse, behaviour: Behaviour): number | null {
   const { gzip, cut_after: cut, malformed_after: malformed } = behaviour
   if (behaviour.wrong_length) return Buffer.byteLength(response.body)

@@ -1,23 +1,23 @@
 /** The response of an endpoint, before behaviours change it. */
 export type SimulatedResponse = CompleteResponse | EventStream
 
-/** A body that is known at once. */
+/** A response whose body is complete. */
 export interface CompleteResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Buffer
 }
 
-/** A response that comes in events, which are generated as they are sent: unread events cost nothing. */
+/** A response in events. Each event is created when it is sent, so events that nobody reads cost nothing. */
 export interface EventStream {
   readonly headers: Readonly<Record<string, string>>
-  /** The events are server-sent ones: line ends and comments can be played with. */
+  /** true if the events are server-sent events, to which `crlf` and `comments` apply. */
   readonly sse: boolean
-  /** All strings, or all buffers. Server-sent events include their blank line. */
+  /** The events are all strings or all buffers. A server-sent event includes its blank line. */
   readonly events: Iterable<string | Buffer>
-  /** The event that marks the end in this protocol; null = only the framing does. */
+  /** The event that ends a response in this protocol; null = the protocol has no such event. */
   readonly last: (() => string) | null
-  /** The event by which this protocol reports a failure in mid-stream; null where it has none. */
+  /** The event that reports a failure in the middle of a stream; null = the protocol has no such event. */
   readonly error: (() => string) | null
 }
 
@@ -27,7 +27,7 @@ const SSE_HEADERS = Object.freeze({
   'cache-control': 'no-cache',
 })
 
-/** A JSON response, by default with status 200. */
+/** A JSON response. The default status is 200. */
 export function json(value: unknown, status = 200, headers?: Readonly<Record<string, string>>): CompleteResponse {
   return {
     status,
@@ -36,7 +36,7 @@ export function json(value: unknown, status = 200, headers?: Readonly<Record<str
   }
 }
 
-/** A response in any other content type, with status 200. */
+/** A response with any content type and status 200. */
 export function responseOf(contentType: string, body: string | Buffer): CompleteResponse {
   return { status: 200, headers: { 'content-type': contentType }, body }
 }

@@ -2,30 +2,30 @@ import type { IncomingMessage } from 'node:http'
 import { behaviourOfModel, onTurn, parseBehaviour, type Behaviour } from './behaviour.ts'
 import type { ExchangeCounter } from './stats.ts'
 
-/** What the exchanges of one simulator share. */
+/** State that all exchanges of one simulator share. */
 export interface SimulatorContext {
-  /** Milliseconds since 1970. */
+  /** Returns ms since 1970. */
   readonly now: () => number
-  /** A fresh identifier with the prefix. */
+  /** Creates an identifier with the prefix. */
   readonly id: (prefix: string) => string
-  /** How often each list of behaviours with `first` or `every` was asked for. */
+  /** Number of requests for each list of behaviours that has `first` or `every`. */
   readonly turns: Map<string, number>
   readonly counter: ExchangeCounter
 }
 
-/** Maximum number of counted lists; beyond it the least recently used one is dropped. */
+/** Maximum number of lists that are counted. If there are more, the least recently used list is dropped. */
 const MAX_TURNS = 10_000
 
-/** The list of the header; '' when there is none. */
+/** The list in the header; '' = there is no header. */
 export function behaviourHeader(incoming: IncomingMessage): string {
   const header = incoming.headers['x-simulate']
   return typeof header === 'string' ? header : ''
 }
 
 /**
- * The behaviours of one request. `first` and `every` count the request.
+ * The behaviours of one request. Counts the request if the list has `first` or `every`.
  *
- * @param list that of the header
+ * @param list the list in the header
  * @throws BehaviourError
  */
 export function behaviourOf(context: SimulatorContext, model: string, list: string): Behaviour {

@@ -1,10 +1,10 @@
-/** Every request is in flight first, and then either completed or aborted. */
+/** Counts of requests. Each request is first in flight, and later completed or aborted. */
 export interface Stats {
   requests: number
   in_flight: number
-  /** Ended by the simulator: completely, or as its behaviours requested. */
+  /** Requests that the simulator ended, completely or as their behaviours require. */
   completed: number
-  /** The client disconnected first. */
+  /** Requests whose client disconnected before the end. */
   aborted: number
 }
 
@@ -16,15 +16,15 @@ export interface RequestLine {
 
 export interface ExchangeCounter {
   readonly stats: Readonly<Stats>
-  /** Counts a request; call the returned function once with how it ended. */
+  /** Counts a request. @returns a function that must be called once when the request has ended */
   begin(): (request: RequestLine, outcome: 'completed' | 'aborted', status: number) => void
 }
 
 /**
  * Counts requests, and reports how they ended.
  *
- * @param onAborted hears of each request whose client left
- * @param log hears of each request
+ * @param onAborted called for each request whose client disconnected
+ * @param log called for each request
  */
 export function countExchanges(
   onAborted: (request: RequestLine) => void,

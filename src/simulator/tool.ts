@@ -14,11 +14,10 @@ export interface ToolCall {
 }
 
 /**
- * The call of one tool, with arguments that its schema accepts: the required
- * properties, or all if none is required.
+ * Creates a call of one tool, with arguments that its schema accepts: the required properties, or all properties if none is required.
  *
- * @param tools those of the request
- * @param name the tool that has to be called; '' = the first
+ * @param tools the tools of the request
+ * @param name the tool to call; '' = the first tool
  */
 export function callTool(tools: readonly Tool[], name: string): ToolCall {
   const tool = tools.find(one => one.name === name) ?? (name === '' ? tools[0] : undefined)
@@ -27,12 +26,12 @@ export function callTool(tools: readonly Tool[], name: string): ToolCall {
   return { name: called, arguments: text, tokens: Math.ceil(text.length / 4) }
 }
 
-/** The arguments in pieces of a few bytes, as a stream carries them. */
+/** The arguments of a call in pieces of a few bytes, for a stream. */
 export function argumentPieces(call: ToolCall): string[] {
   return call.arguments.match(/[^]{1,8}/gu) ?? []
 }
 
-/** A tool of the chat, responses and messages protocols, which differ in where they put its parts. */
+/** Reads a tool of the chat, responses or messages protocol. Each protocol has the parts of a tool in other places. */
 export function readTool(value: unknown): Tool {
   const tool = record(value)
   const inner = 'function' in tool ? record(tool['function']) : tool
@@ -42,7 +41,7 @@ export function readTool(value: unknown): Tool {
   }
 }
 
-/** The tools of a request with a name; the others are run by the provider. */
+/** The tools that have a name. The provider itself runs the other tools. */
 export function readTools(values: unknown): Tool[] {
   return list(values).map(readTool).filter(tool => tool.name !== '')
 }
@@ -63,7 +62,7 @@ function sample(schema: Json, depth: number): unknown {
 }
 
 function sampleObject(schema: Json, depth: number): Json {
-  // Deeper than any real tool: a hostile schema must not exhaust the stack.
+  // Stop below the depth of any real tool: a hostile schema must not exhaust the stack.
   if (depth > 16) return {}
   const properties = record(schema['properties'])
   const all = Object.keys(properties)

@@ -1,22 +1,22 @@
 import type { Behaviour } from './behaviour.ts'
 
-/** The usage of a response in tokens, in the same terms for all protocols. */
+/** The usage of a response, in tokens, with the same names for all protocols. */
 export interface Counts {
-  /** All input, cached reads and cache writes included. */
+  /** All input tokens, including tokens that are read from the cache or written to it. */
   readonly input: number
   readonly cached: number
   readonly cacheWrite5m: number
   readonly cacheWrite1h: number
-  /** All output, reasoning included. */
+  /** All output tokens, including reasoning. */
   readonly output: number
   readonly reasoning: number
 }
 
 /**
- * The reported usage: the real one, unless behaviours set other numbers.
+ * The usage to report: the actual usage, unless behaviours set other numbers.
  *
  * @param input tokens of the prompt
- * @param text tokens of the response without its reasoning
+ * @param text tokens of the response's text, without reasoning
  * @param reasoning tokens of the reasoning
  */
 export function countUsage(behaviour: Behaviour, input: number, text: number, reasoning: number): Counts {
@@ -24,7 +24,7 @@ export function countUsage(behaviour: Behaviour, input: number, text: number, re
   const cacheWrite5m = behaviour.cache_write ?? 0
   const cacheWrite1h = behaviour.cache_write_1h ?? 0
   return {
-    // No provider reports more from its cache than the prompt has.
+    // Cached tokens are a part of the input, so the input cannot be smaller.
     input: behaviour.input ?? Math.max(input, cached + cacheWrite5m + cacheWrite1h),
     cached,
     cacheWrite5m,
@@ -34,7 +34,7 @@ export function countUsage(behaviour: Behaviour, input: number, text: number, re
   }
 }
 
-/** A count as reported: itself, or the invalid value that `usage` selects. */
+/** A count to report: the count itself, or the invalid value that `usage` selects. */
 export function figure(behaviour: Behaviour, tokens: number): unknown {
   switch (behaviour.usage) {
     case 'none': return undefined

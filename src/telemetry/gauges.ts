@@ -1,16 +1,16 @@
 import { Counter, Gauge, Registry, collectDefaultMetrics, type Metric } from 'prom-client'
 
-/** The state of the gateway that gauges show, read at each scrape. */
+/** The state of the gateway for gauges. It is read at each scrape. */
 export interface GaugeSource {
   inFlight(): ReadonlyMap<string, number>
   circuits(): readonly CircuitGauge[]
   budgets(): readonly BudgetGauge[]
   ledger(): { readonly pendingRows: number, readonly writeFailures: number } | null
-  /** Rows to send to PostgreSQL; null = no PostgreSQL. */
+  /** State of the rows that are sent to PostgreSQL; null = rows are not sent. */
   shipping(): { readonly outboxRows: number, readonly shippedRows: number, readonly failures: number } | null
-  /** The stores that several gateways share. */
+  /** The stores that several gateways share, and whether each accepts writes. */
   stores(): readonly { readonly name: string, readonly isWritable: boolean }[]
-  /** End of the listener's certificate, ms since 1970; null = no TLS. */
+  /** Time at which the listener's certificate expires, in ms since 1970; null = no TLS. */
   certificateEnd(): number | null
   reloads(): { readonly applied: number, readonly rejected: number, /** ms since 1970 */ readonly loadedAt: number }
 }
@@ -24,15 +24,15 @@ export interface CircuitGauge {
 export interface BudgetGauge {
   readonly holder: BudgetHolder
   readonly name: string
-  /** USD */
+  /** The budget in USD. */
   readonly limit: number
   readonly spent: number
 }
 
-/** Also the label of the budget metrics. */
+/** What a budget belongs to. Also a label of the budget metrics. */
 export type BudgetHolder = 'key' | 'group'
 
-/** By holder. Do not add the two metrics up: the spend of a key also counts for its groups. */
+/** The metric of the spend of each kind of holder. Do not add the two metrics: the spend of a key also counts for its groups. */
 export const BUDGET_SPENT = { key: 'gateway_budget_spent_usd', group: 'gateway_group_budget_spent_usd' } as const
 const BUDGET_LIMIT = { key: 'gateway_budget_limit_usd', group: 'gateway_group_budget_limit_usd' } as const
 
@@ -40,13 +40,13 @@ const CIRCUIT_STATES = { closed: 0, 'half-open': 1, open: 2 } as const
 
 const EVENT_LOOP_RESOLUTION_MS = 50
 
-/** Gauges that prom-client names like counters, which Prometheus' linter rejects; other gauges have the same data by type. */
+/** Gauges with names of counters, which Prometheus' linter rejects. Other gauges have the same data by type. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
-/** Keeps prom-client from registering a metric globally; `createGauges` registers it. */
+/** Keeps prom-client from registering a metric globally: `createGauges` itself registers the metric. */
 const UNREGISTERED = { registers: [] }
 
-/** The current state of this process; `aggregator` says how prom-client merges the state of several processes. */
+/** The current state of this process. `aggregator` tells prom-client how to merge the state of several processes. */
 export function createGauges(source: GaugeSource, version: string): Registry {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: EVENT_LOOP_RESOLUTION_MS })
@@ -141,7 +141,7 @@ function budgetGauges(source: GaugeSource, holder: BudgetHolder): unknown[] {
       }
     },
   })
-  // In this order: the collector of the first gauge sets both.
+  // The order matters: the collector of the first gauge sets both.
   return [limit, spent]
 }
 
@@ -164,7 +164,7 @@ function shippingMetrics({ shipping }: GaugeSource): unknown[] {
 
 function reloadMetrics(source: GaugeSource): unknown[] {
   return [
-    // Every worker reloads the same configuration, which counts as one reload.
+    // Use the maximum: every worker reloads the same configuration, and this counts as one reload.
     new Counter({
       ...UNREGISTERED, name: 'gateway_config_reloads_total', help: 'Reloads of the configuration.',
       labelNames: ['result'], aggregator: 'max',
@@ -187,7 +187,7 @@ function reloadMetrics(source: GaugeSource): unknown[] {
       help: 'When the certificate of the listener ends, in seconds since 1970; absent without TLS.', aggregator: 'min',
       collect() {
         const end = source.certificateEnd()
-        // A reset would set a gauge without labels to 0, which is a date.
+        // Remove the gauge: a reset would set a gauge without labels to 0, which is a date.
         if (end === null) this.remove()
         else this.set(end / 1000)
       },

@@ -3,11 +3,14 @@ import type { Usage } from '../protocols/usage/usage.ts'
 import { CounterFamily, HistogramFamily } from './series.ts'
 import type { Settlement } from './settlement.ts'
 
-/** The names of the metrics: `v1.41` = as in current dashboards, `latest` = as in the GenAI conventions' own repository. */
+/**
+ * Which names the metrics have: `v1.41` = the names that current dashboards use; `latest` = the names in the repository of the GenAI
+ * conventions.
+ */
 export type Conventions = 'v1.41' | 'latest'
 
 export interface GenAiMetrics {
-  /** @param model label of the model @param errorType null = the call succeeded */
+  /** @param model value of the model's label @param errorType null = the call succeeded */
   series(call: Call, model: string, errorType: string | null): GenAiSeries
 }
 
@@ -18,7 +21,7 @@ export interface GenAiSeries {
 type Call = NonNullable<Settlement['call']>
 type Labels = Record<string, string>
 
-/** Bucket boundaries of the conventions. Source: opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-metrics. */
+/** Bounds of the buckets that the conventions define. Source: opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-metrics. */
 const DURATION_BUCKETS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
 const TOKEN_BUCKETS = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864]
 const FIRST_TOKEN_BUCKETS = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
@@ -28,20 +31,20 @@ export function genAiMetrics(conventions: Conventions, registry: Registry): GenA
   return conventions === 'latest' ? latestMetrics(registry) : commonMetrics(registry)
 }
 
-/** Seconds of the last attempt: earlier attempts count as separate, failed calls. */
+/** Duration of the last attempt in seconds. Each earlier attempt counts as a separate, failed call. */
 function durationOf({ row: { attempts } }: Settlement): number | null {
   const last = attempts.at(-1)
   return last === undefined ? null : last.ms / 1000
 }
 
-/** Seconds from the start of the last attempt to its first byte; null = no stream. */
+/** Seconds from the start of the last attempt to the first byte of the response; null = the response is not a stream. */
 function firstTokenOf({ row: { attempts, firstByteMs }, isStream }: Settlement): number | null {
   const startedMs = attempts.at(-1)?.atMs
   if (!isStream || firstByteMs === null || startedMs === undefined || firstByteMs < startedMs) return null
   return (firstByteMs - startedMs) / 1000
 }
 
-/** Seconds for each output token after the first one. */
+/** Seconds for each output token after the first output token; null = unknown. */
 function perTokenOf({ row: { firstByteMs, durationMs, usage: { outputTokens } }, isStream }: Settlement): number | null {
   if (!isStream || firstByteMs === null || durationMs === null || outputTokens === null || outputTokens < 2) return null
   return (durationMs - firstByteMs) / 1000 / (outputTokens - 1)
@@ -84,7 +87,7 @@ function commonMetrics(registry: Registry): GenAiMetrics {
   }
 }
 
-/** Counters of `latest`: the end of the name, the help, and the tokens that the counter adds up. */
+/** Counters of `latest`: the last part of the name, the help text, and the tokens to add up. */
 const USAGE_COUNTERS: readonly (readonly [part: string, help: string, tokens: (usage: Usage) => number | null])[] = [
   ['input_tokens', 'Input tokens, cached ones included.', usage => usage.inputTokens],
   ['output_tokens', 'Output tokens, reasoning included.', usage => usage.outputTokens],

@@ -12,7 +12,7 @@ const UNITS: readonly (readonly [suffix: string, unit: string])[] = [
   ['_seconds', 's'], ['_bytes', 'By'], ['_usd', '{USD}'], ['_usd_total', '{USD}'],
 ]
 
-/** Gives OpenTelemetry the metrics that Prometheus reads. */
+/** Converts the metrics for Prometheus to metrics for OpenTelemetry. */
 export class PrometheusProducer implements MetricProducer {
   readonly #collect: () => Promise<readonly MetricObject[]>
   readonly #version: string
@@ -52,7 +52,7 @@ export class PrometheusProducer implements MetricProducer {
   }
 }
 
-/** One histogram for each series. A bucket of Prometheus includes all lower ones, a bucket of OpenTelemetry does not. */
+/** Creates one histogram for each series. In Prometheus, a bucket includes all lower buckets; in OpenTelemetry it does not. */
 function histogramsOf(values: Values): { readonly labels: SeriesLabels, readonly histogram: Histogram }[] {
   const series = new Map<string, { labels: Record<string, string | number>, bounds: number[], counts: number[], sum: number, count: number }>()
   for (const entry of values) {
@@ -76,7 +76,7 @@ function histogramsOf(values: Values): { readonly labels: SeriesLabels, readonly
   })
 }
 
-/** By the name in Prometheus, without unit: `gen_ai_client_token_usage`. */
+/** Conventional names by the name in Prometheus without its unit: `gen_ai_client_token_usage`. */
 const CONVENTIONAL_NAMES: ReadonlyMap<string, string> = new Map([
   'gen_ai.client.operation.duration', 'gen_ai.client.token.usage', 'gen_ai.server.time_to_first_token',
   'gen_ai.server.time_per_output_token', 'gen_ai.client.inference.duration', 'gen_ai.client.inference.time_to_first_chunk',

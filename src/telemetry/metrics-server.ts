@@ -8,19 +8,19 @@ import type { Address } from '../config/types.ts'
 import { contentType, type MetricsFormat } from './render.ts'
 
 export interface MetricsServer {
-  /** Such as `http://127.0.0.1:9464`, with the real port. */
+  /** The URL with the actual port, such as `http://127.0.0.1:9464`. */
   readonly url: string
   close(): Promise<void>
 }
 
-/** For Prometheus and a few other readers; each connection uses memory. */
+/** Maximum number of connections, because each uses memory. Only Prometheus and a few other readers connect. */
 const MAX_CONNECTIONS = 64
-/** Bytes from which a response is worth compressing. */
+/** Minimum bytes of a response that is compressed. */
 const MIN_COMPRESSED = 4_096
 
 const compress = promisify(gzip)
 
-/** Scrapes at the same time share one text. @throws the system's error when the address cannot be listened on */
+/** Serves the metrics. Scrapes at the same time share one text. @throws the system's error if the address cannot be used */
 export async function serveMetrics(listen: Address, render: (format: MetricsFormat) => Promise<string>): Promise<MetricsServer> {
   const running = new Map<MetricsFormat, Promise<string>>()
   const shared = (format: MetricsFormat): Promise<string> => {

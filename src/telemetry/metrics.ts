@@ -6,7 +6,7 @@ import type { ModelLabels } from './model-labels.ts'
 import { CounterFamily, HistogramFamily, type CounterSeries, type HistogramSeries } from './series.ts'
 import { errorTypeOf, type Settlement } from './settlement.ts'
 
-/** Bounds in seconds: from an immediate refusal to a stream of half an hour. */
+/** Bounds of the buckets in seconds: from a request that is refused at once to a stream of half an hour. */
 const DURATION_BUCKETS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800]
 const FIRST_TOKEN_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 1, 1.5, 2.5, 5, 10, 30, 60, 300]
 const OVERHEAD_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1]
@@ -22,23 +22,23 @@ interface SettlementSeries {
   readonly tokens: Readonly<Record<TokenType, CounterSeries>>
   readonly cost: CostSeries
   readonly unpriced: CounterSeries
-  /** null = no model was called. */
+  /** Series of the GenAI conventions; null = no model was called. */
   readonly genAi: GenAiSeries | null
 }
 
-/** A sum of floating-point numbers would drift from the sum in the ledger, so `pico` holds whole picodollars. */
+/** A cost. `pico` counts whole picodollars, because a sum of floating-point numbers would differ from the sum in the ledger. */
 interface CostSeries {
   readonly usd: CounterSeries
   pico: bigint
 }
 
-/** Counters and histograms of settled requests, made from the rows of the ledger. Source of the names: docs/operation/telemetry.md. */
+/** Counters and histograms of settled requests, counted from the rows of the ledger. Source of the names: docs/operation/telemetry.md. */
 export class Metrics {
   readonly registry = new Registry()
   readonly models: ModelLabels
   readonly callers: CallerLabels
   readonly #series = new Map<string, SettlementSeries>()
-  /** Requests with different statuses share one series of cost. */
+  /** Series of cost by their counter, because requests with different statuses share one cost. */
   readonly #costSeries = new Map<CounterSeries, CostSeries>()
   readonly #genAi: GenAiMetrics
   readonly #requests = this.#counter('gateway_requests_total', 'Requests that have ended, refused ones too: one for each row of the ledger.')
@@ -132,7 +132,7 @@ export class Metrics {
     for (const [at, { upstream, outcome, atMs }] of attempts.entries()) {
       this.#attempts.series({ upstream, model, outcome }).value++
       const next = attempts[at + 1]
-      // A hedge runs in parallel: the attempt after it is not a failover.
+      // The attempt after a hedge is not a failover, because a hedge runs in parallel.
       if (next === undefined || outcome === HEDGE_LOST || (next.atMs ?? 0) < (atMs ?? 0)) continue
       const labels = { route: routeLabel(route), from: upstream, to: next.upstream }
       if (continued[at]) this.#continuations.series(labels).value++
@@ -149,7 +149,7 @@ export class Metrics {
   }
 }
 
-/** Keeps `routes[2]` of the route's text, which goes on with the line. */
+/** The label of a route: `routes[2]` from the beginning of the route's text. */
 function routeLabel(route: string | null): string {
   return route === null ? '' : /^[^,]*/.exec(route)![0]
 }

@@ -1,21 +1,21 @@
 import type { Route } from '../config/types.ts'
 
-/** Labels that clients choose by the globs of one route; further names count as `other`. */
+/** Maximum number of labels from clients for each route with globs. Further names have the label `other`. */
 const MAX_NAMES_PER_ROUTE = 200
 const MAX_LENGTH = 100
 
 const OTHER_MODEL = 'other'
-/** Clients can send any name, so a request without a route gets no label. */
+/** The label of requests without a route, because clients can send any name. */
 const NO_MODEL = ''
 
-/** Decides which model names become label values, so that clients cannot make an unlimited number of series. */
+/** Decides which names of models become labels, so that clients cannot create an unlimited number of series. */
 export class ModelLabels {
   readonly #maxNames: number
   #configured: ReadonlySet<string> = new Set()
-  /** Names of clients that a glob matched, by the text of the route. */
+  /** Names from clients that a glob matched, by the text of the route. */
   #chosen = new Map<string, Set<string>>()
 
-  /** @param workers number of processes whose labels are counted together: each gets its share of the names */
+  /** @param workers number of processes whose labels are counted together; each process gets an equal share of the names */
   constructor(workers = 1) {
     this.#maxNames = Math.max(1, Math.floor(MAX_NAMES_PER_ROUTE / workers))
   }
@@ -27,7 +27,7 @@ export class ModelLabels {
     for (const text of this.#chosen.keys()) if (!kept.has(text)) this.#chosen.delete(text)
   }
 
-  /** @param route text of the matched route; null = no route */
+  /** @param route text of the route that matched; null = no route */
   labelOf(model: string | null, route: string | null): string {
     if (model === null || route === null) return NO_MODEL
     if (this.#configured.has(model)) return model
@@ -44,7 +44,7 @@ export class ModelLabels {
     return name
   }
 
-  /** @param model as requested from an upstream */
+  /** @param model the name that an upstream was asked for */
   knownLabel(model: string): string {
     if (model === NO_MODEL || this.#configured.has(model)) return model
     const name = shortened(model)
@@ -53,7 +53,7 @@ export class ModelLabels {
   }
 }
 
-/** `slice` can cut a surrogate pair, which `toWellFormed` replaces. */
+/** Shortens a name. `slice` can cut a surrogate pair, so `toWellFormed` replaces the remaining half. */
 function shortened(model: string): string {
   return model.slice(0, MAX_LENGTH).toWellFormed()
 }

@@ -8,7 +8,7 @@ import type { Logger } from 'pino'
 import type { OtlpConfig } from '../config/types.ts'
 import { PresetIds, RequestTracer, SpanWriter } from './tracing.ts'
 
-/** About 10 MB of waiting spans. Further spans are dropped and counted. */
+/** Maximum number of waiting spans, which is about 10 MB. Further spans are dropped and counted. */
 const MAX_QUEUED_SPANS = 8192
 const MAX_BATCH = 512
 /** ms */
@@ -21,12 +21,12 @@ export interface OtlpOptions {
   readonly config: OtlpConfig
   readonly version: string
   readonly log: Logger
-  /** The number of this process among several; null = there is one process. */
+  /** The number of this process, if there are several; null = there is one process. */
   readonly worker: number | null
 }
 
 export interface OtlpExport {
-  /** Items not sent since the start: the collector was unreachable, slow, or refused them. */
+  /** Number of items that were not sent since the start, because the collector was unreachable, slow, or refused them. */
   readonly dropped: number
   close(): Promise<void>
 }
@@ -42,7 +42,7 @@ export async function openTraceExport(options: OtlpOptions): Promise<TraceExport
   const ids = new PresetIds()
   const provider = new TracerProvider({
     resource: resourceOf(options),
-    // `RequestTracer` has already decided: only sampled traces are written.
+    // Sample all, because `RequestTracer` has already decided: only sampled traces arrive here.
     sampler: new AlwaysOnSampler(),
     idGenerator: ids,
     spanLimits: { attributeCountLimit: 64 },
@@ -100,7 +100,7 @@ async function grpcOptions({ endpoint, headers }: OtlpConfig) {
   return { ...endpoint !== null && { url: endpoint }, metadata, timeoutMillis: EXPORT_TIMEOUT }
 }
 
-/** Only the exporter of the protocol is loaded: all three take several MB. */
+/** Loads only the exporter of the configured protocol, because all three need several MB. */
 async function createTraceExporter(config: OtlpConfig): Promise<SpanExporter> {
   if (config.protocol === 'grpc') {
     const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-grpc')
@@ -123,7 +123,7 @@ async function createMetricExporter(config: OtlpConfig): Promise<PushMetricExpor
   return new OTLPMetricExporter(httpOptions(config, 'v1/metrics'))
 }
 
-/** Logs a warning at most once a minute. */
+/** Counts items that were not sent, and logs a warning at most once a minute. */
 class ExportFailures {
   dropped = 0
   readonly #log: Logger
@@ -213,11 +213,11 @@ function countingMetricExporter(exporter: PushMetricExporter, failures: ExportFa
   }
 }
 
-/** A collector that hangs must not delay the end of the process. */
+/** Limits the time, because a collector that hangs must not delay the end of the process. */
 async function withinTimeout(closing: Promise<void>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, SHUTDOWN_TIMEOUT)
-  // `ExportFailures` has counted and logged the items that were not sent.
+  // Ignore the error, because `ExportFailures` has counted and logged the items that were not sent.
   await Promise.race([closing.catch(ignore), promise])
   clearTimeout(timer)
 }

@@ -19,7 +19,7 @@ export class CounterSeries {
 
 export class HistogramSeries {
   readonly labels: Labels
-  /** Values in each bucket, without those in lower buckets; the last bucket has no upper bound. */
+  /** Number of values in each bucket, not including lower buckets. The last bucket has no upper bound. */
   readonly counts: Float64Array
   sum = 0
   readonly #bounds: readonly number[]
@@ -40,7 +40,10 @@ export class HistogramSeries {
   }
 }
 
-/** Unlike the metrics of prom-client, which join all labels at each call: 8 % of the CPU of a request (bench/telemetry.ts). */
+/**
+ * A metric that looks up its series once. prom-client joins all labels at each call, which takes 8 % of the CPU of a request
+ * (bench/telemetry.ts).
+ */
 abstract class Family<S extends { readonly labels: Labels }> {
   readonly name: string
   readonly help: string
@@ -50,11 +53,11 @@ abstract class Family<S extends { readonly labels: Labels }> {
   constructor(name: string, help: string, registry: Registry) {
     this.name = name
     this.help = help
-    // A registry reads only `name`, `type` and `get()`, but its type Metric lists only prom-client's own classes.
+    // A cast is needed: a registry uses only `name`, `type` and `get()`, but its type Metric lists only prom-client's own classes.
     registry.registerMetric(this as unknown as Metric)
   }
 
-  /** @param labels always in the same order */
+  /** @param labels must always have the same order */
   series(labels: Labels): S {
     const id = Object.values(labels).join('\n')
     const known = this.#series.get(id)
@@ -90,7 +93,7 @@ export class HistogramFamily extends Family<HistogramSeries> {
   readonly type = 'histogram'
   readonly #bounds: readonly number[]
 
-  /** @param bounds upper bounds of the buckets, ascending */
+  /** @param bounds upper bounds of the buckets, in ascending order */
   constructor(name: string, help: string, registry: Registry, bounds: readonly number[]) {
     super(name, help, registry)
     this.#bounds = bounds
@@ -100,7 +103,7 @@ export class HistogramFamily extends Family<HistogramSeries> {
     return new HistogramSeries(labels, this.#bounds)
   }
 
-  /** A bucket of Prometheus includes all lower ones. */
+  /** The lines of a series. In Prometheus, a bucket includes all lower buckets. */
   protected lines({ labels, counts, sum }: HistogramSeries): Line[] {
     let count = 0
     const buckets = Array.from(counts, (values, at) => {

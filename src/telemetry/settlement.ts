@@ -3,28 +3,28 @@ import type { LedgerRow } from '../ledger/row.ts'
 import type { LimitReason } from '../limits/types.ts'
 import type { GenAiCall } from '../protocols/endpoint/gen-ai.ts'
 
-/** A request that has ended and is in the ledger. Metrics and traces report nothing else. */
+/** A request that has ended and is in the ledger. Metrics and traces report only such requests. */
 export interface Settlement {
   readonly row: LedgerRow
-  /** null = the request is complete */
+  /** The error that ended the request; null = the request is complete. */
   readonly failure: GatewayError | null
-  /** null = no limit refused the request */
+  /** The limit that refused the request; null = none. */
   readonly refusedBy: LimitReason | null
-  /** By index of the attempt in the row: whether the next attempt continued its response. */
+  /** For each attempt in the row, by index: true if the next attempt continued its response. */
   readonly continued: readonly boolean[]
-  /** null = no upstream responded, or the request calls no model */
+  /** The model call; null = no upstream responded, or the request calls no model. */
   readonly call: (GenAiCall & { readonly serverAddress: string | null }) | null
   readonly isStream: boolean
-  /** ms that the gateway added before the first byte; null = no upstream sent a byte */
+  /** ms that the gateway added before the first byte; null = no upstream sent a byte. */
   readonly overheadMs: number | null
 }
 
-/** @param row of a request whose process was killed */
+/** @param row row of a request whose process was killed */
 export function interruptedSettlement(row: LedgerRow): Settlement {
   return { row, failure: null, refusedBy: null, continued: [], call: null, isStream: false, overheadMs: null }
 }
 
-/** `error.type`: the code of the gateway's error, or the status of the upstream's error; null = no error. */
+/** The value of `error.type`: the code of the gateway's error, or the status of the upstream's error; null = no error. */
 export function errorTypeOf({ row: { error, status, end } }: Settlement): string | null {
   if (error !== null) return error
   return end === 'error' && status !== null ? String(status) : null

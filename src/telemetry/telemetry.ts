@@ -18,12 +18,12 @@ export interface TelemetryOptions {
   readonly config: TelemetryConfig
   readonly version: string
   readonly log: Logger
-  /** The number of this process, and how many there are; null = there is one process. */
+  /** The number of this process, and the number of processes; null = there is one process. */
   readonly worker: { readonly number: number, readonly count: number } | null
 }
 
 export class Telemetry {
-  /** Whether traces contain prompts and responses. */
+  /** true if traces contain prompts and responses. */
   readonly sendsContent: boolean
   readonly #conventions: Conventions
   #metrics: Metrics | null
@@ -40,7 +40,7 @@ export class Telemetry {
     this.#version = version
   }
 
-  /** null = requests are not traced */
+  /** Traces requests; null = requests are not traced. */
   get tracer(): RequestTracer | null {
     return this.#traces?.tracer ?? null
   }
@@ -83,7 +83,7 @@ export class Telemetry {
   }
 }
 
-/** @returns null if the configuration has neither metrics nor traces */
+/** @returns null = the configuration has neither metrics nor traces */
 export async function openTelemetry(options: TelemetryOptions): Promise<Telemetry | null> {
   const { prometheus, otlp } = options.config
   if (prometheus === null && otlp === null) return null
@@ -93,12 +93,12 @@ export async function openTelemetry(options: TelemetryOptions): Promise<Telemetr
 }
 
 export interface MetricsOutput {
-  /** null = Prometheus metrics are not served */
+  /** URL for Prometheus; null = metrics are not served. */
   readonly url: string | null
   close(): Promise<void>
 }
 
-/** @param collect all metrics, of one process or of all workers @throws the system's error when the address cannot be listened on */
+/** @param collect returns all metrics, of one process or of all workers @throws the system's error if the address cannot be used */
 export async function openMetricsOutput(
   { config, version, log }: Omit<TelemetryOptions, 'worker'>, collect: () => Promise<readonly Registry[]>,
 ): Promise<MetricsOutput> {

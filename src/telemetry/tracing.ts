@@ -9,22 +9,22 @@ import { errorTypeOf, type Settlement } from './settlement.ts'
 const PROPAGATOR = new W3CTraceContextPropagator()
 
 export interface RequestFacts {
-  /** ms on the monotonic clock */
+  /** Start of the request, in ms on the monotonic clock. */
   readonly startedAt: number
   readonly method: string
   readonly path: string
   readonly client: string
   readonly attempts: readonly AttemptFacts[]
-  /** null = traces contain no prompts and responses */
+  /** Prompt and response; null = traces do not contain them. */
   readonly content: { readonly request: string, readonly response: string } | null
 }
 
 export interface AttemptFacts {
-  /** ms on the monotonic clock */
+  /** Start of the attempt, in ms on the monotonic clock. */
   readonly startedAt: number
   readonly serverAddress: string | null
   readonly serverPort: number | null
-  /** null = the response was not read */
+  /** What the response says about itself; null = the response was not read. */
   readonly response: ResponseFacts | null
 }
 
@@ -33,13 +33,13 @@ export class RequestTracer {
   readonly #sampler: Sampler
   readonly #ids = new RandomIdGenerator()
 
-  /** @param sampler decides before a request has a span */
+  /** @param sampler decides whether a request is traced, before the request has a span */
   constructor(spans: SpanWriter, sampler: Sampler) {
     this.#spans = spans
     this.#sampler = sampler
   }
 
-  /** @param headers of the request; `traceparent` names the parent span */
+  /** @param headers headers of the request; `traceparent` names the parent span */
   start(headers: Readonly<Record<string, string | string[] | undefined>>): RequestTrace {
     const parent = 'traceparent' in headers ? PROPAGATOR.extract(ROOT_CONTEXT, headers, defaultTextMapGetter) : ROOT_CONTEXT
     const { traceId = this.#ids.generateTraceId(), traceState } = trace.getSpanContext(parent) ?? {}
@@ -52,12 +52,12 @@ export class RequestTracer {
   }
 }
 
-/** Makes spans with given ids. */
+/** Creates spans that have given ids. */
 export class SpanWriter {
   readonly #tracer: Tracer
   readonly #ids: PresetIds
 
-  /** @param ids the id generator of the provider of `tracer` */
+  /** @param ids the id generator of the provider that created `tracer` */
   constructor(tracer: Tracer, ids: PresetIds) {
     this.#tracer = tracer
     this.#ids = ids
@@ -69,7 +69,7 @@ export class SpanWriter {
   }
 }
 
-/** Gives the next span the ids that the upstream and the log already have. */
+/** Gives the next span the ids that were already sent to the upstream and logged. */
 export class PresetIds implements IdGenerator {
   #traceId = ''
   #spanId = ''
@@ -88,7 +88,10 @@ export class PresetIds implements IdGenerator {
   }
 }
 
-/** A span for the request and for each attempt. Only their ids exist until the request is settled; then `end` makes the spans. */
+/**
+ * The spans of a request: one for the request, and one for each attempt. Until the request is settled, only their ids exist. `end` creates
+ * the spans.
+ */
 export class RequestTrace {
   readonly #spans: SpanWriter
   readonly #ids: IdGenerator
@@ -111,27 +114,27 @@ export class RequestTrace {
     return this.#context.spanId
   }
 
-  /** false = the ids are only sent upstream and logged */
+  /** false = the ids are only sent to upstreams and logged. */
   get isSampled(): boolean {
     return this.#context.traceFlags === TraceFlags.SAMPLED
   }
 
-  /** @returns headers that name the attempt's span to the upstream: name, value, name, value */
+  /** @returns headers that name the attempt's span for the upstream, as a flat list of names and values */
   startAttempt(): string[] {
     const context = { ...this.#context, spanId: this.#ids.generateSpanId() }
     this.#attempts.push(context)
     const { traceId, spanId, traceFlags, traceState } = context
-    // The propagator would make three objects for this text (W3C Trace Context, 3.2).
+    // Written here, because the propagator would create three objects for this text (W3C Trace Context, 3.2).
     const parent = ['traceparent', `00-${traceId}-${spanId}-0${traceFlags}`]
     return traceState === undefined ? parent : [...parent, 'tracestate', traceState.serialize()]
   }
 
-  /** @param at index of the attempt that becomes the last */
+  /** @param at index of the attempt that becomes the last one */
   moveAttemptToEnd(at: number): void {
     this.#attempts.push(...this.#attempts.splice(at, 1))
   }
 
-  /** For sampled requests only. @param endedAt ms on the monotonic clock */
+  /** Creates the spans. Must be called only for sampled requests. @param endedAt ms on the monotonic clock */
   end(settlement: Settlement, facts: RequestFacts, endedAt: number): void {
     const { row } = settlement
     const name = `${facts.method} ${row.endpoint ?? 'other'}`
@@ -155,7 +158,7 @@ export class RequestTrace {
       'gateway.request.body': facts.content?.request ?? null,
       'gateway.response.body': facts.content?.response ?? null,
     })
-    // An error of the client does not set the status of a server span (OpenTelemetry, HTTP spans, status).
+    // An error that the client caused does not set the status of a server span (OpenTelemetry, HTTP spans, status).
     if (errorType !== null && settlement.failure?.source !== 'client' && (row.status ?? 500) >= 500) {
       span.setStatus({ code: SpanStatusCode.ERROR })
     }

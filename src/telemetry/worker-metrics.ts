@@ -2,19 +2,22 @@ import { AggregatorRegistry, type Registry } from 'prom-client'
 import { idOf } from '../limits/types.ts'
 import { BUDGET_SPENT } from './gauges.ts'
 
-/** A metric of a registry with its values, as plain data. */
+/** A metric of a registry with its values, as an object that can be sent between processes. */
 export type MetricObject = Awaited<ReturnType<Registry['getMetricsAsJSON']>>[number]
 
 export interface MetricsReport {
-  /** Since the last report of the worker. */
+  /** The counts since the last report of the worker. */
   readonly counted: MetricObject[]
   readonly current: MetricObject[]
 }
 
-/** Reports kept before they are summed: summing takes time for each series. */
+/** Number of reports that are kept before they are summed, because a sum takes time for each series. */
 const MAX_UNSUMMED = 16
 
-/** The sums include workers that have ended, because each report has the counts since the last one: they never decrease. */
+/**
+ * Sums the reports of workers. The sums never decrease: they include workers that have ended, because each report has only the counts since
+ * the last report.
+ */
 export class WorkerMetrics {
   #counted: MetricObject[][] = []
   readonly #current = new Map<number, MetricObject[]>()
@@ -29,7 +32,7 @@ export class WorkerMetrics {
     this.#current.delete(worker)
   }
 
-  /** @param spend in 1e-12 USD of keys and groups with a budget, by `idOf`: workers do not count it */
+  /** @param spend in 1e-12 USD, of keys and groups with a budget, by `idOf`; workers do not count it */
   registries(spend: ReadonlyMap<string, bigint>): Registry[] {
     this.#sum()
     const current = [...this.#current.values()].map(metrics => withSpend(metrics, spend))

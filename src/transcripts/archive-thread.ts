@@ -15,7 +15,7 @@ const sweep = (): void => {
   try {
     while (store.expire(Date.now()));
   } catch {
-    // Another process writes, or the disk is full: the next sweep deletes them.
+    // Another process writes, or the disk is full. The next sweep deletes the expired transcripts.
   }
 }
 sweep()

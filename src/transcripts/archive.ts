@@ -8,32 +8,32 @@ import type { Compression, Transcript } from './transcript.ts'
 export interface ArchiveOptions {
   readonly file: string
   readonly clock: Pick<Clock, 'monotonic'>
-  /** Maximum bytes of waiting transcripts; further ones are lost. Default: 64 MiB. */
+  /** Maximum bytes of waiting transcripts; default 64 MiB. Further transcripts are lost. */
   readonly maxWaiting?: number
-  /** `lost` is the total number of lost transcripts. Called at most once a minute. */
+  /** Called at most once a minute. `lost`: total number of lost transcripts. */
   readonly onFailure: (failure: { readonly message: string; readonly lost: number }) => void
 }
 
 const MAX_WAITING = 64 * 1024 * 1024
 const REPORT_INTERVAL_MS = 60_000
-/** ms before a thread that could not start is started again: each start takes 100 ms of CPU. */
+/** Milliseconds until a thread that could not start is started again. Long, because each start takes 100 ms of CPU. */
 const RESTART_DELAY_MS = 5_000
 /** Approximate bytes of a transcript without its bodies. */
 const OVERHEAD = 512
 const CLOSE_TIMEOUT_MS = 5_000
 
 /**
- * Keeps transcripts in a separate file. A thread writes them, so that no request waits.
- * The thread starts with the first transcript, or at once if the file exists, because it also deletes expired transcripts.
+ * Keeps transcripts in a separate file. A thread writes the transcripts, so that no request waits. The thread also deletes expired
+ * transcripts, so it starts at once if the file exists, and otherwise with the first transcript.
  */
 export class Archive {
   readonly #options: ArchiveOptions
   readonly #thread: ThreadClient
-  /** Bytes. */
+  /** Bytes of the waiting transcripts. */
   #waiting = 0
   #lost = 0
   #reportedAt = -Infinity
-  /** Why the last thread could not start, and when the next start is allowed (ms, monotonic). */
+  /** Why the last thread could not start, and until when no thread is started (ms on the monotonic clock); null = it could start. */
   #startBackoff: { readonly cause: string; readonly until: number } | null = null
   #closed = false
 
@@ -64,7 +64,7 @@ export class Archive {
     }
     this.#waiting += size
     void this.#thread.request({ kind: 'keep', transcript, compression } satisfies ArchiveRequest)
-      // #handleExit reports the end of the thread once.
+      // Report only an error for this transcript. `#handleExit` reports the end of the thread, once for all transcripts.
       .catch((error: unknown) => {
         if (!(error instanceof ThreadError) || error.reason === 'thrown') this.#recordLost((error as Error).message)
       })
@@ -73,7 +73,7 @@ export class Archive {
       })
   }
 
-  /** The oldest first. @throws Error when the file cannot be read */
+  /** @returns the transcripts of a request, oldest first @throws Error if the file cannot be read */
   async find(requestId: string): Promise<readonly Transcript[]> {
     if (this.#closed || !existsSync(this.#options.file)) return []
     const cause = this.#backoffCause()
@@ -81,13 +81,13 @@ export class Archive {
     return this.#thread.request({ kind: 'find', requestId } satisfies ArchiveRequest)
   }
 
-  /** Writes waiting transcripts, then closes. */
+  /** Writes the waiting transcripts, and ends the thread. */
   close(): Promise<void> {
     this.#closed = true
     return this.#thread.close(CLOSE_TIMEOUT_MS)
   }
 
-  /** null = the thread runs, or can be started. */
+  /** @returns why no thread can be started now; null = the thread runs or can be started */
   #backoffCause(): string | null {
     const backoff = this.#startBackoff
     return backoff !== null && this.#options.clock.monotonic() < backoff.until ? backoff.cause : null
@@ -96,7 +96,7 @@ export class Archive {
   #handleExit(cause: string, hasReplied: boolean): void {
     if (!hasReplied) {
       this.#startBackoff = { cause, until: this.#options.clock.monotonic() + RESTART_DELAY_MS }
-      // Waiting transcripts would start another thread, which would fail too.
+      // Drop the waiting transcripts, because they would start another thread, which would fail too.
       this.#thread.cancel(cause)
     }
     if (!this.#closed) this.#recordLost(cause)

@@ -1,17 +1,17 @@
 import { CODINGS } from '../base/content-codings.ts'
 import type { Compression, CapturedBody } from './transcript.ts'
 
-/** Decompressed bytes after which counting stops. */
+/** Maximum decompressed bytes. The rest of a longer body is not decompressed. */
 const MAX_DECOMPRESSED_BYTES = 64 * 1024 * 1024
 
 /**
- * Decompresses a body. Returns it unchanged if it is not compressed as stated, or with an unknown coding.
- * @returns with the exact `total` if the whole body could be unpacked, and otherwise more than `bytes` has
+ * Decompresses a body. A body with an unknown coding, or that is not compressed as its coding says, is returned unchanged.
+ * @returns `total`: exact if the whole body was decompressed; otherwise larger than the length of `bytes`
  */
 export async function decompressBody(text: CapturedBody, { encoding, limit }: Compression): Promise<CapturedBody> {
   const coding = CODINGS.get(encoding.trim().toLowerCase())
   if (coding === undefined) return text
-  // A cut body is decompressed as far as possible.
+  // Decompress an incomplete body as far as possible.
   const decoder = coding.stream({ finishFlush: coding.truncatedFlush })
   const { contentType, bytes, total } = text
   const pieces: Buffer[] = []
@@ -28,7 +28,7 @@ export async function decompressBody(text: CapturedBody, { encoding, limit }: Co
       break
     }
   } catch {
-    // The data before the damage is readable.
+    // Keep the bytes before the damage.
     if (size === 0) return text
     isWhole = false
   }

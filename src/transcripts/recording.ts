@@ -8,9 +8,9 @@ export interface RecordingMask {
 
 /** Collects the beginning of a response as it passes. */
 export class ResponseRecorder {
-  /** Bytes of each body that are kept. */
+  /** Maximum bytes of a body that are kept. */
   readonly limit: number
-  /** null until there is a response. */
+  /** null = no response yet, or no content type. */
   contentType: string | null = null
   /** The response's Content-Encoding; null = none. */
   encoding: string | null = null
@@ -33,7 +33,7 @@ export class ResponseRecorder {
   #keep(chunk: Buffer): void {
     const room = this.limit - this.#kept
     if (room <= 0) return
-    // Copy it: a part of a larger buffer would keep the whole buffer in memory.
+    // Copy the bytes, because a slice would keep its whole buffer in memory.
     const piece = Buffer.from(chunk.subarray(0, room))
     this.#chunks.push(piece)
     this.#kept += piece.length

@@ -7,9 +7,9 @@ import type { CapturedBody, Transcript } from './transcript.ts'
 
 /** Marks a SQLite file of transcripts (PRAGMA application_id): the letters GWTR. */
 const APPLICATION_ID = 0x47575452
-/** ms a statement waits for another process. */
+/** Milliseconds that a statement waits for another process. */
 const BUSY_TIMEOUT_MS = 2_000
-/** Rows deleted in one transaction. */
+/** Maximum rows that are deleted in one transaction. */
 const SWEEP_BATCH = 500
 
 const SCHEMA = new Schema({
@@ -26,7 +26,7 @@ const SCHEMA = new Schema({
 
 type StoredRow = Readonly<Record<string, SQLOutputValue>>
 
-/** The file of transcripts, readable only by its owner. All calls block. Deleted data is overwritten. */
+/** The file with the transcripts. Only its owner can read it. Deleted data is overwritten. All calls block. */
 export class TranscriptStore {
   readonly #db: DatabaseSync
   readonly #insert: StatementSync
@@ -34,15 +34,15 @@ export class TranscriptStore {
   readonly #expire: StatementSync
   readonly #count: StatementSync
 
-  /** Opens or creates the file. @throws Error for another program's database, or the errors of node:fs and node:sqlite */
+  /** Opens or creates the file. @throws Error if the file is another program's database; errors of node:fs and node:sqlite */
   constructor(file: string) {
     makeDirectory(dirname(file))
     createPrivateFile(file)
     this.#db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
     try {
-      // Check this first: the next line would change a file of another program.
+      // Check first, because the PRAGMAs would change the file of another program.
       SCHEMA.versionOf(this.#db)
-      // auto_vacuum has an effect only before the first table.
+      // auto_vacuum has an effect only before the first table is created.
       this.#db.exec(`PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
         PRAGMA secure_delete = ON`)
       SCHEMA.migrate(this.#db)
@@ -58,7 +58,7 @@ export class TranscriptStore {
     }
   }
 
-  /** A transcript of the same request is replaced. */
+  /** Adds a transcript. Replaces an earlier transcript of the same request. */
   add({ requestId, startedAt, key, expiresAt, request, response }: Transcript): void {
     this.#insert.run(requestId, startedAt, key, expiresAt, ...bodyValues(request), ...bodyValues(response))
   }
@@ -75,7 +75,7 @@ export class TranscriptStore {
     }))
   }
 
-  /** Deletes some expired transcripts. @param now ms since 1970 @returns whether there may be more */
+  /** Deletes some expired transcripts. @param now ms since 1970 @returns true = there may be more */
   expire(now: number): boolean {
     const more = Number(this.#expire.run(now).changes) === SWEEP_BATCH
     if (!more) this.#db.exec('PRAGMA incremental_vacuum')

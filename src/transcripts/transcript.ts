@@ -1,27 +1,27 @@
 /** The stored bodies of one request (`log.bodies`). */
 export interface Transcript {
   readonly requestId: string
-  /** Milliseconds since 1970. Unique together with requestId. */
+  /** Milliseconds since 1970. `requestId` and `startedAt` together are unique. */
   readonly startedAt: number
   /** The key's name. */
   readonly key: string
-  /** Milliseconds since 1970: from then on it is not shown, and is deleted soon. */
+  /** Milliseconds since 1970. After this time, the transcript is not shown, and is soon deleted. */
   readonly expiresAt: number
-  /** As the client sent it, decompressed. */
+  /** The body that the client sent, decompressed. */
   readonly request: CapturedBody
-  /** As sent to the client, decompressed. */
+  /** The body that the client got, decompressed. */
   readonly response: CapturedBody
 }
 
-/** The beginning of a body, or all of it. */
+/** The beginning of a body, or the whole body. */
 export interface CapturedBody {
   readonly contentType: string | null
   readonly bytes: Uint8Array
-  /** Bytes of the whole body: more than in `bytes` if it was too long to keep. */
+  /** Length of the whole body in bytes, which is larger than that of `bytes` if the body was too long to keep. */
   readonly total: number
 }
 
-/** `limit` is the number of decompressed bytes that are kept. */
+/** How a body is compressed. `limit`: maximum decompressed bytes that are kept. */
 export interface Compression {
   readonly encoding: string
   readonly limit: number

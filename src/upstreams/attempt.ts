@@ -7,7 +7,7 @@ import type { CallCredential } from '../proxy/upstream/upstream-call.ts'
 import { isOperatorError } from '../routing/failure.ts'
 import type { LiveUpstream, SharedCredential } from './live-upstreams.ts'
 
-/** The only status that always concerns the credential: 402 and 403 may concern the requested model or account. */
+/** Only refusals with 401 are remembered, because 402 and 403 may be about the requested model or account. */
 export const REMEMBERED_STATUS = 401
 const TOO_MANY_REQUESTS = 429
 
@@ -21,11 +21,11 @@ export function isPaidByClient({ auth }: Pick<Upstream, 'auth'>): boolean {
 
 /** The use of a credential by one request. */
 export interface CredentialUse {
-  /** An upstream may refuse the credential for one endpoint or one model only. */
+  /** The endpoint and model, because an upstream may refuse the credential only for them. */
   readonly purpose: RefusedFor
-  /** The client's key; null = none. A refusal that one client causes must not stop the requests of others. */
+  /** The client's key; null = none. Refusals are remembered by key too, so that one client's refusals do not affect other clients. */
   readonly key: string | null
-  /** The client has chosen an account: a refusal may concern that account, not the credential. */
+  /** true = the client has chosen an account, so that a refusal may be about that account and not about the credential. */
   readonly choosesAccount: boolean
   /** The client's own credential, which is sent in place of the operator's; flat. null = the operator's is sent. */
   readonly own: HeaderList | null
@@ -43,7 +43,7 @@ export class Attempt implements CallCredential {
   #headers: HeaderList = NONE
 
   /**
-   * @param use the credential is not sent while a refusal for this use is remembered
+   * @param use the credential is not sent if a refusal for this use is remembered
    * @param refused credentials that this upstream refused in earlier attempts of the request
    */
   constructor(upstream: LiveUpstream, use: CredentialUse, refused: readonly Authorization[] = NONE_REFUSED) {
@@ -53,7 +53,7 @@ export class Attempt implements CallCredential {
   }
 
   /**
-   * Adds the credential. @returns null = done; a promise if a credential has to be fetched, or the request signed
+   * Adds the credential. @returns null = done; a promise if the credential must be fetched or the request must be signed
    * @throws GatewayError credential_unavailable; upstream_rejected_key
    */
   authorize(request: OutgoingRequest): Promise<void> | null {
@@ -68,7 +68,7 @@ export class Attempt implements CallCredential {
     return this.#add(request, shared, authorization)
   }
 
-  /** The secrets that the request contained; they must not reach the client. */
+  /** The secrets in the request, which must not reach the client. */
   get secrets(): readonly string[] {
     return this.upstream.secrets.of(this.#headers)
   }
@@ -77,7 +77,7 @@ export class Attempt implements CallCredential {
     if (this.#authorization !== null) this.upstream.credential?.responded(this.#authorization, status, headers)
   }
 
-  /** Did the upstream probably refuse the credential, and can another one succeed? */
+  /** @returns true = with this status the upstream refuses the credential, and another credential may succeed */
   isRefusal(status: number): boolean {
     return this.#authorization !== null && (this.upstream.credential?.credential.refusalStatuses.has(status) ?? false)
   }
@@ -97,7 +97,7 @@ export class Attempt implements CallCredential {
     return this.#use.choosesAccount
   }
 
-  /** After a 401 the credential is not sent again for a while. @returns false = the refusal is already logged */
+  /** Remembers a 401, so that the credential is not sent again for some time. @returns false = the refusal was remembered already */
   rememberRefusal(status: number): boolean {
     const { credential } = this.upstream
     if (status !== REMEMBERED_STATUS || credential === null || this.#authorization === null || this.isClientsChoice) return true
@@ -105,7 +105,7 @@ export class Attempt implements CallCredential {
     return credential.refusals.add(this.#authorization, this.#use.purpose)
   }
 
-  /** The credentials that were refused so far, for an attempt with another one; null = there is no other. */
+  /** @returns the credentials that were refused so far, to try another credential; null = there is no other credential */
   alternatives(refusal: CredentialRefusal): readonly Authorization[] | null {
     const credential = this.upstream.credential?.credential
     if (credential === undefined || this.#authorization === null || !this.isRefusal(refusal.status)) return null

@@ -22,8 +22,8 @@ export interface HealthCheckOptions {
 const MAX_CHECK_DURATION_MS = 10_000
 
 /**
- * Sends a request to each upstream with `health`, at its interval, with the operator's credential. A 2xx status is healthy,
- * whatever the body.
+ * Sends a request with the operator's credential to each upstream that has `health`, at the configured interval. The check succeeds if the
+ * status is 2xx.
  */
 export class HealthChecks {
   readonly #checks: readonly HealthCheck[]
@@ -36,7 +36,7 @@ export class HealthChecks {
     for (const check of this.#checks) check.start()
   }
 
-  /** @param stillChecked names of upstreams that a new configuration checks too: their results are kept */
+  /** @param stillChecked names of the upstreams whose results are kept, because a new configuration checks them too */
   stop(stillChecked: ReadonlySet<string> = new Set()): void {
     for (const check of this.#checks) check.stop(stillChecked.has(check.name))
   }
@@ -66,7 +66,7 @@ class HealthCheck {
   }
 
   start(): void {
-    // The checks of the previous configuration may have found the upstream unhealthy.
+    // Start from the result of the previous configuration's checks.
     this.#isHealthy = !this.#parts.health.failsChecks(this.name)
     void this.#run()
   }
@@ -104,7 +104,7 @@ class HealthCheck {
     const timeouts = { connect: limit, firstByte: limit, idle: limit, total: limit }
     const sink = new StatusSink()
     const deadlines = new Deadlines(clock, timeouts, clock.monotonic(), () => {
-      // The check has its own limit: settings under `timeouts` do not apply.
+      // Replace the error, which names a setting under `timeouts` that does not apply to checks.
       this.#call?.abort(new GatewayError('total_timeout', `no response within ${limit / 1_000} s`))
     })
     const call = new UpstreamCall({
@@ -144,7 +144,7 @@ class StatusSink implements ResponseSink {
   broken(): void {}
 }
 
-/** The check failed inside the gateway, for example without file descriptors, and says nothing about the upstream. */
+/** The result of a check that failed inside the gateway, for example for lack of file descriptors. It does not change the health. */
 const INCONCLUSIVE = Symbol('inconclusive')
 
 const CHECK_DONE = new GatewayError('internal', 'the check is done')

@@ -6,23 +6,23 @@ import { providerOf } from '../providers/index.ts'
 import { candidateId, type CandidateId } from '../routing/candidate.ts'
 import type { LiveUpstream } from './live-upstreams.ts'
 
-/** The common facts of all requests to a target for one endpoint and one model. */
+/** The values that all requests to a target for one endpoint and one model have in common. */
 export interface LiveTarget {
   readonly upstream: LiveUpstream
-  /** At the upstream; null = the request names none. */
+  /** The model's name at the upstream; null = the request names no model. */
   readonly model: string | null
   readonly candidate: CandidateId
   /** The use for which the upstream may refuse the credential. */
   readonly purpose: RefusedFor
-  /** null = all protocols, untranslated */
+  /** The protocols that the target accepts; null = all, without translation. */
   readonly speaks: readonly string[] | null
   readonly isSpoken: boolean
 }
 
-/** Cached targets, far above what one gateway serves. */
+/** Maximum cached targets, far more than one gateway serves. */
 const MAX_TARGETS = 4096
 
-/** The first request for an endpoint and a model builds its `LiveTarget`, which is cached. */
+/** Caches the `LiveTarget` objects. The first request for a target, an endpoint and a model builds one. */
 export class LiveTargets {
   readonly #upstreams: ReadonlyMap<string, LiveUpstream>
   readonly #known = new Map<Target, Map<Endpoint, Map<string | null, LiveTarget>>>()
@@ -32,7 +32,7 @@ export class LiveTargets {
     this.#upstreams = upstreams
   }
 
-  /** @param named the model as the client names it; null = none */
+  /** @param named the model's name in the client's request; null = none */
   at(target: Target, endpoint: Endpoint, named: string | null): LiveTarget {
     return this.#known.get(target)?.get(endpoint)?.get(named) ?? this.#add(target, endpoint, named)
   }
@@ -56,7 +56,7 @@ export class LiveTargets {
   }
 }
 
-/** The protocols that a target accepts; null = all, untranslated. @param model the client's name of it; null = none */
+/** @param model the model's name in the client's request; null = none @returns the protocols of the target; null = all, untranslated */
 export function targetProtocols({ upstream, model: own }: Target, model: string | null): readonly string[] | null {
   const provider = upstream.provider && providerOf(upstream.provider)
   return provider?.speaks ? provider.speaks(own ?? model) : upstream.speaks

@@ -22,10 +22,10 @@ import { createTransport, type Transport, type TransportOptions, type UpstreamAd
 /** An upstream with its connections. */
 export interface LiveUpstream extends UpstreamAddress {
   readonly config: Upstream
-  /** Of the in-process simulator; null = another upstream. */
+  /** The socket of the in-process simulator; null = not the simulator. */
   readonly socketPath: string | null
   readonly connections: Connections
-  /** null = the vendor's own API */
+  /** The cloud provider; null = the upstream has the vendor's own API. */
   readonly provider: Provider | null
   /** OpenTelemetry's name of the vendor that owns the host; null = unknown. */
   readonly vendor: string | null
@@ -35,14 +35,14 @@ export interface LiveUpstream extends UpstreamAddress {
 }
 
 /**
- * The connections to an upstream. A reload that does not change the upstream keeps them. They close when no configuration uses
- * them any more.
+ * The connections to an upstream. A reload keeps the connections if it does not change the upstream. The connections close when no
+ * configuration uses them.
  */
 export class Connections {
   readonly transport: Transport
-  /** Identifies the address and the CA. */
+  /** Identifies address, CA and connection age: with an equal key, a reload keeps the connections. */
   readonly connectionKey: string
-  /** ms to connect. */
+  /** The connect timeout, ms. */
   readonly timeout: number
   #holders = 0
 
@@ -62,13 +62,13 @@ export class Connections {
   }
 }
 
-/** The credential of an upstream. Reloads keep it as long as `auth` does not change. */
+/** The credential of an upstream. A reload keeps it if `auth` does not change. */
 export class SharedCredential {
   readonly credential: Credential
   readonly auth: Auth
   readonly refusals: Refusals
   readonly #clock: Clock
-  /** The headers of the latest response, and when it arrived, ms since 1970; null = none yet. */
+  /** The headers of the latest response, and when the response arrived (ms since 1970); null = no response yet. */
   #latest: { readonly headers: HeaderList, readonly at: number } | null = null
   #holders = 0
 
@@ -83,17 +83,17 @@ export class SharedCredential {
     this.#holders++
   }
 
-  /** The upstream responded to a request with this authorization. */
+  /** Call this for each response to a request with this authorization. */
   responded(authorization: Authorization, status: number, headers: HeaderList): void {
     this.credential.responded?.(authorization, status, headers)
     this.#latest = { headers, at: this.#clock.wall() }
   }
 
-  /** Of each credential of a pool, or of the only one. */
+  /** One state for each credential of a pool, or for the only credential. */
   states(): readonly CredentialState[] {
     const states = this.credential.states()
     if (states.length !== 1 || this.#latest === null) return states
-    // Read here and not at each response, because the states are rarely requested.
+    // Parse the headers here and not at each response, because the states are rarely requested.
     const window = new RateLimitWindow()
     window.update(this.#latest.headers, this.#clock.monotonic(), this.#latest.at)
     return states.map(state => ({ ...state, rateLimits: state.rateLimits ?? window.limits }))
@@ -108,8 +108,9 @@ export class SharedCredential {
 type UpstreamParts = Omit<CredentialOptions, 'upstream'>
 
 /**
- * Keeps connections of `before` with the same address and CA, and credentials with the same `auth`; opens no connections.
- * @param simulatorSocket of the in-process simulator; null = no upstream needs it
+ * Creates the upstreams of a configuration without connecting. Keeps connections of `before` if address and CA are equal, and keeps
+ * credentials of `before` if `auth` is equal.
+ * @param simulatorSocket socket of the in-process simulator; null = no upstream needs the simulator
  * @throws the system's error for a CA file that cannot be read
  */
 export function liveUpstreams(
@@ -148,20 +149,20 @@ function secretHeaders({ headers }: Upstream): string[] {
   return Object.entries(headers).filter(([name]) => CREDENTIAL_NAME.test(name)).flat()
 }
 
-/** @param before credential of the previous configuration */
+/** @param before the upstream's credential in the previous configuration; null = none */
 function credentialOf({ name, auth }: Upstream, parts: UpstreamParts, before: SharedCredential | null): SharedCredential | null {
   if (auth === null || auth.kind === 'client') return null
   if (before !== null && isDeepStrictEqual(before.auth, auth)) return before
   return new SharedCredential(openCredential(auth, { ...parts, upstream: name }), auth, parts.clock)
 }
 
-/** ms. The exchange's own deadline is earlier; this one ends connections that no exchange waits for any more. */
+/** @returns ms; later than each exchange's deadline, to end connection attempts for which no exchange waits */
 function maxConnectTimeout({ routes, timeouts }: Config, upstream: Upstream): number {
   const own = routes.filter(route => everyTarget(route).some(target => target.upstream === upstream)).map(route => route.timeouts.connect)
   return Math.max(timeouts.connect, ...own) + 1_000
 }
 
-/** Contains the content of the CA file: a replaced file needs new connections. */
+/** The key contains the content of the CA file, because a replaced file needs new connections. */
 function connectionKeyOf({ origin, socketPath, ca, connectionAge }: TransportOptions): string {
   return JSON.stringify([origin, socketPath, ca && readFileSync(ca, 'utf8'), connectionAge])
 }

@@ -1,30 +1,33 @@
 import { statSync, watch, type FSWatcher } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
-/** Milliseconds that a file must stay unchanged before a change is reported, because writers write in pieces. */
+/** ms for which a file must stay unchanged before its change is reported, because writers write in several pieces. */
 const SETTLE_DELAY = 100
-/** Milliseconds between two checks: not all file systems report changes. */
+/** ms between two checks, because not all file systems report changes. */
 const POLL_INTERVAL = 1_000
 
-/** Reports files that were written, replaced (also behind a symbolic link), removed or created. It watches their directories. */
+/**
+ * Reports files that are written, replaced, removed or created. A file behind a symbolic link may be replaced too. Watches the directories
+ * of the files.
+ */
 export class FileWatch {
   readonly #onChange: () => void
-  /** States of the files at the last report, by absolute path. */
+  /** States of the files at the last report. Keys are absolute paths. */
   #reportedStates = new Map<string, string>()
-  /** The new state that the last check found; null = no change. */
+  /** The new state that the last check found; null = the last check found no change. */
   #pendingStates: string | null = null
   #watchers: FSWatcher[] = []
   #timer: NodeJS.Timeout | null = null
   #isSettling = false
   #closed = false
 
-  /** @param files their current state counts as unchanged */
+  /** @param files the files to watch; their current state counts as unchanged */
   constructor(files: readonly string[], onChange: () => void) {
     this.#onChange = onChange
     this.watch(files)
   }
 
-  /** Watches exactly these files from now on. Known states of files are kept. */
+  /** Watches only these files after the call. States of files that were watched before are kept. */
   watch(files: readonly string[]): void {
     if (this.#closed) return
     const paths = [...new Set(files.map(file => resolve(file)))]
@@ -48,15 +51,15 @@ export class FileWatch {
   #watchDirectory(directory: string): FSWatcher[] {
     try {
       const watcher = watch(directory, { persistent: false }, () => this.#schedulePoll(SETTLE_DELAY))
-      // If the watch fails, only the poll detects changes.
+      // If the watch fails, only the regular check finds changes.
       return [watcher.on('error', () => watcher.close())]
     } catch {
-      // Without a watch, only the poll detects changes.
+      // Without a watch, only the regular check finds changes.
       return []
     }
   }
 
-  /** Keeps an earlier check, so that constant writes to the directory cause no delay. */
+  /** Schedules the next check. A check that is due earlier stays, so that constant writes to the directory do not delay it. */
   #schedulePoll(ms: number): void {
     if (this.#timer !== null && this.#isSettling && ms === SETTLE_DELAY) return
     if (this.#timer !== null) clearTimeout(this.#timer)
@@ -81,7 +84,7 @@ export class FileWatch {
   }
 }
 
-/** A text that changes when the file changes. */
+/** A text that differs after any change of the file. */
 function fileState(path: string): string {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true })

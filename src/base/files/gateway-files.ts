@@ -1,10 +1,10 @@
-/** Files of the gateway beside the ledger. */
+/** Names of files that the gateway writes in the directory of the ledger. */
 export const RESERVED_FILES: ReadonlySet<string> = new Set(['keys.db', 'capsule-keys.db', 'console.db', 'bodies.db', 'alerts.json'])
 
-/** The socket of `gateway status` and `gateway reload`, beside the ledger. */
+/** The socket of `gateway status` and `gateway reload`, in the directory of the ledger. */
 export const CONTROL_SOCKET = 'control.sock'
 
-/** Suffixes of the files that belong to a file: of SQLite, locks, unfinished writes and corrupt files. */
+/** Matches suffixes of files that belong to another file: files of SQLite, locks, unfinished writes and corrupt files. */
 const PART = /^(?:-wal|-shm|-journal|-opening|-live-.+|\.new|\.last|\.corrupt-.+)?$/
 
 /** @param ledger name of the ledger file */

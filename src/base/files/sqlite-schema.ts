@@ -2,9 +2,9 @@ import type { DatabaseSync } from 'node:sqlite'
 import { StoreError } from './store-error.ts'
 
 interface SqliteFileId {
-  /** The program of the file (PRAGMA application_id); 0 = none. */
+  /** Id of the program that the file belongs to (PRAGMA application_id); 0 = none. */
   readonly id: number
-  /** Version of the schema (PRAGMA user_version); 0 = no schema yet. */
+  /** Version of the schema (PRAGMA user_version); 0 = the file has no schema yet. */
   readonly version: number
 }
 
@@ -16,14 +16,17 @@ export function writeFileId(db: DatabaseSync, { id, version }: SqliteFileId): vo
   db.exec(`PRAGMA application_id = ${id}; PRAGMA user_version = ${version}`)
 }
 
-/** Does the file belong to another program? An empty file belongs to none. */
+/** Tells whether the file belongs to another program. An empty file belongs to no program. */
 export function isForeign(db: DatabaseSync, ours: number): boolean {
   const { id, version } = readFileId(db)
   if (id === ours) return false
   return id !== 0 || version !== 0 || db.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.['n'] !== 0
 }
 
-/** Runs `work` as one transaction and returns its result. Waits while another process writes. @throws errors of `work` or node:sqlite */
+/**
+ * Runs `work` in one transaction, and returns its result. Waits while another process writes.
+ * @throws errors of `work`, or of node:sqlite
+ */
 export function transaction<T>(db: DatabaseSync, work: () => T): T {
   db.exec('BEGIN IMMEDIATE')
   try {
@@ -31,7 +34,7 @@ export function transaction<T>(db: DatabaseSync, work: () => T): T {
     db.exec('COMMIT')
     return result
   } catch (error) {
-    // SQLite itself rolls back after some errors.
+    // Some errors make SQLite roll back itself.
     if (db.isTransaction) db.exec('ROLLBACK')
     throw error
   }
@@ -43,13 +46,13 @@ function pragma(db: DatabaseSync, name: 'application_id' | 'user_version'): numb
 }
 
 interface SchemaOptions {
-  /** Marks the file (PRAGMA application_id). */
+  /** The id that marks files of this kind (PRAGMA application_id). */
   readonly id: number
-  /** One script for each version, from version 1. Never change a released script: add one. */
+  /** One script for each version, from version 1. Released scripts must not change: add a new script. */
   readonly scripts: readonly string[]
 }
 
-/** The schema of a kind of SQLite file, which grows from version to version. */
+/** The schema of one kind of SQLite file. Each version adds a script. */
 export class Schema {
   readonly #options: SchemaOptions
 
@@ -61,7 +64,7 @@ export class Schema {
     return this.#options.scripts.length
   }
 
-  /** Reads the schema version of a file; 0 = none yet. @throws {StoreError} `foreign`, `newer` */
+  /** Reads the schema version of a file; 0 = no schema yet. @throws {StoreError} `foreign`, `newer` */
   versionOf(db: DatabaseSync): number {
     if (isForeign(db, this.#options.id)) throw new StoreError('foreign', 'the file is a database of another program')
     const { version } = readFileId(db)
@@ -72,12 +75,15 @@ export class Schema {
     return version
   }
 
-  /** Migrates in one transaction; several processes can try at once. @throws {StoreError} `foreign`, `newer`; or node:sqlite's error */
+  /**
+   * Migrates in one transaction. Several processes can do so at the same time.
+   * @throws {StoreError} `foreign`, `newer`; or node:sqlite's error
+   */
   migrate(db: DatabaseSync): void {
     if (this.versionOf(db) === this.latest) return
     const { id, scripts } = this.#options
     transaction(db, () => {
-      // Another process may have migrated the file before this one got the lock.
+      // Read the version again, because another process may have migrated the file while this process waited for the lock.
       for (const script of scripts.slice(this.versionOf(db))) db.exec(script)
       writeFileId(db, { id, version: this.latest })
     })

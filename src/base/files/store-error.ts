@@ -1,22 +1,22 @@
-/** What is wrong with a SQLite file of the gateway, or with a request to it. */
+/** What is wrong with a SQLite file of the gateway, or with an operation on it. */
 type StoreErrorCode =
-  /** There is no file, or the file does not have the requested item. */
+  /** The file does not exist, or does not contain the requested item. */
   | 'missing'
-  /** The database of another program. */
+  /** The file is the database of another program. */
   | 'foreign'
-  /** The file was written by a newer version. */
+  /** A newer version of the gateway wrote the file. */
   | 'newer'
-  /** The file was written by an older version and not migrated yet. */
+  /** An older version of the gateway wrote the file, and the file is not migrated yet. */
   | 'outdated'
   /** The directory or file cannot be created, opened or written. */
   | 'unwritable'
-  /** The file was moved or deleted while open. */
+  /** The file was moved or deleted while it was open. */
   | 'moved'
-  /** The file system cannot share the file between processes. */
+  /** The file system does not allow several processes to share the file. */
   | 'unshared'
-  /** A row is invalid. */
+  /** A row of the file is invalid. */
   | 'row'
-  /** Another live key has this name. */
+  /** Another live key has the same name. */
   | 'taken'
 
 export class StoreError extends Error {

@@ -1,29 +1,32 @@
 import { scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 
-/** Stored as `scrypt:N=32768:r=8:p=1:SALT:HASH`, salt and hash in base64url: no quotes in YAML, and hashes of different costs can mix. */
+/**
+ * A password hash. It is stored as `scrypt:N=32768:r=8:p=1:SALT:HASH`, with salt and hash in base64url. The text needs no quotes in YAML,
+ * and hashes with different costs can be mixed.
+ */
 export interface PasswordHash {
   readonly cost: ScryptCost
   readonly salt: Buffer
   readonly hash: Buffer
 }
 
-/** RFC 7914 section 2; N blocks of 128 r bytes are held while it runs. */
+/** Parameters of scrypt (RFC 7914 section 2). While it runs, N blocks of 128 r bytes are in memory. */
 interface ScryptCost {
   readonly N: number
   readonly r: number
   readonly p: number
 }
 
-/** 32 MB; one of the choices of OWASP's Password Storage Cheat Sheet. */
+/** Uses 32 MB. OWASP's Password Storage Cheat Sheet recommends these parameters. */
 export const DEFAULT_COST: ScryptCost = { N: 32_768, r: 8, p: 3 }
 
 const HASH_PATTERN = /^scrypt:N=(\d{1,10}):r=(\d{1,4}):p=(\d{1,4}):([\w-]+):([\w-]+)$/
-/** Cheaper hashes can be guessed too fast: RFC 7914 section 2 has N = 2^14 for logins of 2009. */
+/** Minimum work: hashes with less work can be guessed too fast. RFC 7914 section 2 has N = 2^14 for logins of 2009. */
 const MIN_WORK = 16_384 * 8
-/** Maximum bytes that a hash may need: more could crash the process. */
+/** Maximum bytes of memory for a hash, because more could crash the process. */
 const MAX_MEMORY = 160 * 1024 * 1024
-/** N r p: five times the default. */
+/** Maximum of N r p: five times the default. */
 const MAX_WORK = 16 * 32_768 * 8
 const MIN_SALT = 16
 const MIN_HASH = 32
@@ -56,13 +59,13 @@ export function formatPasswordHash({ cost: { N, r, p }, salt, hash }: PasswordHa
   return `scrypt:N=${N}:r=${r}:p=${p}:${salt.toString('base64url')}:${hash.toString('base64url')}`
 }
 
-/** Hashes with the default cost; uses a thread for a fraction of a second. */
+/** Hashes with the default cost. Uses a thread for a fraction of a second. */
 export async function hashPassword(password: string, randomBytes: (size: number) => Buffer): Promise<PasswordHash> {
   const salt = randomBytes(MIN_SALT)
   return { cost: DEFAULT_COST, salt, hash: await derive(password, { cost: DEFAULT_COST, salt, hash: Buffer.alloc(MIN_HASH) }) }
 }
 
-/** A wrong password takes the same time as the right one. */
+/** Verifies a password. A wrong password takes the same time as the right password. */
 export async function verifyPassword(password: string, kept: PasswordHash): Promise<boolean> {
   return timingSafeEqual(await derive(password, kept), kept.hash)
 }
@@ -70,12 +73,12 @@ export async function verifyPassword(password: string, kept: PasswordHash): Prom
 const scryptAsync = promisify(scrypt) as
   (password: string, salt: Buffer, length: number, options: ScryptCost & { maxmem: number }) => Promise<Buffer>
 
-/** NFC: composed and decomposed letters look the same. */
+/** Derives the hash. The password is normalised to NFC, because composed and decomposed letters look the same. */
 function derive(password: string, { cost, salt, hash }: PasswordHash): Promise<Buffer> {
   return scryptAsync(password.normalize('NFC'), salt, hash.length, { ...cost, maxmem: memoryOf(cost) })
 }
 
-/** Bytes, with a reserve for the last blocks. */
+/** Bytes of memory that scrypt needs, with a reserve for the last blocks. */
 function memoryOf({ N, r, p }: ScryptCost): number {
   return 128 * r * (N + p + 2)
 }

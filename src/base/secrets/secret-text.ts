@@ -1,6 +1,9 @@
 const UTF8_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** Decodes a secret of a file or a command, also UTF-16 of Windows; without outer space. @returns one character for each byte */
+/**
+ * Decodes a secret from a file or a command, including UTF-16 of Windows. Removes white space around it.
+ * @returns one character for each byte
+ */
 export function secretText(bytes: Buffer): string {
   return withoutMark(bytes).toString('latin1').trim()
 }

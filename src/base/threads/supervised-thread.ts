@@ -11,7 +11,7 @@ interface ThreadStart<M> {
 }
 
 export function startThread<M>({ name, script, workerData, transferList = [], onMessage, onExit }: ThreadStart<M>): Worker {
-  // The thread does not inherit the options of the process, such as loaders and inspectors.
+  // Set no options: otherwise the thread inherits the options of the process, such as loaders and inspectors.
   const worker = new Worker(script, { name, workerData, transferList, execArgv: [] })
   let cause = 'it ended by itself'
   if (onMessage) worker.on('message', onMessage)
@@ -34,14 +34,14 @@ export async function closeThread(worker: Worker, timeoutMs?: number): Promise<v
 }
 
 interface Supervision<M> extends Omit<ThreadStart<M>, 'onExit'> {
-  /** ms until a dead thread is restarted: doubled with each death, up to `last`. */
+  /** ms before a dead thread is restarted. The delay is doubled with each death, up to `last`. */
   readonly restartDelayMs: readonly [first: number, last: number]
   readonly onDeath: (cause: string) => void
-  /** Called after a restart: the owner can post again what the dead thread did not process. */
+  /** Called after a restart. The owner can post the messages again that the dead thread did not process. */
   readonly onRestart?: () => void
 }
 
-/** A thread that is started at once, and again when it dies. */
+/** A thread that starts at once, and is restarted when it dies. */
 export class SupervisedThread<M> {
   readonly #supervision: Supervision<M>
   #worker: Worker | null = null
@@ -56,24 +56,24 @@ export class SupervisedThread<M> {
     this.#start()
   }
 
-  /** The message is lost if the thread has died. */
+  /** Sends a message to the thread. If the thread has died, the message is lost. */
   post(message: unknown): void {
     this.#worker?.postMessage(message)
   }
 
-  /** @param wanted the thread keeps the process alive, because a caller waits for it */
+  /** @param wanted true while a caller waits for the thread: the thread then keeps the process alive */
   keepAlive(wanted: boolean): void {
     this.#isKeptAlive = wanted
     if (wanted) this.#worker?.ref()
     else this.#worker?.unref()
   }
 
-  /** The thread works: if it dies, restart it soon. */
+  /** Resets the restart delay, because the thread works. */
   resetDelay(): void {
     this.#restartDelay = this.#supervision.restartDelayMs[0]
   }
 
-  /** Sends 'close' and waits. @param timeoutMs ms until the thread is ended by force */
+  /** Sends 'close', and waits until the thread ends. @param timeoutMs ms after which the thread is ended by force */
   async close(timeoutMs: number): Promise<void> {
     this.#isClosed = true
     if (this.#restart !== null) clearTimeout(this.#restart)

@@ -10,7 +10,7 @@ export type ThreadReply =
   | { readonly id: number; readonly value: unknown }
   | { readonly id: number; readonly error: ThrownInThread }
 
-/** An error of the thread, with the members by which callers distinguish errors. */
+/** An error that the thread threw, with the members by which callers distinguish errors. */
 export interface ThrownInThread {
   readonly name: string
   readonly message: string
@@ -23,17 +23,17 @@ export interface ThreadOptions {
   readonly name: string
   readonly script: URL
   readonly workerData?: unknown
-  /** Sends a request only after the reply to the one before; default: at once. */
+  /** true = each request is sent only after the reply to the previous request; default: requests are sent at once. */
   readonly serial?: boolean
-  /** The thread ended by itself. `hasReplied` is false if it never replied: it may be unable to start. */
+  /** Called when the thread ended by itself. @param hasReplied false = the thread never replied, and may be unable to start */
   readonly onExit?: (cause: string, hasReplied: boolean) => void
 }
 
 export class ThreadError extends Error {
   override readonly name = 'ThreadError'
-  /** `thrown`: by the thread; `ended`: the thread died; `closed`: no more requests, or `cancel` was called. */
+  /** `thrown`: the thread threw an error; `ended`: the thread died; `closed`: the client was closed, or `cancel` was called. */
   readonly reason: 'thrown' | 'ended' | 'timeout' | 'closed'
-  /** The error in the thread if `reason` is `thrown`; otherwise null. */
+  /** The thread's error if `reason` is `thrown`; otherwise null. */
   readonly thrown: ThrownInThread | null
 
   constructor(reason: ThreadError['reason'], message: string, thrown: ThrownInThread | null = null) {
@@ -50,8 +50,8 @@ interface PendingRequest extends ThreadRequest {
 }
 
 /**
- * Requests to a thread that starts with the first request. If it dies, sent requests are rejected, and waiting ones start another thread.
- * The thread keeps the process alive while a reply is due.
+ * Sends requests to a thread that starts with the first request. If the thread dies, requests that were sent are rejected, and requests
+ * that still wait start another thread. The thread keeps the process alive while a reply is pending.
  */
 export class ThreadClient {
   readonly #options: ThreadOptions
@@ -66,12 +66,12 @@ export class ThreadClient {
     this.#options = options
   }
 
-  /** Number of requests without a reply, including those that timed out. */
+  /** Number of requests without a reply, including requests that timed out. */
   get pending(): number {
     return this.#waiting.length + this.#sent.size
   }
 
-  /** Copies `message` to the thread, but moves `transfer`. @param options.timeoutMs absent = no limit @throws {ThreadError} */
+  /** Sends a request: `message` is copied, and `transfer` is moved. @param options.timeoutMs absent = no limit @throws {ThreadError} */
   request<T>(message: unknown, { timeoutMs, transfer = [] }: { timeoutMs?: number; transfer?: readonly ArrayBuffer[] } = {}): Promise<T> {
     if (this.#isClosed) return Promise.reject(new ThreadError('closed', 'the thread is closed'))
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
@@ -90,12 +90,12 @@ export class ThreadClient {
     return promise as Promise<T>
   }
 
-  /** Starts the thread before there is a request. */
+  /** Starts the thread before the first request. */
   start(): void {
     this.#worker ??= this.#startWorker()
   }
 
-  /** Rejects all requests without a reply, but does not end the thread. */
+  /** Rejects all requests that have no reply. The thread continues to run. */
   cancel(message: string): void {
     for (const { reject } of [...this.#waiting.splice(0), ...this.#sent.values()]) reject(new ThreadError('closed', message))
   }
@@ -104,7 +104,7 @@ export class ThreadClient {
     if (this.pending > 0) await new Promise<void>(resolve => (this.#resolveIdle = resolve))
   }
 
-  /** Ends the thread at once. Sent requests are rejected. */
+  /** Ends the thread at once. Requests that were sent are rejected. */
   async terminate(): Promise<void> {
     const worker = this.#worker
     this.#worker = null
@@ -112,7 +112,10 @@ export class ThreadClient {
     await worker?.terminate()
   }
 
-  /** Accepts no more requests, waits for replies, ends the thread. @param timeoutMs ms until it is ended by force; absent = no limit */
+  /**
+   * Accepts no more requests, waits for all replies, and ends the thread.
+   * @param timeoutMs ms after which the thread is ended by force; absent = no limit
+   */
   async close(timeoutMs?: number): Promise<void> {
     this.#isClosed = true
     const timer = timeoutMs === undefined ? undefined : setTimeout(() => {

@@ -2,7 +2,12 @@ import { parentPort } from 'node:worker_threads'
 import { messageOf } from '../message-of.ts'
 import type { ThreadReply, ThreadRequest, ThrownInThread } from './thread-client.ts'
 
-/** Serves a ThreadClient: `handle` makes each reply or throws; `close` runs after the last request. @throws outside of threads */
+/**
+ * Serves the requests of a ThreadClient.
+ * @param handle returns the reply, or throws
+ * @param close called after the last request
+ * @throws outside of a thread
+ */
 export function serveThread<M>(handle: (message: M) => unknown, close: () => void = () => {}): void {
   const port = parentPort
   if (port === null) throw new Error('to be started as a thread')

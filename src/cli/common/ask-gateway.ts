@@ -11,10 +11,10 @@ import { controlPath } from '../../gateway/control.ts'
 import { EXIT } from '../../process/exit.ts'
 import { loadForLedger } from './problems.ts'
 
-/** ms for a response: a reload of a large configuration takes a while. */
+/** Maximum ms for a response, because the reload of a large configuration takes long. */
 const TIMEOUT_MS = 60_000
 
-/** Sends a request to the running gateway of a configuration; without one, ends the command with exit code 1. */
+/** Sends a request to the running gateway of a configuration. If no gateway runs, ends the command with exit code 1. */
 export async function askGateway<T>(file: string, method: 'GET' | 'POST', path: string, command: Command, timeoutMs = TIMEOUT_MS): Promise<T> {
   const ledgerFile = ledgerFileOf(file, command)
   const fail = (why: string, exitCode: number = EXIT.failed): never => command.error(`error: ${why}`, { exitCode })
@@ -36,14 +36,14 @@ export async function askGateway<T>(file: string, method: 'GET' | 'POST', path: 
   return res.statusCode === 200 ? body as T : fail(String((body as { error?: unknown }).error))
 }
 
-/** Finds the gateway even for a file with errors: the running gateway may be asked about these errors. */
+/** The path of the ledger. It is found even if the file has errors, because the operator may ask the running gateway about these errors. */
 export function ledgerFileOf(file: string, command: Command): string | null {
   try {
     return loadConfig(file, process.env, ['ledger']).config.ledger?.file ?? null
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const path = ledgerPathIn(file)
-    // Without a path, report the errors of the file.
+    // If no path is found, report the errors of the file.
     return path ?? loadForLedger(file, command).config.ledger?.file ?? null
   }
 }
@@ -54,7 +54,7 @@ function ledgerPathIn(file: string): string | null {
     if (typeof path !== 'string') return null
     return resolve(dirname(file), expandReferences(path, process.env).text)
   } catch {
-    // Unreadable, or not YAML.
+    // The file is unreadable, or not YAML.
     return null
   }
 }

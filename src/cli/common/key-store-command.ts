@@ -11,10 +11,10 @@ import { configOption } from './config-option.ts'
 import { EXIT } from '../../process/exit.ts'
 import { loadForLedger } from './problems.ts'
 
-/** Milliseconds for running gateways to apply a change; they check the store at least every second. */
+/** Maximum ms to wait until running gateways apply a change. They check the store at least every second. */
 export const PUBLISH_TIMEOUT = 2_500
 
-/** Who runs the command, for the audit list. */
+/** The user who runs the command, for the list of audit events. */
 export function operator(): Actor {
   return { actor: `command line: ${userName()}`, address: null }
 }
@@ -23,7 +23,7 @@ function userName(): string {
   try {
     return userInfo().username
   } catch {
-    // A container may run under a user id without a name.
+    // In a container, the user id may have no name.
     return String(process.getuid?.() ?? 'unknown')
   }
 }
@@ -32,14 +32,14 @@ export function storeCommand(name: string): Command {
   return new Command(name).addOption(configOption('the configuration, which names the ledger'))
 }
 
-/** Keys are stored beside the ledger: without a ledger, ends the command with exit code 2. */
+/** The configuration, and the key store beside the ledger. If there is no ledger, ends the command with exit code 2. */
 export function keyStoreOf(from: string, command: Command): { config: Config; file: string } {
   const { config } = loadForLedger(from, command)
   if (config.ledger !== null) return { config, file: keyFileOf(config.ledger.file) }
   return command.error(`error: ${from} has no ledger: { file: ... }; keys are stored in its directory`, { exitCode: EXIT.usage })
 }
 
-/** An error of the store or of the system ends the command with exit code 1. */
+/** Runs `work`. If the store or the system fails, ends the command with exit code 1. */
 export async function exitOnStoreError<T>(file: string, command: Command, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work()
@@ -59,7 +59,7 @@ export function fail(message: string, command: Command): never {
   return command.error(`error: ${message}`, { exitCode: EXIT.failed })
 }
 
-/** If PostgreSQL is unreachable, returns this gateway's copy of the keys. */
+/** The stored keys. If PostgreSQL is unreachable, returns this gateway's copy of them. */
 export async function storedKeys({ cluster }: Config, file: string) {
   using store = openExistingKeys(file, cluster)
   try {

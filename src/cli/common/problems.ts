@@ -5,13 +5,13 @@ import { loadConfig, loadConfigText, type LoadedConfig } from '../../config/load
 import { ConfigError, formatProblem, type Problem } from '../../config/problem.ts'
 import { EXIT } from '../../process/exit.ts'
 
-/** Problems as text, coloured if the stream is a terminal with colours. */
+/** Problems as text. The text is coloured if the stream is a terminal with colours. */
 export function problemText(problems: readonly Problem[], stream: Writable): string {
   const paint = (severity: string): string => styleText(['bold', severity === 'error' ? 'red' : 'yellow'], severity, { stream })
   return problems.map(problem => `${formatProblem(problem, paint)}\n`).join('\n')
 }
 
-/** `2 errors and 1 warning` */
+/** Counts problems: `2 errors and 1 warning`. */
 export function countText(problems: readonly Problem[]): string {
   const errors = problems.filter(({ severity }) => severity === 'error').length
   const warnings = problems.length - errors
@@ -19,22 +19,25 @@ export function countText(problems: readonly Problem[]): string {
   return counts.filter(text => !text.startsWith('0')).join(' and ')
 }
 
-/** `1 route`, `2 routes` */
+/** A number with its noun: `1 route`, `2 routes`. */
 export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
-/** An error prints every problem on stderr and ends the command with exit code 2. */
+/** Loads the configuration. If it has errors, prints all problems on stderr, and ends the command with exit code 2. */
 export function loadOrFail(file: string, command: Command): LoadedConfig {
   return exitOnConfigError(() => loadConfig(file, process.env), file, command)
 }
 
-/** Like `loadOrFail`, for a text that was read from the file earlier. */
+/** Like `loadOrFail`, for a text that was read from the file before. */
 export function loadTextOrFail(file: string, text: string, command: Command): LoadedConfig {
   return exitOnConfigError(() => loadConfigText(file, text, process.env), file, command)
 }
 
-/** Like `loadOrFail`, for the ledger and the names of keys: the file's secrets need not be in the operator's environment. */
+/**
+ * Like `loadOrFail`, for commands that need only the ledger and the names of keys: the file's secrets may be missing in the operator's
+ * environment.
+ */
 export function loadForLedger(file: string, command: Command): LoadedConfig {
   return exitOnConfigError(() => loadConfig(file, process.env, ['ledger', 'cluster']), file, command)
 }

@@ -12,14 +12,14 @@ export interface ParsedLimits extends LimitValues { readonly models: Map<string,
 const COUNT_LIMITS = { requests_per_minute: 'requestsPerMinute', tokens_per_minute: 'tokensPerMinute', concurrent: 'concurrent' } as const
 const LIMIT_NAMES = [...Object.keys(COUNT_LIMITS), 'budget']
 const PERIODS = ['day', 'month', 'total'] as const
-/** As in the schema of gateway.yaml. */
+/** The same limits as in the schema of gateway.yaml. */
 const MAX_COUNT = 1_000_000_000_000
 const MAX_USD = 1_000_000_000
 const MAX_GLOB_LENGTH = 1_024
 const MAX_OWNER_LENGTH = 128
-/** ms */
+/** Maximum ms of a grace period. */
 const MAX_GRACE = 365 * 86_400_000
-/** The latest possible date, ms since 1970. */
+/** The latest date that JavaScript supports, in ms since 1970. */
 const MAX_TIME = 8_640_000_000_000_000
 
 export function parseName(text: string): string {
@@ -71,7 +71,7 @@ function parseOr(parse: () => number): number | null {
   }
 }
 
-/** Adds comma-separated globs to those given before. @throws InvalidArgumentError */
+/** Adds globs, separated by commas, to the globs of earlier options. @throws InvalidArgumentError */
 export function parseModels(text: string, previous: readonly string[] = []): string[] {
   const globs = text.split(',').map(glob => glob.trim())
   if (globs.some(glob => glob === '' || glob.length > MAX_GLOB_LENGTH)) {
@@ -80,7 +80,7 @@ export function parseModels(text: string, previous: readonly string[] = []): str
   return [...new Set([...previous, ...globs])]
 }
 
-/** Adds NAME=VALUE, or GLOB:NAME=VALUE for matching models, to the limits given before. @throws InvalidArgumentError */
+/** Adds a limit to the limits of earlier options: NAME=VALUE, or GLOB:NAME=VALUE for matching models. @throws InvalidArgumentError */
 export function parseLimit(text: string, previous: ParsedLimits = { ...emptyLimits(), models: new Map() }): ParsedLimits {
   const [, glob, name, value] = /^(?:(.+):)?([^:=]+)=(.*)$/s.exec(text) ?? []
   if (name === undefined || value === undefined) {

@@ -53,7 +53,7 @@ async function changeBlock(from: string, name: string, blocks: boolean, command:
   const { config, file } = keyStoreOf(from, command)
   await exitOnStoreError(file, command, async () => {
     const configured = config.keys.find(key => key.name === name)
-    // For example, the variable with the key is not set for this command.
+    // The digest is unknown, for example because the variable with the key is not set for this command.
     if (configured?.digest.length === 0) {
       const remedy = `set the variable that ${from} reads it from, or use the console`
       return fail(`the value of "${name}" is not known here: ${remedy}`, command)

@@ -25,11 +25,11 @@ interface Options {
   readonly models?: readonly string[]
   readonly allModels?: true
   readonly limit?: Limits
-  /** false = --no-limits was given. */
+  /** false = the option --no-limits was given. */
   readonly limits: boolean
   readonly owner?: string
   readonly note?: string
-  /** ms since 1970 */
+  /** Time of expiry, in ms since 1970. */
   readonly expires?: number
 }
 
@@ -84,7 +84,7 @@ function editOf({ limit, limits, models, allModels, owner, note, expires }: Opti
   return edit
 }
 
-/** The change as text, for the output and the audit list. */
+/** Describes the change, for the output and for the list of audit events. */
 function editText({ limits, models, owner, note, expiresAt }: KeyEdit): string {
   const rest = descriptionText({ ...owner && { owner }, ...note && { note }, ...expiresAt && { expiresAt } })
   return [

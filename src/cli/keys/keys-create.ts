@@ -40,7 +40,7 @@ interface Options {
   readonly group?: string
   readonly owner?: string
   readonly note?: string
-  /** ms since 1970 */
+  /** Time of expiry, in ms since 1970. */
   readonly expires?: number
 }
 

@@ -26,15 +26,15 @@ ${EXIT_CODES}`
 
 /** Times are ms since 1970; null = unknown or none. */
 interface ListedKey {
-  /** null = a key of gateway.yaml. */
+  /** Id in the store; null = the key is in gateway.yaml. */
   readonly id: number | null
   readonly key: Key
   readonly source: 'yaml' | 'store'
   readonly createdAt: number | null
   readonly revokedAt: number | null
-  /** The key is blocked until it is unblocked, whether it comes from the file or the store. */
+  /** Time at which the key was blocked; null = not blocked. A key can be in the file or in the store. */
   readonly blockedAt: number | null
-  /** Start of the key's last request, however old. */
+  /** Start of the last request with the key, however long ago. */
   readonly lastUsedAt: number | null
 }
 
@@ -61,7 +61,9 @@ async function list({ config: from, json }: { config: string; json?: true }, com
   process.stdout.write(json === true ? keys.map(jsonLine).join('') : keyTable(keys))
 }
 
-/** By key name, ms since 1970. Keys are listed even if the ledger cannot be read. */
+/**
+ * The last use of each key, in ms since 1970, by the name of the key. Empty if the ledger cannot be read: the keys are listed without it.
+ */
 function lastUses({ ledger }: Config): Map<string, number> {
   if (ledger === null || !fileExists(ledger.file)) return new Map()
   try {
@@ -72,7 +74,7 @@ function lastUses({ ledger }: Config): Map<string, number> {
   }
 }
 
-/** Last uses at all gateways; empty without others, or if PostgreSQL is unreachable, which was reported as a warning. */
+/** The last uses at all gateways. Empty if there is no PostgreSQL, or if it is unreachable, which a warning reports. */
 async function clusterLastUses({ cluster }: Config): Promise<Map<string, number>> {
   if (cluster === null || cluster.postgres === null) return new Map()
   const database = new Database({ url: cluster.postgres, name: 'gateway keys list' })
@@ -126,7 +128,7 @@ function keyTable(keys: readonly ListedKey[]): string {
   ], keys)
 }
 
-/** null = the variable with the key is not set here. */
+/** The beginning of the digest; null = the variable with the key is not set here. */
 function digestPrefix({ digest }: Pick<Key, 'digest'>): string | null {
   return digest.length === 0 ? null : digest.toString('hex', 0, 4)
 }
@@ -135,7 +137,7 @@ function isoTimeOrNull(ms: number | null): string | null {
   return ms === null ? null : isoTime(ms)
 }
 
-/** 2026-11-21T09:30Z */
+/** Formats a time as 2026-11-21T09:30Z. */
 function minuteText(ms: number | null): string {
   return ms === null ? '-' : `${isoTime(ms).slice(0, 16)}Z`
 }

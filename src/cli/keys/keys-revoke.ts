@@ -66,7 +66,7 @@ function warnOfConfiguredDuplicate({ name, digest }: KeySummary, config: Config,
 }
 
 async function unknownKeyMessage(which: string, isKey: boolean, config: Config, store: KeyWriter | null): Promise<string> {
-  // The text may be a key: do not print it.
+  // Do not print the text, because it may be a key.
   if (isKey) return 'no key has this value'
   const { keys } = await store?.list() ?? { keys: [] }
   const names = [...config.keys, ...keys.map(({ key }) => key)].map(({ name }) => name)

@@ -27,7 +27,7 @@ ${EXIT_CODES.replace('failed while running', 'there is no such key, or a running
 
 interface Options {
   readonly config: string
-  /** ms */
+  /** ms for which the old secret stays valid. */
   readonly grace: number
 }
 

@@ -4,25 +4,25 @@ import type { CircuitLog } from '../../routing/circuit-log.ts'
 import type { Health } from '../../routing/health.ts'
 
 export interface CircuitHintsOptions {
-  /** Other gateways show this name. */
+  /** The name of this gateway that other gateways show. */
   readonly instance: string
   readonly process: string
   readonly clock: Pick<Clock, 'setTimeout'>
   readonly health: Health
   readonly circuits: CircuitLog
   readonly knows: (upstream: string) => boolean
-  /** Runs HINTS_SCRIPT. Rejects if there is no reply in time. */
+  /** Runs HINTS_SCRIPT. The promise rejects if no reply arrives in time. */
   readonly run: (keys: readonly string[], argument: string) => Promise<unknown>
 }
 
-/** ms between two exchanges: without traffic, a gateway learns of an outage within this time. */
+/** Milliseconds between two exchanges: a gateway without traffic learns of an outage within this time. */
 const INTERVAL_MS = 1_000
 const KEY = 'gateway:circuits'
 const MAX_CIRCUITS = 200
 
 /**
- * Stores a process's open circuits, each with its remaining ms, and returns those of other processes. Deletes expired reports.
- * Times come from the server, so the gateways' clocks do not matter.
+ * Stores the open circuits of a process, each with its remaining ms, and returns the open circuits of other processes. Deletes expired
+ * reports. Uses only the server's clock, so that differences between the gateways' clocks do not matter.
  */
 export const HINTS_SCRIPT = `
 local A = cjson.decode(ARGV[1])
@@ -55,8 +55,8 @@ return found
 `
 
 /**
- * Exchanges open circuits with other gateways: without traffic of its own, a gateway then learns of an outage before requests of
- * clients fail. Reports only local failures, so that gateways do not keep a hint alive by repeating it.
+ * Exchanges open circuits with other gateways, so that a gateway without traffic learns of an outage before a client's request fails.
+ * Reports only circuits that failures at this gateway opened, so that gateways do not prolong a hint by repeating it.
  */
 export class CircuitHints {
   readonly #options: CircuitHintsOptions
@@ -79,7 +79,7 @@ export class CircuitHints {
     if (this.#isRunning || this.#isClosed) return
     this.#isRunning = true
     this.#timer?.cancel()
-    // Without Valkey, a gateway knows only its own circuits.
+    // Ignore a failure: while Valkey is unreachable, the gateway knows only its own circuits.
     await this.#report().catch(() => undefined)
     this.#isRunning = false
     if (!this.#isClosed) this.#timer = this.#options.clock.setTimeout(() => void this.#exchange(), INTERVAL_MS)

@@ -10,30 +10,30 @@ export interface CapsuleKeyStoreOptions {
   /** postgres://user:password@host/database; null = no cluster. */
   readonly url: string | null
   readonly instance: string
-  /** For all workers, used if no store has a key; null = this process creates one. */
+  /** The key that all workers use if no store has a key; null = this process creates a key. */
   readonly first: CapsuleKey | null
   readonly clock: Pick<Clock, 'wall' | 'setTimeout'>
-  /** Called once for each cause. */
+  /** Called once for each new cause of a failure. */
   readonly onFailure: (why: string) => void
   readonly onRecovered: () => void
 }
 
-/** ms between two reads: another worker's new key is not used before a day has passed. */
+/** Milliseconds between two reads of the file. Long, because another worker's new key is used only a day after its creation. */
 const FILE_INTERVAL_MS = 60 * 60 * 1000
 const DATABASE_INTERVAL_MS = 30_000
 const RETRY_MS = 2_000
 const TIMEOUT_MS = 2_000
-/** ms that a gateway's start waits for the keys. */
+/** Milliseconds that the start of a gateway waits for the keys. */
 const START_TIMEOUT_MS = 3_000
 
-/** A number that no other program uses for advisory locks: the letters GWCK. */
+/** Number of an advisory lock that no other program uses: the letters GWCK. */
 const LOCK = 0x4757434b
-/** Of row names in gateway.settings. */
+/** Prefix of the names of the keys' rows in gateway.settings. */
 const PREFIX = 'capsule_key:'
 
 /**
- * Stores the keys of capsules: in a file for restarts, and in PostgreSQL for the gateways of a cluster. Requests use the keys
- * in memory, and wait for neither.
+ * Stores the keys of capsules: in a file for restarts, and in PostgreSQL for the gateways of a cluster. Requests use the keys in memory,
+ * and wait for neither store.
  */
 export class CapsuleKeyStore {
   readonly keys: CapsuleKeys
@@ -45,7 +45,7 @@ export class CapsuleKeyStore {
   #failure: string | null = null
   #isClosed = false
 
-  /** Reads the file. Without a cluster, also creates the first key. */
+  /** Reads the keys from the file. Without a cluster, creates the first key if there is none. */
   constructor(options: CapsuleKeyStoreOptions) {
     const { first, clock, url, instance } = options
     this.#options = options
@@ -56,7 +56,7 @@ export class CapsuleKeyStore {
     else void this.#run(this.#database)
   }
 
-  /** Resolves when the keys are those of the cluster, or after a timeout. */
+  /** Resolves when this process has the keys of the cluster, or after a timeout. */
   async ready(): Promise<void> {
     if (this.#database !== null) await within(this.#options.clock, START_TIMEOUT_MS, this.#ready.promise)
   }
@@ -115,7 +115,7 @@ export class CapsuleKeyStore {
   }
 
   async #mergeWithDatabase(query: Query): Promise<void> {
-    // The first of several gateways that start together makes the key.
+    // Use a lock, so that of several gateways that start together, only the first creates a key.
     await query('SELECT pg_advisory_xact_lock($1)', [LOCK], TIMEOUT_MS)
     const rows = await query('SELECT value FROM gateway.settings WHERE name LIKE $1', [`${PREFIX}%`], TIMEOUT_MS)
     const shared = rows.map(({ value }) => JSON.parse(String(value)) as CapsuleKey)

@@ -18,30 +18,30 @@ export interface SharedKeyRow {
 export type SharedBlockRow = { readonly digest: string; readonly name: string; readonly blocked_at: number | null }
 
 export interface CopyState {
-  /** Id of the database. */
+  /** Id of the PostgreSQL database. */
   readonly database: string
-  /** Number of the last change in the copy. */
+  /** Number of the last change that the copy contains. */
   readonly position: number
 }
 
 export interface SharedChanges extends CopyState {
-  /** In the order of their changes. */
+  /** Ordered by change number. */
   readonly keys: readonly SharedKeyRow[]
   readonly blocks: readonly SharedBlockRow[]
 }
 
-/** ms that a statement waits for other processes; the next synchronization repeats a failed change. */
+/** Milliseconds that a statement waits for locks of other processes. If it fails, the next synchronization repeats the change. */
 const PATIENCE_MS = 200
 const MAX_AUDIT_EVENTS = 500
 
 /**
- * A gateway's key file as a copy of the keys in PostgreSQL, so that the gateway works without PostgreSQL. Several processes may
+ * A copy of PostgreSQL's keys in the gateway's key file, so that the gateway works while PostgreSQL is unreachable. Several processes can
  * write the same changes.
  */
 export class KeyCopy {
   readonly #db: DatabaseSync
 
-  /** @throws what KeyFile throws */
+  /** @throws the errors of `KeyFile` */
   constructor(file: string) {
     this.#db = openKeyDatabase(file, PATIENCE_MS)
   }
@@ -52,7 +52,7 @@ export class KeyCopy {
     return row === undefined ? null : { database: String(row['database']), position: Number(row['position']) }
   }
 
-  /** Whether the file has live keys from before the gateway joined the cluster. */
+  /** @returns true = the file has keys from before the gateway joined the cluster, which are not revoked */
   hasOwnKeys(): boolean {
     return this.#db.prepare('SELECT 1 FROM keys WHERE shared_id IS NULL AND revoked_at IS NULL LIMIT 1').get() !== undefined
   }
@@ -69,11 +69,11 @@ export class KeyCopy {
     return { keys, blocks: blocks as unknown as SharedBlockRow[] }
   }
 
-  /** Writes all changes or none. @param isComplete these are all keys of the database: others are revoked */
+  /** Writes all changes or none. @param isComplete true = the changes contain all keys of the database, so other keys are revoked */
   apply({ database, position, keys, blocks }: SharedChanges, isComplete: boolean): void {
     transaction(this.#db, () => {
       const state = this.state()
-      // Another process has already written these changes.
+      // Skip changes that another process has written already.
       if (!isComplete && state?.database === database && state.position >= position) return
       if (isComplete) this.#db.prepare('UPDATE keys SET shared_id = NULL, revoked_at = coalesce(revoked_at, ?)').run(Date.now())
       for (const key of keys) this.#writeKey(key)
@@ -86,7 +86,7 @@ export class KeyCopy {
     })
   }
 
-  /** The oldest audit events that PostgreSQL does not have yet, and the id of this file. */
+  /** @returns the oldest audit events that PostgreSQL does not have yet, and the id of this file */
   auditEvents(): { readonly origin: string, readonly events: readonly StoredAuditEvent[] } {
     const events = this.#db.prepare(`SELECT * FROM audit ORDER BY id LIMIT ${MAX_AUDIT_EVENTS}`).all()
     const origin = this.#db.prepare('SELECT origin FROM copies').get()?.['origin']
@@ -105,7 +105,7 @@ export class KeyCopy {
     const secret = Buffer.from(digest, 'hex')
     const values = [name, secret, createdAt, revokedAt, ...PROPERTY_COLUMNS.map(column => properties[column] ?? null), id]
     const columns = ['name', 'digest', 'created_at', 'revoked_at', ...PROPERTY_COLUMNS, 'shared_id']
-    // Look up the id first: a rotation changes the digest. A key from before the cluster has no shared id yet.
+    // Look up the shared id first, because a rotation changes the digest. A key from before the cluster has no shared id yet.
     const known = this.#db.prepare('SELECT id FROM keys WHERE shared_id = ?1').get(id)
       ?? this.#db.prepare('SELECT id FROM keys WHERE digest = ?1').get(secret)
     if (known === undefined) {

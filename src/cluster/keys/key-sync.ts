@@ -9,11 +9,11 @@ import { hasOldSecret, NOT_UNIQUE } from './shared-keys.ts'
 export interface KeySyncOptions {
   readonly url: string
   readonly instance: string
-  /** As in gateway.instances. */
+  /** The id of this process in gateway.instances. */
   readonly process: string
   readonly file: string
   readonly clock: Pick<Clock, 'setTimeout' | 'monotonic'>
-  /** Called when the copy may have changed; applies the changes before it returns. */
+  /** Called when the copy may have changed. The callee applies the changes before it returns. */
   readonly onChanged: () => void
   /** Called once for each cause. */
   readonly onFailure: (why: string) => void
@@ -22,14 +22,14 @@ export interface KeySyncOptions {
   readonly onRenamed: (from: string, to: string) => void
 }
 
-/** ms between two checks: notifications can be lost, for example in a connection pooler. */
+/** Milliseconds between two checks. Checks are needed because notifications can be lost, for example in a connection pooler. */
 const POLL_MS = 750
 const RETRY_MS = 500
 const TIMEOUT_MS = 2_000
-/** ms that a gateway's start waits for the keys. */
+/** Milliseconds that the start of a gateway waits for the keys. */
 const START_TIMEOUT_MS = 3_000
 
-/** One statement, so that all results are from one moment. */
+/** One statement, so that all results show the same state of the database. */
 const CHANGES = `SELECT
   (SELECT value FROM gateway.settings WHERE name = 'database') AS database,
   gateway.last_key_change() AS position,
@@ -38,15 +38,15 @@ const CHANGES = `SELECT
   (SELECT json_agg(json_build_object('digest', encode(digest, 'hex'), 'name', name, 'blocked_at', blocked_at))
     FROM gateway.key_blocks WHERE change > $1) AS blocks`
 
-/** Revocations and rotations win: an outdated copy must not restore a key or a replaced secret. */
+/** Writes a key unless PostgreSQL has revoked or rotated it, because an outdated copy must not restore a key or a replaced secret. */
 const UPLOAD = `INSERT INTO gateway.keys AS known (name, digest, created_at, revoked_at, properties)
   SELECT $1, $2, $3, $4::bigint, $5 WHERE NOT EXISTS (SELECT FROM gateway.keys WHERE ${hasOldSecret('$2::bytea')})
   ON CONFLICT (digest) DO UPDATE SET revoked_at = excluded.revoked_at
     WHERE known.revoked_at IS NULL AND excluded.revoked_at IS NOT NULL`
 
 /**
- * Keeps the copy of the keys up to date with PostgreSQL. Keys that the gateway had before, or from a lost database, are first
- * written to PostgreSQL.
+ * Keeps the copy of PostgreSQL's keys up to date. First writes keys to PostgreSQL that only the copy has: from before the cluster, or from
+ * a lost database.
  */
 export class KeySync {
   readonly #options: KeySyncOptions
@@ -60,7 +60,7 @@ export class KeySync {
   #isClosed = false
   #timer: Timer | null = null
   #failure: string | null = null
-  /** The last change that this process has applied, as PostgreSQL knows; null = none yet. Written by this class. */
+  /** The last change that this process has applied and confirmed to PostgreSQL; null = none yet. Written by this class. */
   applied: number | null = null
 
   constructor(options: KeySyncOptions) {
@@ -123,7 +123,7 @@ export class KeySync {
     }
     const state = copy.state()
     let changes = await this.#changes(state?.position ?? 0)
-    // The database was replaced or restored, or keys were created here outside the cluster.
+    // The copy differs if the database was replaced or restored, or if keys were created in the file outside the cluster.
     const isDifferent = state === null || state.database !== changes.database || state.position > changes.position || copy.hasOwnKeys()
     if (isDifferent) {
       await this.#upload(copy)
@@ -174,7 +174,7 @@ export class KeySync {
     }
   }
 
-  /** Sends the audit events that PostgreSQL does not have yet. */
+  /** Sends the audit events of the copy that PostgreSQL does not have yet. */
   async #uploadAuditEvents(copy: KeyCopy): Promise<void> {
     for (;;) {
       const { origin, events } = copy.auditEvents()

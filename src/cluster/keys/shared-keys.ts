@@ -11,17 +11,17 @@ import { revokedError, takenError } from '../../auth/key-schema.ts'
 import { descriptionText, rotationText } from '../../auth/key-texts.ts'
 import type { KeyWriter } from '../../auth/key-writer.ts'
 
-/** unique_violation: https://www.postgresql.org/docs/current/errcodes-appendix.html */
+/** SQLSTATE unique_violation: https://www.postgresql.org/docs/current/errcodes-appendix.html */
 export const NOT_UNIQUE = '23505'
 const POLL_MS = 20
-/** Attempts at a change of data that others can change meanwhile. */
+/** Maximum attempts at a change that fails because other processes change the same data. */
 const MAX_TRIES = 5
 
-/** Gateways report every 5 s; silent ones are not waited for. */
+/** Finds a gateway that does not use the last change of keys yet. Ignores gateways that have not reported for 20 s. */
 const UNPUBLISHED = `SELECT FROM gateway.instances
   WHERE seen_at > now() - interval '20 s' AND key_change < gateway.last_key_change() LIMIT 1`
 
-/** The keys of all gateways, in PostgreSQL. One statement makes a change and its audit event. */
+/** The keys of all gateways, in PostgreSQL. Each statement writes a change together with its audit event. */
 export class SharedKeys implements KeyWriter {
   readonly #database: Database
   #migration: Promise<void> | null = null
@@ -123,7 +123,7 @@ export class SharedKeys implements KeyWriter {
         await pause(POLL_MS)
       }
     } catch (error) {
-      // The change is stored.
+      // The change is stored, but it is unknown whether all gateways use the change already.
       if (error instanceof DatabaseError) return false
       throw error
     }
@@ -137,7 +137,7 @@ export class SharedKeys implements KeyWriter {
     this.close()
   }
 
-  /** @param sql changes and returns rows @returns whether rows changed; if not, no audit event is recorded */
+  /** @param sql changes and returns rows @returns false = no row changed, so no audit event was written */
   async #change(sql: string, values: readonly unknown[], entry: AuditEvent): Promise<boolean> {
     const { at, actor, address, action, subject, detail } = entry
     const noted = [at, truncateAuditText(actor), address, action, subject, detail && truncateAuditText(detail)].map(withoutNul)
@@ -161,7 +161,7 @@ export class SharedKeys implements KeyWriter {
   }
 }
 
-/** A condition: a rotation has replaced the secret with this digest. */
+/** SQL condition: a rotation has replaced the secret that has this digest. */
 export function hasOldSecret(digest: string): string {
   return `(properties ->> 'old_secrets')::jsonb @> jsonb_build_array(jsonb_build_array(encode(${digest}, 'hex')))`
 }

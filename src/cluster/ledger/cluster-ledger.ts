@@ -4,7 +4,7 @@ import { COLUMN_LIST, COLUMNS } from '../../ledger/columns.ts'
 import { firstHourKept } from '../../ledger/sums/rollups.ts'
 import type { StoredRow } from '../../ledger/stored-values.ts'
 
-/** A new column needs a script in src/cluster/postgres/migrations.ts too. */
+/** SQL types of the ledger's columns. A new column also needs a script in src/cluster/postgres/migrations.ts. */
 const COLUMN_TYPES: Readonly<Record<(typeof COLUMNS)[number], 'text' | 'integer' | 'bigint' | 'double precision'>> = {
   request_id: 'text', started_at: 'bigint', first_byte_ms: 'double precision', duration_ms: 'double precision', key: 'text',
   protocol: 'text', endpoint: 'text', model: 'text', upstream: 'text', upstream_model: 'text', status: 'integer', end: 'text',
@@ -20,8 +20,8 @@ const INPUT = COLUMNS.map(name => `"${name}" ${COLUMN_TYPES[name]}`).join(', ')
 const row = (table: string) => `(${COLUMNS.map(name => `${table}."${name}"`).join(', ')})`
 
 /**
- * An existing row was sent twice, or has changed: a process that was taken for dead still writes the final rows of its requests.
- * A changed row gets a new position, so that readers who follow the ledger see it.
+ * Adds rows. An existing row changes only if its values differ, which happens if a process that was considered dead still writes the final
+ * rows of its requests. A changed row gets a new id, so that readers who follow the ledger by id see it.
  */
 const INSERT = `INSERT INTO gateway.requests AS kept (journal, ${COLUMN_LIST})
   SELECT $1, ${COLUMN_LIST} FROM json_to_recordset($2) AS given (${INPUT})
@@ -29,16 +29,16 @@ const INSERT = `INSERT INTO gateway.requests AS kept (journal, ${COLUMN_LIST})
     SET id = nextval('gateway.request_positions'), ${COLUMNS.map(name => `"${name}" = excluded."${name}"`).join(', ')}
     WHERE ${row('kept')} IS DISTINCT FROM ${row('excluded')}`
 
-/** ms for a batch, which can wait for other gateways. */
+/** Milliseconds for a batch, which can wait for other gateways. */
 const INSERT_TIMEOUT_MS = 30_000
-/** ms that dropping a partition waits for readers. */
+/** Milliseconds that dropping a partition waits for readers. */
 const LOCK_TIMEOUT_MS = 2_000
 const MAINTENANCE_LOCK = 0x47574c4d
-/** check_violation: no partition for a row. */
+/** SQLSTATE check_violation: there is no partition for a row. */
 const NO_PARTITION = '23514'
-/** Data exceptions and violated constraints: the row is invalid. */
+/** SQLSTATE classes of data exceptions and violated constraints, which mean that a row is invalid. */
 const ROW_FAULT = /^2[23]/
-/** The writing side of the ledger in PostgreSQL. */
+/** Writes the ledger in PostgreSQL. */
 export class ClusterLedger {
   readonly #database: Database
   readonly #partitions = new Set<string>()
@@ -47,14 +47,14 @@ export class ClusterLedger {
     this.#database = database
   }
 
-  /** @param id of the journal @param instance that writes it @returns the journal's number in PostgreSQL */
+  /** @param id of the journal @param instance the gateway that writes the journal @returns the journal's number in PostgreSQL */
   async register(id: string, instance: string): Promise<number> {
     const [journal] = await this.#database.query(`INSERT INTO gateway.journals (id, instance) VALUES ($1, $2)
       ON CONFLICT (id) DO UPDATE SET instance = excluded.instance RETURNING journal`, [id, instance])
     return Number(journal?.['journal'])
   }
 
-  /** @returns the last row of the journal that `gateway ledger copy` has sent */
+  /** @returns the id of the journal's last row that `gateway ledger copy` has sent */
   async copiedTo(journal: number): Promise<number> {
     const [found] = await this.#database.query('SELECT copied_to FROM gateway.journals WHERE journal = $1', [journal])
     return Number(found?.['copied_to'])
@@ -65,7 +65,7 @@ export class ClusterLedger {
   }
 
   /**
-   * Adds all valid rows; a row that exists unchanged has no effect.
+   * Adds all valid rows. Rows that exist already and have not changed have no effect.
    * @returns the rows that PostgreSQL refused as invalid @throws {DatabaseError}
    */
   async insert(journal: number, rows: readonly StoredRow[]): Promise<readonly StoredRow[]> {
@@ -82,8 +82,8 @@ export class ClusterLedger {
   }
 
   /**
-   * Drops old months of rows and old sums by hour, in one gateway at a time.
-   * @param keep ms that rows are kept; null = without limit @param now ms since 1970 @returns the number of dropped months
+   * Drops the rows of old months and old sums by hour. Does nothing while another gateway does the same.
+   * @param keep ms that rows are kept; null = forever @param now ms since 1970 @returns the number of dropped months
    */
   async expire(keep: number | null, now: number): Promise<number> {
     return this.#database.transaction(async query => {
@@ -106,7 +106,7 @@ export class ClusterLedger {
       await add()
     } catch (error) {
       if (!(error instanceof DatabaseError) || error.sqlState !== NO_PARTITION) throw error
-      // Another gateway has dropped the partition.
+      // Another gateway has dropped a partition that this process had created: create it again.
       this.#partitions.clear()
       await this.#addPartitions(rows)
       await add()

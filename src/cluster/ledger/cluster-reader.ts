@@ -9,19 +9,19 @@ import { postgresTag, storedTag } from '../../ledger/tags.ts'
 import { byGroups, tagOf, type RowGroup, type TagGroup, type UsageSum } from '../../ledger/read/usage-sum.ts'
 
 const PAGE = 1000
-/** ms for a query: `gateway usage` can read every row. */
+/** Milliseconds for a query. Long, because `gateway usage` can read all rows. */
 const TIMEOUT_MS = 30_000
-/** ms to find out whether PostgreSQL responds. */
+/** Milliseconds for the first query, which checks whether PostgreSQL responds. */
 const CONNECT_TIMEOUT_MS = 3_000
 const NAME_COLUMNS = ['key', 'model', 'upstream', 'user'] as const
 
-/** SQL for the start of a request, as text in UTC. */
+/** SQL expression for the start time of a request, as text in UTC. */
 const timeText = (format: string) => `CASE WHEN started_at >= 0 THEN to_char(to_timestamp(started_at / 1000) AT TIME ZONE 'UTC', '${format}') END`
 
-/** gateway.detailed_days is complete since this day. */
+/** SQL query for the first day for which gateway.detailed_days is complete. */
 export const DETAILED_FROM = '(SELECT day FROM gateway.detailed_from)'
 
-/** Columns of sums by day: of all days, and of detailed days. */
+/** SQL expressions for groups in the sums by day: of gateway.days and of gateway.detailed_days. */
 const DAILY_GROUPS: Readonly<Partial<Record<RowGroup, string>>> = {
   key: 'key', model: 'model', upstream: 'upstream', group: '"group"', protocol: 'protocol', status: 'status',
   day: `to_char(to_timestamp(day * 86400::bigint) AT TIME ZONE 'UTC', 'YYYY-MM-DD')`,
@@ -41,8 +41,8 @@ type Condition = { readonly sql: string; readonly values: readonly string[] }
 
 /**
  * Opens the ledger of all gateways in PostgreSQL for reading.
- * @param local this gateway's own file, for running and unshipped requests; null = none
- * @throws {DatabaseError} PostgreSQL does not respond, or no gateway has created the schema yet
+ * @param local reader of this gateway's file, for running requests and rows that were not sent to PostgreSQL yet; null = none
+ * @throws {DatabaseError} if PostgreSQL does not respond, or if no gateway has created the schema yet
  */
 export function openClusterReader(database: BlockingDatabase, local: LedgerReader | null): LedgerReader {
   database.query('SELECT FROM gateway.requests LIMIT 0', [], CONNECT_TIMEOUT_MS)
@@ -76,7 +76,7 @@ class ClusterReader implements LedgerReader {
       ORDER BY started_at DESC, id DESC LIMIT ${count}`, values).map(toRow).toReversed()
   }
 
-  /** Whole days come from sums, which outlive the rows, if the sums have the requested columns. */
+  /** Reads whole days from the sums by day if these have the requested columns, because the sums are kept longer than the rows. */
   sums(filter: Filter, by: readonly RowGroup[]): UsageSum[] {
     const table = dailyTable(filter, by)
     const names = nameCondition(filter)
@@ -111,7 +111,7 @@ class ClusterReader implements LedgerReader {
   }
 }
 
-/** Sums of whole days, and of the rows before and after them. @param first the first day of the table */
+/** SQL for the sums of whole days, plus the rows before and after those days. @param first the first day in the table */
 function dailySource(filter: Filter, table: 'days' | 'detailed_days', first: number): string {
   const { days, edges } = splitByDay(filter, first)
   const names = table === 'days' ? 'key, model, upstream' : 'key, model, upstream, "group", protocol, status'
@@ -154,12 +154,12 @@ function likePattern(glob: string): string {
   return glob.replace(/[\\%_]/g, String.raw`\$&`).replaceAll('*', '%')
 }
 
-/** @param stored whole numbers are bigint */
+/** @param stored row in which whole numbers are bigint */
 function toRow(stored: Readonly<Record<string, unknown>>): LedgerRow {
   return decode(withoutBigInts(stored as StoredRow))
 }
 
-/** Why the ledger in PostgreSQL cannot be read; null = the error has another cause. */
+/** @returns why the ledger in PostgreSQL cannot be read; null = the error has another cause */
 export function clusterFailure(error: unknown): string | null {
   if (!(error instanceof DatabaseError)) return null
   /** undefined_table, invalid_schema_name */

@@ -1,7 +1,7 @@
 import type { Database } from '../postgres/database.ts'
 import { DIMENSION, PART_SIZE } from '../../ledger/sums/contributions.ts'
 
-/** Cost of one key's requests for one model that began on one UTC day, at all gateways. */
+/** The cost at all gateways of one key's (or group's) requests for one model that began on one UTC day. */
 export interface ClusterDaySpend {
   readonly name: string
   readonly model: string | null
@@ -21,7 +21,7 @@ export function clusterSpend(database: Database, names: readonly string[], since
     FROM gateway.days WHERE (key = ANY($1) OR (key IS NULL AND '' = ANY($1))) AND day >= $2 GROUP BY 1, 2, 3`)
 }
 
-/** By group instead of key: a request counts for the group that its key had at that time. */
+/** Like `clusterSpend`, by group. A request counts for the group that its key had when the request was made. */
 export function clusterGroupSpend(database: Database, groups: readonly string[], since: number): Promise<ClusterDaySpend[]> {
   return spendOf(database, groups, since, `SELECT name, NULL AS model, day, sum(cost_high)::text AS high, sum(cost_low)::text AS low
     FROM gateway.dimension_days WHERE dimension = ${DIMENSION.group} AND name = ANY($1) AND day >= $2 GROUP BY name, day`)

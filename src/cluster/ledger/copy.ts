@@ -8,27 +8,27 @@ import { ledgerSchema } from '../../ledger/file/ledger-schema.ts'
 import { Outbox } from './outbox.ts'
 
 export interface CopyOptions {
-  /** A SQLite ledger; a gateway can be writing to it. */
+  /** A SQLite ledger, to which a gateway may be writing. */
   readonly file: string
   readonly url: string
-  /** Rows of this file are shown under this name. */
+  /** The gateway's name that the ledger shows for the rows of this file. */
   readonly instance: string
   /** Called after each batch with the number of rows so far. */
   readonly onProgress: (rows: number) => void
 }
 
 export interface CopyResult {
-  /** Sent rows, including those that PostgreSQL already had. */
+  /** Number of sent rows, including rows that PostgreSQL had already. */
   readonly rows: number
   /** Request ids of rows that PostgreSQL refused. */
   readonly refused: readonly string[]
-  /** Days of which only sums are left, because their rows are older than `keep`; they are not copied. */
+  /** Number of days that are not copied, because only their sums are left and their rows are older than `keep`. */
   readonly daysWithoutRows: number
 }
 
 /**
- * Copies rows to the ledger of all gateways. Existing rows change nothing, so an interrupted copy can run again and continues.
- * @throws {StoreError} the file is not a ledger; {DatabaseError}; an error of node:sqlite
+ * Copies rows to the ledger of all gateways. An interrupted copy can run again: it continues, and existing rows have no effect.
+ * @throws {StoreError} if the file is not a ledger; {DatabaseError}; an error of node:sqlite
  */
 export async function copyLedger({ file, url, instance, onProgress }: CopyOptions): Promise<CopyResult> {
   const daysWithoutRows = prepareFile(file)

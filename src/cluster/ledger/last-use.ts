@@ -3,8 +3,8 @@ import { DIMENSION } from '../../ledger/sums/contributions.ts'
 import { openReadOnly } from '../../ledger/file/read-only.ts'
 
 /**
- * When each key was last used, ms since 1970 by name, without unused keys.
- * @param file a ledger of this version @throws node:sqlite's error
+ * @param file a ledger of this version @returns when each key was last used (ms since 1970), by name; keys that were never used are missing
+ * @throws an error of node:sqlite
  */
 export function lastUse(file: string): Map<string, number> {
   using db = openReadOnly(file)
@@ -17,7 +17,7 @@ export function lastUse(file: string): Map<string, number> {
   return new Map(rows.map(({ key, last_at: at }) => [String(key), Number(at)]))
 }
 
-/** Like `lastUse`, at any gateway. @throws {DatabaseError} */
+/** Like `lastUse`, for all gateways. @throws {DatabaseError} */
 export async function clusterLastUse(database: Database): Promise<Map<string, number>> {
   const rows = await database.query(`SELECT name, max(last_at) AS last_at FROM gateway.dimension_days
     WHERE dimension = ${DIMENSION.key} AND name IS NOT NULL AND requests > 0 GROUP BY name`)

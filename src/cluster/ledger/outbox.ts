@@ -8,12 +8,12 @@ export type OutboxRow = { readonly id: number; readonly row: StoredRow }
 
 const BUSY_TIMEOUT_MS = 2000
 const MAX_BATCH_ROWS = 1000
-/** Characters of JSON: limits the memory of a batch with unusually long rows. */
+/** Maximum characters of JSON in a batch. Limits the memory if rows are unusually long. */
 const MAX_BATCH_LENGTH = 4_000_000
 
-/** The unsent rows of a SQLite ledger. All calls block. */
+/** The rows of a SQLite ledger that were not sent to PostgreSQL yet. All calls block. */
 export class Outbox {
-  /** Permanent: it stays when the file is moved. */
+  /** The journal's id. It does not change when the file is moved. */
   readonly journalId: string
   readonly #file: string
   readonly #identity: string | null
@@ -34,7 +34,7 @@ export class Outbox {
     this.#markRefused = db.prepare('INSERT OR IGNORE INTO refused VALUES (?)')
   }
 
-  /** @returns null = the gateway has not created or migrated the file yet @throws node:sqlite's error */
+  /** @returns null = the gateway has not created or migrated the file yet @throws an error of node:sqlite */
   static open(file: string): Outbox | null {
     if (fileIdentity(file) === null) return null
     const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
@@ -49,7 +49,7 @@ export class Outbox {
     }
   }
 
-  /** Whether the path still leads to the open file. */
+  /** @returns true = the open file is still at its path */
   isCurrent(): boolean {
     return fileIdentity(this.#file) === this.#identity
   }
@@ -59,12 +59,12 @@ export class Outbox {
     return Math.max(0, Number(last) - Number(shipped))
   }
 
-  /** The oldest unsent rows, in order. */
+  /** @returns the oldest unsent rows, in order */
   next(): OutboxRow[] {
     return this.after(Number(this.#counts.get()?.['shipped']))
   }
 
-  /** The first rows after a position, in order, sent or not. */
+  /** @returns the first rows after a position, in order, including sent rows */
   after(position: number): OutboxRow[] {
     const batch: OutboxRow[] = []
     let length = 0
@@ -76,12 +76,12 @@ export class Outbox {
     return batch
   }
 
-  /** All rows up to this id are in PostgreSQL. */
+  /** Call this when PostgreSQL has all rows up to this id. */
   markShipped(id: number): void {
     this.#mark.run(id)
   }
 
-  /** Call this before the row is marked as shipped. */
+  /** Call this for a row that PostgreSQL has refused, before `markShipped`. */
   markRefused(id: number): void {
     this.#markRefused.run(id)
   }

@@ -13,32 +13,32 @@ export interface ShipperOptions {
   readonly file: string
   readonly url: string
   readonly instance: string
-  /** ms that rows are kept; null = for ever. */
+  /** Milliseconds that rows are kept; null = forever. */
   readonly keep: number | null
 }
 
 export type FromShipper =
   /** Sent when the state changes. */
-  | { readonly kind: 'state', /** Rows that wait. */ readonly pending: number, /** Since the start. */ readonly shipped: number }
-  /** The thread keeps trying. */
+  | { readonly kind: 'state', /** Waiting rows. */ readonly pending: number, /** Rows sent since the start. */ readonly shipped: number }
+  /** Shipping fails. The thread tries again. */
   | { readonly kind: 'failed', readonly failure: LedgerFailure }
-  /** Sent at the first success, and when a failure is over. */
+  /** Sent at the first success, and at the first success after a failure. */
   | { readonly kind: 'recovered' }
-  /** PostgreSQL refused these rows. They stay in the file. */
+  /** PostgreSQL has refused these rows as invalid. The rows stay in the file. */
   | { readonly kind: 'refused', readonly requestIds: readonly string[] }
 
 const POLL_MS = 250
 const MIN_RETRY_MS = 250
 const MAX_RETRY_MS = 5_000
-/** ms between two attempts to get the lock. */
+/** Milliseconds between two attempts to get the lock. */
 const LOCKED_RETRY_MS = 2_000
 const MAINTENANCE_MS = 10 * 60_000
-/** Share of time for pauses while catching up, for requests and other gateways. */
+/** Share of the time in which the thread pauses while many rows wait, so that requests and other gateways are not slowed down. */
 const PAUSE_SHARE = 0.25
 
 /**
- * Sends the rows of a SQLite ledger to PostgreSQL, in the order of their ids. Of several processes that write to one file, one
- * ships: it holds a lock that the system releases when the process dies.
+ * Sends the rows of a SQLite ledger to PostgreSQL, in the order of their ids. If several processes write to one file, only the process that
+ * holds a lock sends rows. The system releases the lock when the process dies.
  */
 export class Shipper {
   readonly #options: ShipperOptions
@@ -63,11 +63,11 @@ export class Shipper {
     this.#ledger = new ClusterLedger(this.#database)
   }
 
-  /** Ships until `close`. Never rejects. */
+  /** Ships rows until `close` is called. Never rejects. */
   async run(): Promise<void> {
     const { signal } = this.#closing
     while (!signal.aborted) await sleep(await this.#attempt(), undefined, { signal }).catch(() => undefined)
-    // Ship the last requests. After a failure, the next process that opens the file does that.
+    // Ship the last rows. After a failure, the next process that opens the file ships them.
     let pause: number
     do pause = await this.#attempt()
     while (this.#isHealthy && pause !== POLL_MS)
@@ -76,7 +76,7 @@ export class Shipper {
     this.#releaseLock?.()
   }
 
-  /** `run` ships waiting rows, and ends. */
+  /** Makes `run` ship the waiting rows and end. */
   close(): void {
     this.#closing.abort()
   }
@@ -141,7 +141,7 @@ export class Shipper {
 
   #openOutbox(): Outbox | null {
     if (this.#outbox?.isCurrent() === true) return this.#outbox
-    // The file was moved: a new file is another journal.
+    // Open the file at the path, because the open file was moved. The new file is another journal.
     this.#closeOutbox()
     return this.#outbox = Outbox.open(this.#options.file)
   }
@@ -154,12 +154,12 @@ export class Shipper {
 
   #fail(error: unknown): number {
     this.#isHealthy = false
-    // Report the number of waiting rows before the failure.
+    // Report the number of waiting rows before reporting the failure.
     this.#report()
     const failure: LedgerFailure = error instanceof DatabaseError
       ? { code: 'unshipped', message: messageOf(error) } : toLedgerFailure(error)
     this.#post({ kind: 'failed', failure })
-    // The next connection can lead to another server, or a restored one.
+    // Register the journal again, because the next connection can lead to another or a restored server.
     this.#journal = null
     const pause = this.#retryMs
     this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS)
@@ -182,7 +182,7 @@ export class Shipper {
     try {
       return this.#outbox?.size ?? 0
     } catch {
-      // The next attempt reports the error of the file.
+      // Ignore the error, because the next attempt reports the same error.
       return 0
     }
   }

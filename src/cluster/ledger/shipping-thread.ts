@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { Shipper, type ShipperOptions } from './shipper.ts'
 
-/** The shipping thread, started by shipping.ts. Any message ends it in good order. */
+/** The shipping thread, which shipping.ts starts. Any message makes it ship the waiting rows and end. */
 
 const port = parentPort
 if (port === null) throw new Error('to be started as a thread')

@@ -5,35 +5,35 @@ import type { LedgerFailure } from '../../ledger/ledger-failure.ts'
 import type { FromShipper, ShipperOptions } from './shipper.ts'
 
 export interface ShippingStats {
-  /** Rows that PostgreSQL does not have yet. */
+  /** Number of rows that PostgreSQL does not have yet. */
   readonly pending: number
-  /** Rows sent by this process. */
+  /** Number of rows that this process has sent. */
   readonly shipped: number
   readonly failures: number
   readonly healthy: boolean
-  /** `at`: ms since 1970. The failure may be over. */
+  /** The last failure, which may be over; null = none. `at`: ms since 1970. */
   readonly lastError: (LedgerFailure & { readonly at: number }) | null
 }
 
 export interface ShippingEvents {
-  /** Called at each change of the cause, and once a minute. */
+  /** Called when the cause of the failure changes, and once a minute while shipping fails. */
   onFailure(failure: LedgerFailure, stats: ShippingStats): void
   onRecovered(stats: ShippingStats): void
-  /** PostgreSQL refused the rows of these requests: they stay in the file. */
+  /** Called when PostgreSQL has refused the rows of these requests, which stay in the file. */
   onRefused(requestIds: readonly string[]): void
 }
 
-/** ms for the last rows at shutdown. */
+/** Milliseconds to send the last rows at shutdown. */
 const CLOSE_TIMEOUT_MS = 5_000
 const RESTART_DELAY_MS = 1_000
 
-/** Sends the rows of the ledger to PostgreSQL in a thread, which is restarted when it dies. */
+/** Sends the rows of the ledger to PostgreSQL in a thread. Restarts the thread when it dies. */
 export class Shipping {
   readonly #events: ShippingEvents
   readonly #alarm: Alarm
   readonly #thread: SupervisedThread<FromShipper>
   #stats: ShippingStats = { pending: 0, shipped: 0, failures: 0, healthy: true, lastError: null }
-  /** Shipped by dead threads. */
+  /** Number of rows that earlier, dead threads have sent. */
   #shippedBefore = 0
 
   constructor(options: ShipperOptions, events: ShippingEvents) {
@@ -54,7 +54,7 @@ export class Shipping {
     return this.#stats
   }
 
-  /** Sends waiting rows for a few seconds. Unsent rows stay in the file. */
+  /** Sends waiting rows for up to `CLOSE_TIMEOUT_MS`. Unsent rows stay in the file. */
   close(): Promise<void> {
     return this.#thread.close(CLOSE_TIMEOUT_MS)
   }

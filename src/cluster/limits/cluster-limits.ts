@@ -13,7 +13,7 @@ import { Database } from '../postgres/database.ts'
 import { migrate } from '../postgres/migrate.ts'
 import { Valkey } from '../valkey/valkey.ts'
 
-/** ms between two log lines about an unreachable Valkey. */
+/** Minimum ms between two log lines about an unreachable Valkey. */
 const LOG_INTERVAL_MS = 60_000
 
 /** The limits of all gateways, with the connections to their stores. */
@@ -25,7 +25,7 @@ export interface ClusterLimits {
   close(): Promise<void>
 }
 
-/** null = each gateway counts for itself. */
+/** @returns null = the gateway counts limits only for itself */
 export function openClusterLimits(cluster: ClusterConfig | null, log: Logger): ClusterLimits | null {
   if (cluster === null || cluster.valkey === null) return null
   const { valkey: address, postgres, instance, limitsOffline, valkeyTimeout } = cluster
@@ -33,7 +33,7 @@ export function openClusterLimits(cluster: ClusterConfig | null, log: Logger): C
   const database = postgres === null ? null : new Database({ url: postgres, name: `gateway limits ${instance}` })
   let loggedAt = -Infinity
   const limits = new SharedLimits({
-    // Each process has a name: a process that starts while another drains has its own leases.
+    // The name differs for each process, because a process that starts while another process drains must have its own leases.
     instance: `${instance} ${randomUUID()}`,
     offline: limitsOffline,
     compileGlob,
@@ -59,7 +59,7 @@ export function openClusterLimits(cluster: ClusterConfig | null, log: Logger): C
   }
 }
 
-/** This process's limiter, with the limits of all gateways. */
+/** Creates this process's limiter, which applies the limits that all gateways share. */
 export function clusterLimiter({ limits }: ClusterLimits, defaults: Limits | null): Limiter {
   const connection = limits.connect(replies => limiter.receive(replies))
   const limiter: WorkerLimiter = new WorkerLimiter(

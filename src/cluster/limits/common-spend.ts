@@ -2,13 +2,13 @@ import type { SharedKey } from './shared-key.ts'
 import type { ClusterDaySpend } from '../ledger/cluster-spend.ts'
 
 export interface CommonSpend {
-  /** Spend of all instances in the common ledger, by key; null = there is no such ledger. @param since ms since 1970 */
+  /** Spend of all instances by key, from the ledger in PostgreSQL; null = there is none. @param since ms since 1970 */
   readonly spentOf: ((names: readonly string[], since: number) => Promise<readonly ClusterDaySpend[]>) | null
-  /** By group, without the spend of child groups. */
+  /** Like `spentOf`, by group, without the spend of the groups below. */
   readonly groupSpentOf: ((groups: readonly string[], since: number) => Promise<readonly ClusterDaySpend[]>) | null
 }
 
-/** Makes the next call raise the spend in the store to that of the common ledger. @param restores also if the store has none */
+/** Makes the next call raise the store's spend to the spend in PostgreSQL. @param restores true = also if the store has no spend yet */
 export async function raiseToCommonSpend(
   keys: readonly SharedKey[], restores: boolean, { spentOf, groupSpentOf }: CommonSpend,
 ): Promise<void> {
@@ -24,12 +24,12 @@ export async function raiseToCommonSpend(
   }
 }
 
-/** Reads the spend of budgets that the store does not know. @param at ms since 1970; `epoch` = since when the store has its data */
+/** Restores the spend of budgets that are unknown in the store. @param at ms since 1970; `epoch`: when the store's data begin */
 export async function restoreSpend(
   keys: ReadonlySet<SharedKey>, at: { readonly epoch: number, readonly now: number }, common: CommonSpend,
 ): Promise<void> {
   const unknown = (key: SharedKey) => key.accounts().filter(({ spent, end }) => spent < 0 && end > at.now)
-  // The store has all spend of periods that began after its creation.
+  // Restore no past spend for periods that began after the store's data, because the store has counted all spend in them.
   const isNew = (key: SharedKey) => unknown(key).every(({ start }) => start >= at.epoch)
   for (const key of keys) if (isNew(key)) key.raiseFloors([], true)
   await raiseToCommonSpend([...keys].filter(key => !isNew(key)), true, common)

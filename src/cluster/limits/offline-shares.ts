@@ -10,13 +10,13 @@ const NO_RATES: RateLimitStates = Object.freeze({ requests: null, tokens: null }
 /** This instance's share of the limits of a key or group. */
 type Share = { readonly of: Limits | null; readonly instances: number; readonly limited: LimitedKey }
 
-/** Admits without the store: by this instance's share of each limit, and its allowances of budgets. */
+/** Admits requests without the store: by this instance's share of each limit, and by its allowances of budgets. */
 export class OfflineShares {
   readonly #mode: 'share' | 'refuse'
   readonly #clock: Clock
   readonly #limiter: LocalLimiter
   readonly #shares = new Map<string, Share>()
-  /** Instances that share the limits; written by SharedLimits. */
+  /** Number of instances that share the limits; written by SharedLimits. */
   instances = 1
   /** The default limits; written by SharedLimits. */
   defaults: Limits | null = null
@@ -37,7 +37,7 @@ export class OfflineShares {
     pending.connection.refused(pending.id, unavailable(pending.chain), NO_RATES)
   }
 
-  /** @returns false = not decided: the allowance is too small, or a limit refuses */
+  /** @returns true = admitted; false = not admitted and not refused, because the allowance is too small or a limit has no room */
   admitOnAllowance(pending: Pending): boolean {
     const now = this.#clock.wall()
     if (pending.chain.some(({ isCalling }) => isCalling) || !isAllowed(pending, now)) return false
@@ -47,7 +47,7 @@ export class OfflineShares {
     return true
   }
 
-  /** Checks all limits except budgets. */
+  /** Reserves at all limits except budgets. */
   #admit({ chain, model, tokens, isPart }: Pending): Admission {
     const [key, ...groups] = chain.map(each => this.#shareOf(each)) as [Share, ...Share[]]
     const limited = { ...key.limited, groups: groups.map(group => group.limited) }
@@ -65,7 +65,7 @@ export class OfflineShares {
   }
 }
 
-/** 1/n of each limit for n instances, and at least 1. Budgets are not divided: they have allowances. */
+/** With n instances, each limit becomes 1/n, but at least 1. Budgets are not divided, because instances have allowances of budgets. */
 function shareOf(limits: Limits | null, instances: number): Limits | null {
   if (limits === null) return null
   const share = (limit: number | null) => limit === null || limit === 0 ? limit : Math.max(1, Math.floor(limit / instances))

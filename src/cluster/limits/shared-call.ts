@@ -14,7 +14,7 @@ export class SharedCall {
   /** Indexes of a scope's limits in the call, from 1: requests, tokens, concurrency, account; 0 = none. */
   readonly #places = new Map<SharedScope, [number, number, number, number]>()
 
-  /** @param keys those of the admissions, and others whose state is reported @param now ms since 1970 */
+  /** @param keys the keys of the admissions, and other keys whose state is reported @param now ms since 1970 */
   constructor(
     keys: readonly SharedKey[], admissions: readonly SharedAdmission[], now: number, wantsAllowance: (key: SharedKey) => boolean,
   ) {
@@ -31,7 +31,7 @@ export class SharedCall {
     ])
   }
 
-  /** @param levels of the reply */
+  /** @param levels of the buckets in the reply */
   levelsOf(scope: SharedScope, levels: readonly number[]): { readonly requests: number, readonly tokens: number } {
     const [requests = 0, tokens = 0] = this.#places.get(scope) ?? []
     return { requests: levels[requests - 1] ?? 0, tokens: levels[tokens - 1] ?? 0 }
@@ -46,7 +46,7 @@ export class SharedCall {
     for (const key of this.#keys) key.round += 1
   }
 
-  /** Unknown whether the server executed the call. What the call admitted does not count against allowances, nor after the next call. */
+  /** Call this if no reply arrived. The next call sends the same state again, because the server may not have executed this call. */
   failed(): void {
     for (const key of this.#keys) key.isDirty = true
     for (const { scope, requests, tokens } of this.#refunds) {
@@ -68,7 +68,7 @@ export class SharedCall {
     const current = scope.account(now)
     for (const account of scope.accounts.values()) {
       const isCurrent = account === current
-      // A past period changes until its last requests are settled.
+      // Report a past period until its last requests are settled, because its spend can change until then.
       if (!isCurrent && account.reserved === 0 && now > account.end + PAST_PERIOD_MS) {
         scope.accounts.delete(account.id)
         continue
@@ -82,7 +82,7 @@ export class SharedCall {
       ]
       const at = this.accounts.push(argument)
       this.#accounts.push({ key, account })
-      // Until the reply, only this amount can be spent without Valkey.
+      // Until the reply, this instance can spend only this amount without Valkey.
       account.allowance = keep + reservedOffline
       if (isCurrent) place[3] = at
     }
@@ -90,10 +90,10 @@ export class SharedCall {
   }
 }
 
-/** ms in which the spend of a past period is still reported. */
+/** Milliseconds for which the spend of a past period is still reported. */
 const PAST_PERIOD_MS = 3_600_000
 
-/** The tightest rates of a key with its groups. @param levels of the reply */
+/** @param levels of the reply @returns the rate limits that allow the least, among those of a key and its groups */
 export function ratesOf(scopes: readonly SharedScope[], call: SharedCall, levels: readonly number[]): RateLimitStates {
   let requests: RateLimitState | null = null
   let tokens: RateLimitState | null = null

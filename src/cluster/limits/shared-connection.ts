@@ -9,19 +9,19 @@ const LEASE_MS = 250
 
 export type Pending = SharedAdmission & { readonly id: number; readonly connection: SharedConnection; readonly pico: bigint | null }
 
-/** What connections need of the shared limits. */
+/** The part of the shared limits that its connections use. */
 export interface SharedAdmitter {
   setDefaults(limits: Limits | null): void
-  /** @returns the key and its parent groups that have limits */
+  /** @returns the key, and those of its groups that have limits */
   configure(key: LimitedKey): SharedChain
-  /** Later calls `admitted` or `refused` of the request's connection. */
+  /** Decides later, by calling `admitted` or `refused` of the request's connection. */
   admit(pending: Pending): void
   changed(hold: SharedHold): void
   /** ms since 1970. */
   now(): number
 }
 
-/** The open requests and leases of one worker, or of this process. */
+/** The open requests and leases of one worker or, without workers, of this process. */
 export class SharedConnection extends LimiterConnection<SharedChain, SharedHold, SharedHold> {
   readonly #limits: SharedAdmitter
 

@@ -6,35 +6,35 @@ import { idOf, type CompileGlob, type LimitedKey, type Reservation, type ScopeLi
 
 const PICO_PER_NANO = 1_000n
 
-/** Nanodollars, rounded up: exact as a number up to nine million USD. */
+/** @returns nanodollars, rounded up. A number is exact up to nine million USD */
 export function nanoOf(pico: bigint): number {
   return Number((pico + PICO_PER_NANO - 1n) / PICO_PER_NANO)
 }
 
-/** This instance's part of one budget in one period, in nanodollars. */
+/** This instance's part of one budget in one period. Amounts are nanodollars. */
 export interface SharedAccount {
   readonly id: string
   readonly start: number
   readonly end: number
-  /** Spent by this process since its start. */
+  /** Spend of this process since its start. */
   own: number
   reserved: number
-  /** Can be spent without Valkey, including `reservedOffline`. */
+  /** The amount that this instance can spend without Valkey, including `reservedOffline`. */
   allowance: number
   reservedOffline: number
-  /** The intended allowance. */
+  /** The allowance that this instance should have. */
   target: number
-  /** Spend in PostgreSQL, to be sent; -1 = nothing to send. */
+  /** The spend in PostgreSQL, which the next call sends; -1 = nothing to send. */
   floor: number
-  /** 1 = the floor is all spend: a server that does not know the account can start with it. */
+  /** 1 = `floor` is the whole spend, so that a server that does not know the account can start with it. */
   restores: 0 | 1
-  /** By all instances, as of the last reply; -1 = unknown. */
+  /** Spend of all instances, by the last reply; -1 = unknown. */
   spent: number
 }
 
-/** The limits of a whole key (model null) or of a glob of models, with this instance's part of them. */
+/** The limits of a whole key (`model` null) or of a glob of models, with this instance's part of the counts. */
 export class SharedScope {
-  /** null = the limits of a key. */
+  /** The group whose limits these are; null = limits of a key. */
   readonly group: string | null
   readonly model: string | null
   readonly matches: (model: string | null) => boolean
@@ -52,7 +52,7 @@ export class SharedScope {
     this.matches = matches
   }
 
-  /** null = no budget. @param now ms since 1970 */
+  /** @param now ms since 1970 @returns the account of the current period; null = there is no budget */
   account(now: number): SharedAccount | null {
     const { budget } = this.limits
     if (budget === null) return null
@@ -70,7 +70,7 @@ export class SharedScope {
     return account
   }
 
-  /** A clock that goes back must not renew a budget (as in BudgetAccount): the spend of the next later period; -1 = none. */
+  /** @returns the spend of the next later period, with which a period starts if the clock was set back (as in BudgetAccount); -1 = none */
   #spentAfter(end: number): number {
     const later = [...this.accounts.values()].filter(account => account.end > end)
     const next = later.reduce<SharedAccount | null>((a, b) => (a !== null && a.end < b.end ? a : b), null)
@@ -78,12 +78,12 @@ export class SharedScope {
   }
 }
 
-/** A hold's reservation in one scope. */
+/** The reservation of a hold in one scope. */
 interface Part {
   readonly key: SharedKey
   readonly scope: SharedScope
   readonly account: SharedAccount | null
-  /** The key's round at the reservation. */
+  /** The value of `SharedKey.round` when the part was reserved. */
   readonly round: number
 }
 
@@ -93,7 +93,7 @@ export class SharedHold {
   tokens: number
   nano: number
   running: number
-  /** The local reservation of an admission without Valkey. */
+  /** The local reservation of a request that was admitted without Valkey; null = admitted by Valkey. */
   readonly offline: Reservation | null
 
   constructor(parts: readonly Part[], requests: number, tokens: number, nano: number, offline: Reservation | null = null) {
@@ -112,7 +112,7 @@ export class SharedHold {
     }
   }
 
-  /** Splits off one request of a lease. */
+  /** Moves one request of a lease to its own hold. */
   split(tokens: number, nano: number): SharedHold {
     const part = new SharedHold(this.parts, 1, Math.min(tokens, this.tokens), Math.min(nano, this.nano))
     this.requests -= 1
@@ -122,7 +122,7 @@ export class SharedHold {
     return part
   }
 
-  /** @param used null = the reserved amount */
+  /** @param used null = the reserved amount was used */
   settle(used: { requests: number, tokens: number | null, nano: number | null }): void {
     this.release()
     const spent = used.nano ?? this.nano
@@ -141,7 +141,7 @@ export class SharedHold {
   }
 }
 
-/** A key and its parent groups with limits, the nearest first. */
+/** A key, followed by those of its groups that have limits, nearest first. */
 export type SharedChain = readonly SharedKey[]
 
 export interface SharedAdmission {
@@ -154,12 +154,12 @@ export interface SharedAdmission {
   readonly isPart: boolean
 }
 
-/** All scopes that count a request. */
+/** @returns all scopes that count a request */
 export function scopesOf(chain: SharedChain, model: string | null): readonly SharedScope[] {
   return chain.flatMap(key => key.scopesFor(model))
 }
 
-/** Reserves the worst case. @param now ms since 1970 */
+/** Reserves the estimated maximum. @param now ms since 1970 */
 export function takeHold(
   { chain, model, tokens, nano, isPart }: SharedAdmission, requests: number, now: number, offline: Reservation | null = null,
 ): SharedHold {
@@ -174,7 +174,7 @@ export function takeHold(
   return hold
 }
 
-/** Whether the allowances are enough. @param now ms since 1970 */
+/** @returns true = the allowances have room for the request @param now ms since 1970 */
 export function isAllowed({ chain, model, nano }: SharedAdmission, now: number): boolean {
   return nano === 0 || scopesOf(chain, model).every(scope => {
     const account = scope.account(now)
@@ -182,23 +182,23 @@ export function isAllowed({ chain, model, nano }: SharedAdmission, now: number):
   })
 }
 
-/** The limits of one key or group, with this instance's part of them. */
+/** The limits of one key or group, with this instance's part of the counts. */
 export class SharedKey {
   readonly id: string
   readonly name: string
   readonly isGroup: boolean
-  /** Requests of one lane are decided together. */
+  /** Id of the key's lane. One call decides the requests of one lane. */
   lane = ''
   isCalling = false
-  /** For a group: the groups whose spend counts here. */
+  /** For a group: the groups whose spend counts for this group. */
   members: readonly string[] = []
-  /** Successful calls. After a call, what was admitted without Valkey counts as reserved. */
+  /** Number of successful calls. After the next call, requests that were admitted without Valkey count as reserved there. */
   round = 0
-  /** ms of a monotonic clock. */
+  /** When a request last used the key, ms on a monotonic clock. */
   usedAt = -Infinity
-  /** Reservations or spend have changed since the last call. */
+  /** true = reservations or spend have changed since the last call. */
   isDirty = false
-  /** Spend in this instance's own ledger, for use without PostgreSQL. */
+  /** Spend by this instance's ledger, used if there is no PostgreSQL. */
   localSpend: readonly Omit<Spend, 'key'>[] = []
   /** The key's own limits, without defaults. */
   own: Limits | null = null
@@ -228,7 +228,7 @@ export class SharedKey {
     return this.#scopes.filter(scope => scope.matches(model))
   }
 
-  /** Including past periods. */
+  /** The accounts of all budgets, including past periods. */
   accounts(): SharedAccount[] {
     return [...this.#byModel.values()].flatMap(({ accounts }) => [...accounts.values()])
   }
@@ -239,7 +239,7 @@ export class SharedKey {
 
   /**
    * Makes the next call raise the spend of each account to the sum of its rows.
-   * @param rows all of the accounts' periods @param restores also if the server does not know the account
+   * @param rows all spend of the accounts' periods @param restores true = also if the server does not know the account
    */
   raiseFloors(rows: readonly Omit<Spend, 'key'>[], restores: boolean): void {
     for (const { accounts, matches } of this.#byModel.values()) {
@@ -251,13 +251,13 @@ export class SharedKey {
     }
   }
 
-  /** Other instances need to know this instance's reservations or spend. */
+  /** true = this instance has reservations, allowances or spend to report. */
   get isBusy(): boolean {
     return this.isDirty || [...this.#byModel.values()].some(({ running }) => running > 0)
       || this.accounts().some(({ reserved, allowance }) => reserved > 0 || allowance > 0)
   }
 
-  /** Including inactive scopes. */
+  /** All scopes, including those whose limits were removed. */
   scopes(): Iterable<SharedScope> {
     return this.#byModel.values()
   }

@@ -5,16 +5,16 @@ import { SharedKey } from './shared-key.ts'
 import { GROUPS_PARTITION, PARTITIONS } from './shared-store.ts'
 import { idOf, type LimitedKey } from '../../limits/types.ts'
 
-/** One lane: only one call at a time can include a group. */
+/** The lane of all keys with groups. It is one lane, because only one call at a time can include a group. */
 const GROUPS_LANE = 'groups\n'
 
-/** One key, or all keys with groups: their requests are decided together. */
+/** One key, or all keys with groups. One call decides the waiting requests of a lane together. */
 export interface Lane {
-  /** The partition of all keys of the lane; '' = there is one server. */
+  /** The store's partition in which the lane's keys are; '' = the store is one server. */
   readonly partition: string
   readonly keys: Set<SharedKey>
   readonly queue: Pending[]
-  /** Requests that wait for the restore of a budget. */
+  /** Requests that wait until the spend of a budget is restored. */
   readonly restoring: Pending[]
   isCalling: boolean
   isRestoring: boolean
@@ -26,7 +26,7 @@ export class SharedLanes {
   readonly #lanes = new Map<string, Lane>()
   readonly #isPartitioned: boolean
 
-  /** @param isPartitioned the store is several servers */
+  /** @param isPartitioned true = the store consists of several servers */
   constructor(isPartitioned: boolean) {
     this.#isPartitioned = isPartitioned
   }
@@ -48,7 +48,7 @@ export class SharedLanes {
     return key
   }
 
-  /** @param isAlone the key has no group with limits */
+  /** @param isAlone true = no group of the key has limits */
   assign(key: SharedKey, isAlone: boolean): void {
     const id = isAlone ? key.id : GROUPS_LANE
     if (key.lane === id) return

@@ -14,32 +14,33 @@ import { StoreHeartbeat, type StoreHeartbeatOptions } from './store-heartbeat.ts
 import type { CompileGlob, LimitedKey, LimitReason } from '../../limits/types.ts'
 
 export interface SharedLimitsOptions extends CommonSpend, StoreHeartbeatOptions {
-  /** Unique. */
+  /** A name that differs for each process. */
   readonly instance: string
-  /** While the store is unreachable. */
+  /** What happens to requests while the store is unreachable. */
   readonly offline: 'share' | 'refuse'
   readonly compileGlob: CompileGlob
 }
 
 const SETTLE_MS = 25
-/** ms for which an unused key keeps its allowances. */
+/** Milliseconds for which an unused key keeps its allowances. */
 const IDLE_MS = 60_000
-/** ms between two comparisons with the common ledger. */
+/** Milliseconds between two comparisons with the spend in PostgreSQL. */
 const COMPARE_MS = 10_000
-/** ms until budgets are restored in a new store: every instance has then reported its state and sent its rows. */
+/** Milliseconds until budgets are restored in a new store, so that every instance has reported its state and sent its rows before. */
 const RESTORE_AFTER_MS = 3_000
 const MAX_BATCH = 200
-/** Including groups. */
+/** Maximum keys and groups in one call. */
 const MAX_KEYS = 50
 const CODES: readonly LimitReason[] = ['requests', 'tokens', 'concurrent', 'budget', 'unpriced']
 const RESTORE = 6
 
 /**
- * Limits that several gateways share. The store has their state; each call sends this instance's reservations and spend. A lane has
- * one call in progress: later requests wait for the next call. Workers get leases as from LeaseServer, so most requests need no call.
+ * Limits that several gateways share. The store has the state of the limits. Each call sends this instance's reservations and spend. Only
+ * one call of a lane runs at a time, and later requests wait for the next call. As with LeaseServer, workers get leases, so that most
+ * requests need no call.
  *
- * Without the store, `share` applies each limit divided by the number of instances, and for a budget this instance's allowance: a
- * part that no other instance spends.
+ * While the store is unreachable, `share` divides each limit by the number of instances. For a budget, this instance can spend only its
+ * allowance, which no other instance spends.
  */
 export class SharedLimits implements SharedAdmitter {
   readonly #options: SharedLimitsOptions
@@ -64,12 +65,12 @@ export class SharedLimits implements SharedAdmitter {
     return this.#heartbeat.started
   }
 
-  /** Connects a worker, or this process. */
+  /** Connects a worker or, without workers, this process. */
   connect(send: (replies: LimiterReplies) => void): SharedConnection {
     return new SharedConnection(this, send)
   }
 
-  /** 1e-12 USD that all instances spent of each budget of a group or a whole key, by `idOf`. */
+  /** Spend of all instances in 1e-12 USD, by `idOf`, for groups and whole keys with a budget. */
   budgetSpend(): ReadonlyMap<string, bigint> {
     const spend = new Map<string, bigint>()
     for (const key of this.#lanes.keys) {
@@ -79,7 +80,7 @@ export class SharedLimits implements SharedAdmitter {
     return spend
   }
 
-  /** Releases this instance's reservations, if the store responds. */
+  /** Releases this instance's reservations and allowances in the store if the store is reachable. */
   async close(): Promise<void> {
     this.#heartbeat.stop()
     if (!this.#heartbeat.isReachable) return
@@ -135,7 +136,7 @@ export class SharedLimits implements SharedAdmitter {
     }, SETTLE_MS)
   }
 
-  /** Decides waiting requests: in the next call, or at once without the store. */
+  /** Decides the waiting requests of a lane: by the next call or, if the store is unreachable, at once. */
   #advance(lane: Lane): void {
     if (lane.isCalling || lane.queue.length === 0) return
     if (!this.#heartbeat.isReachable) {
@@ -146,14 +147,14 @@ export class SharedLimits implements SharedAdmitter {
     let count = 0
     for (; count < Math.min(lane.queue.length, MAX_BATCH); count++) {
       const { chain } = lane.queue[count]!
-      // A key that has just changed lanes waits for the call of its old lane.
+      // A request waits if one of its keys is in a running call, which can be the call of the key's earlier lane.
       if (keys.size + chain.length > MAX_KEYS || chain.some(({ isCalling }) => isCalling)) break
       for (const key of chain) keys.add(key)
     }
     if (count > 0) void this.#call(lane, lane.queue.splice(0, count), [...keys], true)
   }
 
-  /** @param keys those of the requests, and others whose state is reported */
+  /** @param keys the keys of the requests, and other keys whose state is reported */
   async #call(lane: Lane, batch: readonly Pending[], keys: readonly SharedKey[], isOpen: boolean): Promise<void> {
     const { store, instance, clock } = this.#options
     lane.isCalling = true
@@ -203,7 +204,7 @@ export class SharedLimits implements SharedAdmitter {
       return
     }
     const which = CODES[code - 1] ?? 'requests'
-    // Only allowances are left of the budget; this instance can still use its own.
+    // If the rest of a budget is allowances of instances, this instance can still use its own allowance.
     if (which === 'budget' && this.#offline.admitOnAllowance(pending)) return
     const scope = scopes[at - 1] ?? { group: null, model: null, limits: {} as SharedScope['limits'] }
     const { chain, model, tokens, pico } = pending
@@ -241,7 +242,7 @@ export class SharedLimits implements SharedAdmitter {
     const mono = clock.monotonic()
     if (spentOf !== null && mono - this.#comparedAt > COMPARE_MS && busy.length > 0) {
       this.#comparedAt = mono
-      // Failure does no harm unless an older copy has replaced the store.
+      // Ignore a failure: the comparison matters only if an older copy has replaced the store.
       await raiseToCommonSpend(busy, false, this.#options).catch(() => undefined)
     }
     await Promise.all([...this.#lanes.all].map(lane => this.#reportLane(lane)))
@@ -249,7 +250,7 @@ export class SharedLimits implements SharedAdmitter {
 
   async #reportLane(lane: Lane): Promise<void> {
     for (const keys of chunks([...lane.keys].filter(({ isBusy }) => isBusy), MAX_KEYS)) {
-      // The running call or the next beat reports the others.
+      // Stop here: the running call, or the next heartbeat, reports the other keys.
       if (lane.isCalling || !this.#heartbeat.isReachable) return
       await this.#call(lane, [], keys.filter(({ isCalling }) => !isCalling), true)
     }

@@ -1,39 +1,39 @@
-/** ms after which the reservations of a silent instance no longer count. */
+/** Milliseconds after its last call until an instance's reservations no longer count. */
 const DEAD_AFTER_MS = 20_000
-/** ms after which the allowances of a silent instance are released. */
+/** Milliseconds after its last call until an instance's allowances are released. */
 const FORGOTTEN_AFTER_MS = 600_000
 
-/** ms without new allowances after allowances caused a refusal. */
+/** Milliseconds without new allowances after a request was refused because of allowances. */
 const CLAIM_MS = 5_000
 
-/** Separates the parts of a field name; no name contains it. */
+/** Separates the parts of a field name. No name contains this character. */
 export const SEPARATOR = '\u001f'
-/** Separates scope and end of period in the name of an account. */
+/** Separates the scope from the end of the period in the name of an account. */
 export const PERIOD_SEPARATOR = '\u001e'
 
-/* `hash`: index, from 1, of the hash with a limit's state: that of the key, or of a parent group. */
+/* `hash` below: index, from 1, of the hash in KEYS with the state of the limit, which belongs to the key or to one of its groups. */
 
-/** A rate; `refund`: requests or tokens given back since the last call. */
+/** A rate limit. `refund`: requests or tokens that settlements have returned since the last call. */
 export type BucketArgument = readonly [id: string, perMinute: number, refund: number, hash: number]
-/** A limit of concurrent requests; `mine`: those of this instance. */
+/** A concurrency limit. `mine`: running requests of this instance. */
 export type GaugeArgument = readonly [id: string, limit: number, mine: number, hash: number]
 /**
- * A budget in one period, in nanodollars. `own`: spent since this instance's start; `keep`: the least allowance to keep; `floor`:
- * spend in PostgreSQL, or -1; `wanted`: 1 = an allowance is wanted; `renewalMs`: until the end, or -1; `restores`: 1 = the account
- * may start with `floor`.
+ * A budget in one period, in nanodollars. `own`: spend since this instance's start; `keep`: the least allowance that the instance keeps;
+ * `floor`: spend in PostgreSQL, -1 = not sent; `wanted`: 1 = the instance wants an allowance; `renewalMs`: ms until the end of the period,
+ * -1 = no end; `restores`: 1 = an unknown account can start with `floor`.
  */
 export type AccountArgument = readonly [
   id: string, limit: number, own: number, reserved: number, keep: number, floor: number, wanted: 0 | 1, renewalMs: number,
   restores: 0 | 1, hash: number,
 ]
-/** A request: worst-case tokens and cost (-1 = unpriced), further requests for a lease, and indexes of its limits, from 1 (0 = none). */
+/** A request: estimated tokens and cost (-1 = unpriced), number of requests for a lease, and indexes of its limits (from 1; 0 = none). */
 export type AdmitArgument = readonly [
   tokens: number, nano: number, leaseRequests: number, scopes: readonly (readonly [request: number, token: number, gauge: number, account: number])[],
 ]
 
 export interface ScriptArgument {
   readonly instance: string
-  /** Counts this instance's calls. */
+  /** Sequence number of the call in this instance. */
   readonly call: number
   readonly buckets: readonly BucketArgument[]
   readonly gauges: readonly GaugeArgument[]
@@ -41,26 +41,27 @@ export interface ScriptArgument {
   readonly admits: readonly AdmitArgument[]
 }
 
-/** `code`: 0 = admitted, 1 to 5 = refused by requests, tokens, concurrency, budget, or a missing price; 6 = restore first. */
+/** `code`: 0 = admitted; 1 to 5 = refused by requests, tokens, concurrency, budget, missing price; 6 = restore the budget's spend first. */
 export type AdmitReply = readonly [code: number, scope: number, waitMs: number, leaseRequests: number]
-/** `spent`: -1 = restore first; `target`: the intended allowance. */
+/** `spent`: -1 = unknown, so that it must be restored first; `target`: the allowance that the instance should have. */
 export type AccountReply = readonly [spent: number, allowance: number, target: number]
 export type ScriptReply = readonly [
   admits: readonly AdmitReply[], levels: readonly number[], accounts: readonly AccountReply[], instances: number,
 ]
 
 /**
- * Updates the limits of some keys and groups in one step. Each of KEYS is a hash with the state of one key or group: levels of rates
- * (r, with their time q), spend of budgets (t), and for each instance: running requests (c), reservations (b), spend since its start
- * (o), allowances (a), its last call (n), and the time of that call (s). Field w: when an instance last needed others' allowances.
+ * Updates the limits of some keys and groups in one step. Each of KEYS is a hash with the state of one key or group. Its fields: levels of
+ * rates (r, with their time q), spend of budgets (t), when a request was last refused because of other instances' allowances (w). Its
+ * fields for each instance: running requests (c), reservations (b), spend since its start (o), allowances (a), number (n) and time (s) of
+ * its last call.
  *
- * Each call sends all reservations of the instance, so a lost reply, an emptied server and a killed instance need no repair. Spend
- * is sent as a growing sum; the script adds the difference. A call that arrives after a later call changes nothing.
+ * Each call sends all reservations of the instance, so that the next call corrects the state after a lost reply or an emptied server. Spend
+ * is sent as a growing sum, of which the script adds the difference. A call that arrives after a later call changes nothing.
  *
- * While the server does not know a budget's spend, it records what each instance has reserved and had spent. The instance that
- * restores the budget leaves that to the others, and adds what they spend from then on.
+ * While the server does not know a budget's spend, the script only records the reservations and the spend of each instance. When an
+ * instance restores the budget, the script adds only the spend after those records.
  *
- * Rates are those of bucket.ts: levels in 1/60,000, drained by the server's clock.
+ * Rates work as in bucket.ts: levels are in 1/60,000, and drain by the server's clock.
  */
 export const SCRIPT = `
 local A = cjson.decode(ARGV[1])

@@ -9,12 +9,12 @@ export interface StoreHeartbeatOptions {
   readonly onState: (why: string | null) => void
 }
 
-/** ms between two reports. After ten missing ones an instance counts as dead. */
+/** Milliseconds between two reports. An instance counts as dead if ten reports are missing. */
 const BEAT_MS = 2_000
-/** ms between two probes of an unreachable store. */
+/** Milliseconds between two probes of an unreachable store. */
 const PROBE_MS = 250
 
-/** Reports to the store, and knows whether it is reachable. */
+/** Reports this instance's state to the store, and detects whether the store is reachable. */
 export class StoreHeartbeat {
   /** Resolves at the first response of the store, or after a timeout. */
   readonly started: Promise<void>
@@ -25,14 +25,14 @@ export class StoreHeartbeat {
   isStopped = false
   #timer: Timer | null = null
 
-  /** @param report rejects without a response */
+  /** @param report rejects if the store does not respond */
   constructor(options: StoreHeartbeatOptions, report: () => Promise<void>) {
     this.#options = options
     this.#report = report
     this.started = this.#start()
   }
 
-  /** A call has failed, so the store is unreachable. */
+  /** Call this when a call to the store has failed: the store counts as unreachable from then on. */
   lost(error: unknown): void {
     if (!this.isReachable) return
     this.isReachable = false
@@ -56,12 +56,12 @@ export class StoreHeartbeat {
   async #beat(): Promise<void> {
     if (!this.isReachable) {
       try {
-        // The store may have lost its data.
+        // Record the time again, because the store may have lost its data.
         await noteEpochs(this.#options.store)
         this.isReachable = true
         this.#options.onState(null)
       } catch {
-        // Already reported.
+        // The store is still unreachable, which was reported already.
       }
     }
     if (this.isReachable) await this.#report().catch((error: unknown) => this.lost(error))
@@ -69,7 +69,7 @@ export class StoreHeartbeat {
   }
 
   #schedule(): void {
-    // A failure during a beat has already scheduled the next one.
+    // Cancel the timer, because a failure during a beat has scheduled the next beat already.
     this.#timer?.cancel()
     if (!this.isStopped) this.#timer = this.#options.clock.setTimeout(() => void this.#beat(), this.isReachable ? BEAT_MS : PROBE_MS)
   }

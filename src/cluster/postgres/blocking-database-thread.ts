@@ -3,7 +3,7 @@ import type { BlockingQuery, BlockingReply, BlockingThreadData } from './blockin
 import { Database } from './database.ts'
 import { DatabaseError } from './database-error.ts'
 
-/** int2, int8, int4, numeric: https://github.com/postgres/postgres/blob/master/src/include/catalog/pg_type.dat */
+/** Type ids of int8, int2, int4 and numeric: https://github.com/postgres/postgres/blob/master/src/include/catalog/pg_type.dat */
 const WHOLE_NUMBERS = new Set([20, 21, 23, 1700])
 const DOUBLE = 701
 
@@ -28,7 +28,7 @@ async function run({ sql, values, timeoutMs }: BlockingQuery): Promise<BlockingR
   }
 }
 
-/** A sum of bigint is numeric, without a fraction. */
+/** @returns a bigint for numeric values without a fraction too, because sums of bigint columns are numeric */
 function wholeNumber(text: string): bigint | number {
   return /^-?\d+$/.test(text) ? BigInt(text) : Number(text)
 }

@@ -7,7 +7,7 @@ import type { DatabaseOptions, Row } from './database.ts'
 export interface BlockingThreadData {
   readonly options: Pick<DatabaseOptions, 'url' | 'name'>
   readonly port: MessagePort
-  /** Changes with each reply. */
+  /** A counter that changes with each reply. */
   readonly replies: Int32Array
 }
 
@@ -17,12 +17,12 @@ export type BlockingReply =
   | { readonly rows: Row[] }
   | { readonly error: { readonly code: DatabaseErrorCode, readonly message: string, readonly sqlState: string | null } }
 
-/** ms for the thread to start and reply, beside the query's time. */
+/** Milliseconds for the thread to start and reply, in addition to the query's timeout. */
 const THREAD_TIMEOUT_MS = 2_000
 
 /**
- * A connection for code that also reads a SQLite file, and so cannot await: a query blocks until its response arrives. Do not use it
- * in a thread that serves requests. Whole numbers are bigint.
+ * A connection for synchronous code, such as code that also reads a SQLite file: a query blocks until its response arrives. Do not use the
+ * class in a thread that serves requests. Whole numbers in rows are bigint.
  */
 export class BlockingDatabase {
   readonly #options: BlockingThreadData['options']
@@ -40,7 +40,7 @@ export class BlockingDatabase {
     Atomics.wait(replies, 0, before, timeoutMs + THREAD_TIMEOUT_MS)
     const reply = receiveMessageOnPort(port)?.message as BlockingReply | undefined
     if (reply === undefined) {
-      // A late reply must not answer the next query.
+      // Close the connection, because a late reply would be taken for the reply to the next query.
       this.close()
       throw new DatabaseError('timeout', `PostgreSQL did not answer within ${timeoutMs} ms`)
     }
@@ -49,7 +49,7 @@ export class BlockingDatabase {
     throw new DatabaseError(code, message, sqlState)
   }
 
-  /** The next query opens another connection. */
+  /** Closes the connection. The next query opens another one. */
   close(): void {
     this.#thread?.port.close()
     void this.#thread?.worker.terminate()
@@ -62,7 +62,7 @@ export class BlockingDatabase {
     const workerData: BlockingThreadData = { options: this.#options, port: port2, replies }
     const worker = startThread({
       name: 'PostgreSQL', script: threadUrl('blocking-database-thread', import.meta.url), workerData, transferList: [port2],
-      // The unanswered query reports the exit.
+      // Ignore the exit: the waiting query fails by its timeout.
       onExit: () => undefined,
     })
     worker.unref()

@@ -1,12 +1,12 @@
 import { messageOf } from '../../base/message-of.ts'
 
-/** `unreachable`: no connection, or a lost one. `timeout`: no response in time. `rejected`: by the server; the connection stays usable. */
+/** `unreachable`: no connection, or it was lost. `timeout`: no response in time. `rejected`: the server refused the statement. */
 export type DatabaseErrorCode = 'unreachable' | 'timeout' | 'rejected'
 
-/** The message never contains the password. */
+/** An error of the database. Its message never contains the password. */
 export class DatabaseError extends Error {
   readonly code: DatabaseErrorCode
-  /** The server's code: https://www.postgresql.org/docs/current/errcodes-appendix.html */
+  /** SQLSTATE of the server; null = none. https://www.postgresql.org/docs/current/errcodes-appendix.html */
   readonly sqlState: string | null
 
   constructor(code: DatabaseErrorCode, message: string, sqlState: string | null = null) {
@@ -18,12 +18,12 @@ export class DatabaseError extends Error {
 }
 
 /**
- * Connection exceptions, insufficient resources, operator intervention, login. And read_only_sql_transaction: on a standby, another
- * connection may lead to the server that takes writes.
+ * SQLSTATE classes after which another connection is needed: connection exceptions, insufficient resources, operator intervention and
+ * login. Also read_only_sql_transaction, because another connection may lead from a standby to the server that accepts writes.
  */
 const LOST = /^(?:08|53|57P|28|25006)/
 
-/** @param url masks its password in the message */
+/** @param url whose password is masked in the message */
 export function toDatabaseError(error: unknown, url: string): DatabaseError {
   if (error instanceof DatabaseError) return error
   const { code, severity } = (error ?? {}) as { code?: unknown, severity?: unknown }
@@ -42,7 +42,7 @@ function decoded(password: string): string {
   try {
     return decodeURIComponent(password)
   } catch {
-    // A percent sign in it is not an escape.
+    // A percent sign in the password is not an escape: use the password unchanged.
     return password
   }
 }

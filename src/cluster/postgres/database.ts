@@ -10,34 +10,34 @@ export interface DatabaseOptions {
   readonly name: string
   readonly types?: CustomTypesConfig
   readonly onNotification?: (message: Notification) => void
-  /** ms after which an open connection is checked for a server that takes writes; default 10 s. */
+  /** Milliseconds between two checks whether the server of an open connection accepts writes; default 10 s. */
   readonly checkIntervalMs?: number
-  /** The connection was lost. The next query opens another. */
+  /** Called when the connection was lost. The next query opens another connection. */
   readonly onLost?: () => void
 }
 
 export type Row = Readonly<Record<string, unknown>>
 
 /**
- * @param sql with $1, $2 for the values @param timeoutMs ms for the response, including the time to connect; default 5 s
+ * @param sql with $1, $2 … for the values @param timeoutMs ms for the response, including the time to connect; default 5 s
  * @returns the rows of the last statement @throws {DatabaseError}
  */
 export type Query = (sql: string, values?: readonly unknown[], timeoutMs?: number) => Promise<Row[]>
 
 const DEFAULT_TIMEOUT_MS = 5_000
-/** ms until the server stops a statement, long after the caller's deadline. */
+/** Milliseconds after which the server itself stops a statement. Longer than the deadline of most callers. */
 const STATEMENT_TIMEOUT_MS = 60_000
-/** ms of silence until the system probes the peer. */
+/** Milliseconds without data after which the operating system probes the peer. */
 const KEEP_ALIVE_MS = 10_000
 const CHECK_INTERVAL_MS = 10_000
 const IS_READ_ONLY = `SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean AS is_read_only`
-/** https://www.postgresql.org/docs/current/runtime-config-logging.html#GUC-APPLICATION-NAME */
+/** Maximum length of application_name: https://www.postgresql.org/docs/current/runtime-config-logging.html#GUC-APPLICATION-NAME */
 const MAX_NAME_LENGTH = 63
 
 /**
- * One connection to PostgreSQL, opened by the first query and by the next one after a loss. Queries run one after the other, and each
- * gets its response in time or is rejected: a connection without a reply is closed, so that a silent or half-open socket blocks
- * nothing. So is a connection to a server that no longer accepts writes: the next connection resolves the name again.
+ * One connection to PostgreSQL. The first query, and the first query after a loss, opens the connection. Queries run one after the other.
+ * If a query gets no response in time, it is rejected and the connection is closed, so that a silent or half-open socket blocks no query.
+ * A connection to a server that no longer accepts writes is closed too, because the next connection resolves the name again.
  */
 export class Database {
   readonly #options: DatabaseOptions
@@ -54,7 +54,7 @@ export class Database {
 
   readonly query: Query = (sql, values, timeoutMs) => this.#inTurn(() => this.#run(sql, values, timeoutMs))
 
-  /** Other queries wait for the end of the transaction. @param work uses its own `query` @throws {DatabaseError}, and what `work` throws */
+  /** Other queries wait until the transaction has ended. @param work must use its own `query` @throws {DatabaseError}, errors of `work` */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
     const query: Query = (sql, values, timeoutMs) => this.#run(sql, values, timeoutMs)
     return this.#inTurn(async () => {
@@ -65,14 +65,14 @@ export class Database {
         await query('COMMIT')
         return result
       } catch (error) {
-        // After a lost connection, the server has rolled back.
+        // If the connection was lost, the server has rolled back the transaction already.
         if (connection !== null && connection === this.#connection) await query('ROLLBACK').catch(() => undefined)
         throw error
       }
     })
   }
 
-  /** Rejects queries without a response. */
+  /** Closes the connection. Running and waiting queries are rejected. */
   close(): void {
     this.#connection?.socket.destroy()
     this.#connection = null
@@ -89,7 +89,7 @@ export class Database {
     return this.#send(sql, values, timeoutMs)
   }
 
-  /** Without a check, a connection that only reads would not notice a failover. */
+  /** Closes a connection whose server no longer accepts writes. A connection that only reads would not notice a failover otherwise. */
   async #checkConnection(timeoutMs: number): Promise<void> {
     const connection = this.#connection
     const { checkIntervalMs = CHECK_INTERVAL_MS } = this.#options
@@ -103,7 +103,7 @@ export class Database {
   async #send(sql: string, values: readonly unknown[], timeoutMs: number): Promise<Row[]> {
     const connection = this.#connection ??= this.#connect()
     const reply = connection.client.then(client => client.query(sql, [...values]))
-    // After the deadline the result is not used.
+    // Ignore a late error, because nothing uses the result after the deadline.
     reply.catch(() => undefined)
     const deadline = new AbortController()
     try {
@@ -114,7 +114,7 @@ export class Database {
       return ([result].flat().at(-1)?.rows ?? []) as Row[]
     } catch (error) {
       const failure = toDatabaseError(error, this.#options.url)
-      // An error in SQL leaves the connection usable.
+      // Keep the connection after an error in SQL, because the connection is still usable.
       if (failure.code !== 'rejected') this.#lose(connection)
       throw failure
     } finally {
@@ -143,7 +143,7 @@ export class Database {
       stream: () => socket,
       ...types && { types },
     })
-    // The socket's `close` event reports it too.
+    // Ignore the error, because the socket's `close` event reports it too.
     client.on('error', () => undefined)
     if (onNotification) client.on('notification', onNotification)
     await client.connect()
@@ -151,7 +151,7 @@ export class Database {
   }
 
   #lose(connection: Connection): void {
-    // Not `client.end`: it waits for a peer that may be silent.
+    // Do not use `client.end`, which waits for the peer: the peer may be silent.
     connection.socket.destroy()
     if (this.#connection !== connection) return
     this.#connection = null
@@ -162,11 +162,11 @@ export class Database {
 interface Connection {
   readonly socket: Socket
   readonly client: Promise<Client>
-  /** ms of a monotonic clock: when it was opened or last checked. */
+  /** When the connection was opened or last checked, ms on a monotonic clock. */
   checkedAt: number
 }
 
-/** PostgreSQL refuses NUL in text; names in login attempts and names of models can contain it. */
+/** Replaces NUL characters, which PostgreSQL refuses in text and which names of models and users in login attempts can contain. */
 export function withoutNul<T>(value: T): T | string {
   return typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value
 }

@@ -1,6 +1,6 @@
 /**
- * Keys of all gateways. `properties` has the columns of a key file (src/auth/key-schema.ts) by name. Changes are numbered in the
- * order in which they become visible, so that a reader who follows them misses none.
+ * Tables for the keys of all gateways. `properties` has the columns of a key file (src/auth/key-schema.ts) by name. Changes are numbered in
+ * the order in which they become visible, so that a reader who follows the numbers misses no change.
  */
 export const KEYS = `
   CREATE TABLE gateway.settings (name text PRIMARY KEY, value text NOT NULL);

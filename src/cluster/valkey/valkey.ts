@@ -9,12 +9,12 @@ import { ignoreSecondErrors } from '../../patches/second-errors.ts'
 const CONNECT_TIMEOUT_MS = 1_000
 const MAX_RECONNECT_MS = 500
 /**
- * The server was demoted, or cannot serve for now: a new connection leads to one that can. Older servers put words before the code
- * of an error in a script.
+ * Error codes of a server that was demoted or cannot serve now. A new connection can lead to a server that can. In errors of a script,
+ * older servers put words before the code.
  */
 const NEEDS_NEW_CONNECTION = /(?:^|[ -])(?:READONLY|MASTERDOWN|LOADING|NOREPLICAS)\b/
 
-/** A lost connection or a late reply. */
+/** A command failed because the connection was lost, the reply was late, or the server refused it. */
 export class ValkeyError extends Error {
   override readonly name = 'ValkeyError'
 }
@@ -22,19 +22,19 @@ export class ValkeyError extends Error {
 type Client = (Redis | Cluster) & Readonly<Record<'gatewayScript', (keys: number, ...keysAndArgument: string[]) => Promise<unknown>>>
 
 /**
- * A connection to Valkey or Redis. No command waits longer than its deadline: none is queued without a connection or sent again. A
- * connection is replaced if it does not reply in time or if its server takes no writes: a new one asks the name or the sentinels.
+ * A connection to Valkey or Redis. Each command has a deadline, and is neither queued without a connection nor sent again. A connection is
+ * replaced if a reply is late or if the server does not accept writes: the new connection resolves the name or asks the sentinels again.
  */
 export class Valkey {
   readonly #lua: string
   readonly #timeoutMs: number
   readonly #client: Promise<Client>
-  /** Several servers; a key's hash tag decides which. */
+  /** true = the store is several servers, and the hash tag of a key decides on which server the key is. */
   readonly isPartitioned: boolean
   readonly #ready = Promise.withResolvers<void>()
   #wasReady = false
   #lastError: string | null = null
-  /** ms of a monotonic clock. */
+  /** When a server last accepted a connection, ms on a monotonic clock. */
   #acceptedAt = 0
 
   /** @param lua the script of `run`, with any number of keys and one argument @param timeoutMs ms for the reply to a command */
@@ -43,16 +43,16 @@ export class Valkey {
     this.#timeoutMs = timeoutMs
     this.isPartitioned = 'cluster' in address
     this.#client = this.#open(address)
-    // Each command reports an unreadable file.
+    // Ignore the error here, because each command reports it, for example an unreadable file.
     this.#client.catch(() => undefined)
   }
 
-  /** @param keys of the script; in a cluster, of one slot @throws {ValkeyError} */
+  /** @param keys of the script; in a cluster, all in one slot @throws {ValkeyError} */
   run(keys: readonly string[], argument: string): Promise<unknown> {
     return this.#command(client => client.gatewayScript(keys.length, ...keys, argument))
   }
 
-  /** `since`: when the server was first asked for the key. Both are ms since 1970 by the server's clock. @throws {ValkeyError} */
+  /** @returns `since`: when `since` was first called for the key. Times are ms since 1970 on the server's clock @throws {ValkeyError} */
   since(key: string): Promise<{ readonly since: number, readonly now: number }> {
     return this.#command(async client => {
       const [seconds, microseconds] = await client.time()
@@ -69,7 +69,7 @@ export class Valkey {
     return performance.now() - started
   }
 
-  /** Resolves at the first connection, or after a second without one. */
+  /** Resolves at the first connection, or after `CONNECT_TIMEOUT_MS` without a connection. */
   async connected(): Promise<void> {
     const deadline = new AbortController()
     const late = sleep(CONNECT_TIMEOUT_MS, undefined, { signal: deadline.signal }).catch(() => undefined)
@@ -91,11 +91,11 @@ export class Valkey {
     const late = new Promise<never>((_, reject) => {
       const expire = (): void => {
         if (isDone) return
-        // Later replies of this connection would be late too. A connection that is being opened has its own deadline.
+        // Replace the connection, because its later replies would be late too. A connection that is being opened has its own deadline.
         if (client.status === 'ready') client.disconnect(true)
         reject(new ValkeyError(`Valkey did not answer within ${this.#timeoutMs} ms${this.#reason}`))
       }
-      // After a pause of this process, read a reply that has arrived first.
+      // Expire one turn later, so that after a pause of this process, a reply that has arrived is read first.
       deadline = setTimeout(() => setImmediate(expire), this.#timeoutMs)
     })
     try {
@@ -118,8 +118,8 @@ export class Valkey {
   }
 
   /**
-   * Reconnects if a server accepted the connection and then sent nothing: ioredis would wait without limit. Earlier steps have their own
-   * deadlines, and an interruption would harm: during a query to a sentinel, ioredis would never connect again.
+   * Reconnects if a server has accepted the connection and then sends nothing, because ioredis would wait forever. Does not interrupt
+   * earlier steps, which have their own deadlines: if a query to a sentinel is interrupted, ioredis never connects again.
    */
   #reconnectIfStuck(client: Client): void {
     const now = performance.now()
@@ -155,7 +155,7 @@ export class Valkey {
       this.#lastError = null
       this.#ready.resolve()
     })
-    // Each failed command reports this error. Errors of the client's own commands say only that there is no connection.
+    // Keep the error for the messages of failed commands. MaxRetriesPerRequestError only says that there is no connection.
     client.on('error', (error: Error) => {
       if (error.name !== 'MaxRetriesPerRequestError') this.#lastError = messageOf(error)
     })
@@ -169,7 +169,7 @@ function retryDelay(attempt: number): number {
   return Math.min(attempt * 50, MAX_RECONNECT_MS)
 }
 
-/** All servers of a group have the same credentials. */
+/** The credentials in a url. All servers of a cluster or sentinel group have the same credentials. */
 function credentialsOf(url: string) {
   const { username, password } = new URL(url)
   return {
@@ -178,7 +178,7 @@ function credentialsOf(url: string) {
   }
 }
 
-/** @throws the system's error for an unreadable file */
+/** @throws the system's error if a file cannot be read */
 function tlsOf(url: string, { ca, pair }: ValkeyTls = { ca: null, pair: null }): { tls?: ConnectionOptions } {
   if (!url.startsWith('rediss:')) return {}
   return {
@@ -191,7 +191,7 @@ function sentinelOf(url: string): { host: string, port: number } {
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 26_379) }
 }
 
-/** Keeps the server's name unresolved: a certificate is valid for the name, not for its address. */
+/** Does not resolve the server's name, because the certificate is valid for the name and not for the address. */
 function unresolved(name: string, done: (error: null, address: string) => void): void {
   done(null, name)
 }

@@ -5,8 +5,9 @@ import type { LoadedConfig } from './load.ts'
 import { ConfigError } from '../problem.ts'
 
 /**
- * Loads a configuration again, with the process's environment, in a thread: thousands of keys or routes take more than a
- * second, which must not block streams. @throws ConfigError like `reloadConfig`; another error if the thread fails
+ * Reloads a configuration in a thread, with the environment of the process. A thread is used because thousands of keys or routes take more
+ * than a second, and streams must not block for so long.
+ * @throws ConfigError like `reloadConfig`; another error if the thread fails
  */
 export function loadConfigInThread(file: string): Promise<LoadedConfig> {
   return new Promise((resolve, reject) => {

@@ -3,21 +3,24 @@ import type { LoadedConfig } from './load.ts'
 import type { Problem } from '../problem.ts'
 import type { Config, Route, Target, Upstream } from '../types.ts'
 
-/** A URL cannot be sent to a thread; a Buffer arrives as plain bytes, and an object without a prototype gets one. */
+/**
+ * URLs are sent separately, because a URL cannot be sent between threads. A Buffer arrives as a Uint8Array, and an object without a
+ * prototype arrives with one.
+ */
 export type LoadMessage =
   | { readonly loaded: LoadedConfig; /** By upstream name. */ readonly urls: Urls }
   | { readonly problems: readonly Problem[]; readonly files: readonly string[]; readonly text: string | null }
 
 type Urls = ReadonlyMap<string, string>
 
-/** Makes a message that another thread can receive. */
+/** Converts a configuration to a message that another thread can receive. */
 export function serializeConfig(loaded: LoadedConfig): LoadMessage {
   const upstreams = [...loaded.config.upstreams.values()]
   const urls = new Map(upstreams.flatMap(({ name, url }) => (url ? [[name, url.href]] : [])))
   return { loaded: { ...loaded, config: withUrls(loaded.config, () => null) }, urls }
 }
 
-/** Restores a configuration that was sent, frozen as before. */
+/** Converts a message back to a configuration, and freezes the configuration again. */
 export function deserializeConfig(loaded: LoadedConfig, urls: Urls): LoadedConfig {
   const config = withUrls(loaded.config, ({ name }) => {
     const url = urls.get(name)
@@ -27,7 +30,7 @@ export function deserializeConfig(loaded: LoadedConfig, urls: Urls): LoadedConfi
   return deepFreeze({ ...loaded, config: { ...config, keys } })
 }
 
-/** Replaces the URLs; the routes refer to the same upstream objects as the table. */
+/** Replaces the URLs of upstreams. The routes refer to the same new upstream objects as the table. */
 function withUrls(config: Config, urlOf: (upstream: Upstream) => URL | null): Config {
   const upstreams = new Map(Array.from(config.upstreams, ([name, upstream]) => {
     const headers = Object.assign(Object.create(null), upstream.headers)

@@ -3,7 +3,7 @@ import { serializeConfig, type LoadMessage } from './load-message.ts'
 import { reloadConfig } from './load.ts'
 import { ConfigError } from '../problem.ts'
 
-/** Started by load-in-thread.ts with the file's path as `workerData`. */
+/** load-in-thread.ts starts this thread, with the path of the file as `workerData`. */
 
 const port = parentPort
 if (port === null) throw new Error('to be started as a thread')

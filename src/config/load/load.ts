@@ -29,23 +29,22 @@ import { buildUpstreams } from '../sections/upstreams.ts'
 import { DEFAULT_TIMEOUTS, buildTimeouts, durationOf } from '../sections/values.ts'
 import { addConfigWarnings } from '../sections/warnings.ts'
 
-/** Adds warnings at paths of the file. */
+/** Checks a configuration, and adds warnings at paths of the file. */
 export type ConfigCheck = (config: Omit<Config, 'text'>, findings: Findings) => void
 
 export interface LoadedConfig {
   readonly config: Config
   readonly warnings: readonly Problem[]
-  /** A key that the file shows as a default, for examples; null = none. */
+  /** A key that the file contains as a default value, for use in examples; null = none. */
   readonly exampleKey: string | null
 }
 
 /**
- * Reads, checks and resolves a configuration file. It also reads the files that it names (certificates), and checks the
- * location of the ledger.
- * @param file as the operator named it; problems show this name
- * @param neededKeys the only top-level keys that must be complete, for callers that do not serve. An unset variable elsewhere
- *   leaves its value out. The digest of a key is empty if its value is unknown or the default of a reference: the gateway's
- *   own environment may have another value
+ * Reads, checks and resolves a configuration file. Also reads the certificates that the file names, and checks the location of the ledger.
+ * @param file the path as the operator wrote it, which problems show
+ * @param neededKeys for callers that do not serve: the only top-level keys that must be complete. In other keys, a value with an unset
+ * variable is left out. The digest of a key is empty if the key is unknown, or is the default of a reference, because the gateway's own
+ * environment may set another key
  * @param extraCheck adds warnings to a configuration without errors
  * @throws ConfigError with all problems at once
  */
@@ -55,12 +54,12 @@ export function loadConfig(
   return loadSource(file, read(file), env, neededKeys, extraCheck)
 }
 
-/** For a file that was loaded before. @throws ConfigError like `loadConfig`, and if the file is a pipe or a device */
+/** Loads a file that was loaded before. @throws ConfigError like `loadConfig`, and if the file is a pipe or a device */
 export function reloadConfig(file: string, env: Environment): LoadedConfig {
   return loadSource(file, read(file, rereadText), env)
 }
 
-/** For a text that was read from the file earlier. @throws ConfigError like `loadConfig` */
+/** Loads a text that was read from the file earlier. @throws ConfigError like `loadConfig` */
 export function loadConfigText(file: string, text: string, env: Environment): LoadedConfig {
   return loadSource(file, new SourceText(text), env)
 }
@@ -92,7 +91,7 @@ function loadSource(
   return { config: deepFreeze(config), warnings: problems, exampleKey: exampleKeyOf(raw, findings) }
 }
 
-/** The other files that a configuration depends on: certificates, and a private key. */
+/** The other files that a configuration needs: certificates, and a private key. */
 export function referencedFiles({ server, upstreams }: Pick<Config, 'server' | 'upstreams'>): string[] {
   const authorities = [...upstreams.values()].flatMap(({ ca }) => ca ?? [])
   return [...server.tls ? [server.tls.cert, server.tls.key] : [], ...authorities]
@@ -121,7 +120,7 @@ function rejectEmptyFile(file: string, text: string, { root, isInvalid: broken }
   throw new ConfigError([fileProblem(file, 'error', message)], { text })
 }
 
-/** @param isGatewayEnvironment the environment is the gateway's own */
+/** @param isGatewayEnvironment true if `env` is the environment of the gateway itself */
 function buildConfig(
   raw: RawConfig, file: string, env: Environment, findings: Findings, isGatewayEnvironment: boolean,
 ): Omit<Config, 'text'> {

@@ -46,7 +46,7 @@ function checkClass(pattern: string | undefined, path: Path, findings: Findings)
   try {
     if (CHARACTER_CLASS.test(pattern) && new RegExp(pattern, 'u')) return
   } catch {
-    // An invalid pattern is reported below.
+    // The pattern is invalid: the error is reported below.
   }
   findings.error(path, 'this is not a class of characters such as [A-Za-z0-9_-]')
 }

@@ -9,17 +9,17 @@ import type { ProviderConfig } from '../types.ts'
 export interface CloudUpstream {
   readonly provider: ProviderConfig
   readonly url: URL | null
-  /** null = depends on the model */
+  /** The protocols that the upstream speaks; null = they depend on the model. */
   readonly speaks: readonly string[] | null
 }
 
 /** Keys of an upstream that replace `url`. */
 export const PROVIDER_KEYS = ['azure', 'bedrock', 'vertex'] as const
-/** A region or multi-region of Google: part of a host name. */
+/** Matches a region or a multi-region of Google, which becomes a part of a host name. */
 const LOCATION = /^[a-z]+(?:-[a-z]+\d+)?$/
-/** Project ids, including those of old projects with a domain, and project numbers. */
+/** Matches project numbers and project ids, including ids of old projects that contain a domain. */
 const PROJECT = /^[a-z\d](?:[a-z\d.:-]*[a-z\d])?$/
-/** Hosts of locations larger than a region; regions have their own host. */
+/** Hosts of locations that are larger than a region. Each region has its own host. */
 const VERTEX_HOSTS: ReadonlyMap<string, string> = new Map(Object.entries({
   global: 'aiplatform.googleapis.com',
   us: 'aiplatform.us.rep.googleapis.com',
@@ -74,12 +74,12 @@ function googleMembers(auth: Auth | null): GoogleAuth[] {
   return members.filter(member => member.kind === 'google')
 }
 
-/** Without a file the metadata server is used, which names a project. */
+/** Tells whether a project is known. Without a credentials file, the metadata server names the project. */
 function hasProject({ credentials, project }: GoogleAuth): boolean {
   return project !== null || credentials === null || namesProject(credentials)
 }
 
-/** @param defaultHost absent = an endpoint is required; the schema reports a missing one */
+/** @param defaultHost used without an endpoint; absent = an endpoint is required, and the schema reports it if it is missing */
 function endpointOf(text: string | undefined, path: Path, findings: Findings, defaultHost?: string): URL | null {
   if (text === undefined) return defaultHost === undefined ? null : URL.parse(`https://${defaultHost}`)
   checkSecureUrl(text, path, findings)

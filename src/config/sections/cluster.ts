@@ -11,7 +11,7 @@ import { timerDurationOf } from './values.ts'
 
 const DEFAULT_VALKEY_TIMEOUT_MS = 100
 
-/** @param listen names the gateway by default @param directory file names are relative to it */
+/** @param listen the default name of the gateway is made from this address @param directory file names are relative to this directory */
 export function buildCluster(raw: RawConfig, listen: Address, directory: string, findings: Findings): ClusterConfig | null {
   const { cluster, ledger } = raw
   if (cluster === undefined) return null
@@ -52,7 +52,7 @@ function serversOf(valkey: RawCluster['valkey'], urls: readonly string[]): Valke
   return { sentinels: urls, master, ...password !== undefined && { sentinel_password: password } }
 }
 
-/** The name of the list in the configuration, and its URLs; empty if the schema has refused the list. */
+/** The name of the list in the configuration, and the list's URLs. No URLs if the schema refused the list. */
 function urlsOf(valkey: RawCluster['valkey']): readonly [name: string | null, urls: readonly string[]] {
   if (valkey === undefined) return [null, []]
   if (typeof valkey === 'string') return [null, [valkey]]
@@ -76,9 +76,9 @@ function buildValkeyTls(raw: NonNullable<RawCluster['valkey_tls']>, directory: s
 
 const ESCAPES = 'in a password write %2F for /, %3F for ?, %23 for #, %40 for @ and %25 for %, or take it from ${NAME}'
 
-/** Reports a URL with an unescaped character in its password. @returns whether it has one */
+/** Reports an error if the password in a URL has a character that must be escaped. @returns true if an error was reported */
 function hasStrayPassword(text: string, url: URL | null, path: Path, findings: Findings): boolean {
-  // A special character ends the authority of the URL: the rest of the password, and the @, are then in path, query or fragment.
+  // Such a character ends the authority of the URL. The rest of the password, and the @, are then in the path, query or fragment.
   const isStray = url === null ? text.includes('@') : url.username + url.password === '' && (url.pathname + url.search + url.hash).includes('@')
   if (!isStray && (url === null || isDecodable(url.username + url.password))) return false
   findings.error(path, `this is not a valid URL: ${ESCAPES}`)

@@ -11,10 +11,10 @@ const DEFAULT_SCOPES = ['openid', 'email', 'profile']
 const DEFAULT_GROUPS_CLAIM = 'groups'
 const LOOPBACK = /^(?:127\.|::1$|localhost$)/
 const OIDC: Path = ['console', 'oidc']
-/** Entra ID issuers for all tenants: anybody could log in, with any mail address. */
+/** Matches Entra ID issuers for all tenants. With such an issuer, anybody could log in with any mail address. */
 const EVERY_TENANT = /\/\/login\.microsoftonline\.[a-z]+\/(?:common|organizations|consumers)\b/
 
-/** @param directory file names are relative to it */
+/** @param directory file names are relative to this directory */
 export function buildConsole(raw: RawConfig, listen: Address, directory: string, findings: Findings): ConsoleConfig {
   const publicUrl = raw.console?.public_url
   if (raw.console?.oidc !== undefined && publicUrl === undefined && !LOOPBACK.test(listen.host)) {
@@ -28,7 +28,7 @@ export function buildConsole(raw: RawConfig, listen: Address, directory: string,
   }
 }
 
-/** The URL without a final slash or the console's path. */
+/** The URL without a final slash and without the path of the console. */
 function originOf(text: string, findings: Findings): string | null {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol) || !/^\/(?:console\/?)?$/.test(url.pathname) || url.search + url.hash + url.username !== '') {

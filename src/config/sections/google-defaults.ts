@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
-/** Application default credentials; null = none, so the metadata server is used. */
+/** The file with application default credentials; null = there is none, so the metadata server is used. */
 export function defaultCredentialsFile(): string | null {
   const { GOOGLE_APPLICATION_CREDENTIALS: file, CLOUDSDK_CONFIG: folder = join(homedir(), '.config', 'gcloud') } = process.env
   if (file) return file
@@ -10,7 +10,7 @@ export function defaultCredentialsFile(): string | null {
   return existsSync(ofUser) ? ofUser : null
 }
 
-/** null = the environment names none */
+/** The project that the environment names; null = none. */
 export function defaultProject(): string | null {
   return process.env['GOOGLE_CLOUD_PROJECT'] || null
 }

@@ -3,7 +3,9 @@ import { isObject } from '../../base/is-object.ts'
 import type { Path } from '../text/document.ts'
 import type { Findings } from '../text/findings.ts'
 
-/** Required fields of a credentials file, by its type: https://google.aip.dev/auth/4110 and the pages it links to. */
+/**
+ * Required fields of a credentials file, by the type of the file. Source: https://google.aip.dev/auth/4110 and the pages that it links to.
+ */
 const REQUIRED: ReadonlyMap<string, readonly string[]> = new Map(Object.entries({
   service_account: ['private_key', 'client_email'],
   authorized_user: ['client_id', 'client_secret', 'refresh_token'],
@@ -11,7 +13,7 @@ const REQUIRED: ReadonlyMap<string, readonly string[]> = new Map(Object.entries(
   impersonated_service_account: ['service_account_impersonation_url', 'source_credentials'],
 }))
 
-/** The file may be replaced later: until then, only requests that need the key fail. */
+/** Warns about an invalid key file. No error, because the file may be replaced later; until then, only requests that need it fail. */
 export function checkGoogleKeyFile(file: string, path: Path, consequence: string, findings: Findings): void {
   const warn = (what: string): void => findings.warn(path, `${what}; until it is replaced, ${consequence}`)
   const text = textOf(file)
@@ -27,7 +29,7 @@ export function checkGoogleKeyFile(file: string, path: Path, consequence: string
   if (type === 'service_account' && typeof key === 'string' && key !== '' && !key.includes('PRIVATE KEY-----')) warn('private_key in this file is not a key in PEM form')
 }
 
-/** true = the file names its project, or cannot be read */
+/** @returns true = the file names its project, or cannot be read */
 export function namesProject(file: string): boolean {
   const text = textOf(file)
   const json = text === null ? null : parse(text)
@@ -39,7 +41,7 @@ function textOf(file: string): string | null {
     const text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
     return text.trim() === '' ? null : text
   } catch {
-    // Another check reports it as missing or empty.
+    // Another check reports that the file is missing or empty.
     return null
   }
 }

@@ -6,7 +6,7 @@ import { didYouMean } from '../nearest.ts'
 import type { RawConfig } from '../raw.ts'
 import { modelGlobs } from './routes.ts'
 
-/** Builds the groups of keys, each with all groups above it. */
+/** Builds the groups of keys. Each group contains all groups above it. */
 export function buildGroups(raw: RawConfig, findings: Findings): Map<string, Group> {
   const given = raw.groups ?? {}
   const names = Object.keys(given)
@@ -53,13 +53,13 @@ export function isKnownGroup(name: string, names: readonly string[], path: Path,
   return false
 }
 
-/** The path from a group back to itself; null = none. */
+/** The names on the path from a group back to the same group; null = no such path. */
 function cycleFrom(name: string, parents: ReadonlyMap<string, string>): string[] | null {
   const way = [name]
   for (let at = parents.get(name); at !== undefined; at = parents.get(at)) {
     way.push(at)
     if (at === name) return way
-    // Another cycle, which is reported at its own members.
+    // The path has entered a cycle without this group. That cycle is reported for its own members.
     if (way.length > parents.size + 1) return null
   }
   return null

@@ -2,7 +2,7 @@ import type { Path } from '../text/document.ts'
 import type { Findings } from '../text/findings.ts'
 
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-/** Names that frame the message or control the connection: only the gateway sets them. */
+/** Headers that frame the message or control the connection. Only the gateway sets them. */
 const RESERVED_HEADERS = new Set([
   'connection', 'content-length', 'expect', 'host', 'http2-settings', 'keep-alive', 'proxy-authenticate',
   'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade',
@@ -16,7 +16,7 @@ export function headerName(text: string, path: Path, findings: Findings, at: 'ke
   return name
 }
 
-/** RFC 9110 section 5.5; otherwise node would throw. */
+/** Reports a value that RFC 9110 section 5.5 forbids. Node would throw when it sends such a value. */
 export function checkHeaderValue(value: string, path: Path, findings: Findings): void {
   if (/[\r\n]/.test(value)) {
     findings.error(path, 'the value has a line break, often at its end; remove it: it is not allowed in a header')

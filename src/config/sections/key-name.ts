@@ -2,12 +2,13 @@ import { isWellFormed } from '../../base/secrets/key-format.ts'
 import { RESERVED_NAME_MESSAGE, isReservedName } from './keys.ts'
 
 const MAX_NAME_LENGTH = 128
-/** Some letters and marks are invisible (Unicode standard, section 5.21). */
+/** Matches a visible character: some letters and marks are invisible (Unicode standard, section 5.21). */
 const VISIBLE_CHARACTER = /[^\s\p{Default_Ignorable_Code_Point}]/u
 
 /**
- * Checks the name of a new key: gateway.yaml must accept it, people must see it, and a path of the console must be able to
- * contain it. @returns the predicate of a sentence about the name; null = valid
+ * Checks the name of a new key. gateway.yaml must accept the name, people must see it, and a path of the console must be able to contain
+ * it.
+ * @returns the rest of a sentence that begins with the name; null = valid
  */
 export function keyNameError(name: string): string | null {
   if (isWellFormed(name)) return 'is a key; give the key a name, which everybody may see'
@@ -17,8 +18,8 @@ export function keyNameError(name: string): string | null {
     return `needs 1 to ${MAX_NAME_LENGTH} characters, and no control characters`
   }
   if (!VISIBLE_CHARACTER.test(name)) return 'needs something that can be seen'
-  // The store would change the name, and no URL of the console can contain it.
+  // The store would change such a name, and a URL of the console cannot contain it.
   if (!name.isWellFormed()) return 'holds half a character (a lone surrogate)'
-  // URLs resolve these, even escaped (URL standard, "double-dot path segment").
+  // A URL parser resolves dot segments, even if they are escaped (URL standard, "double-dot path segment").
   return name === '.' || name === '..' ? 'cannot be one or two dots' : null
 }

@@ -5,7 +5,7 @@ import { decimalOf } from './prices.ts'
 import type { RawLimits } from '../raw.ts'
 import { checkGlob } from './routes.ts'
 
-/** A limit that the file does not name is unlimited. */
+/** Builds the limits. A limit that is absent in the file is unlimited. */
 export function buildLimits(raw: RawLimits | undefined, path: Path, findings: Findings): Limits | null {
   if (raw === undefined) return null
   const models = new Map<string, Omit<Limits, 'models'>>()

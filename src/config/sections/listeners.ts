@@ -12,14 +12,14 @@ import { sizeOf, timerDurationOf } from './values.ts'
 const DEFAULT_LISTEN: Address = { host: '127.0.0.1', port: 8080 }
 const DEFAULT_BODY_LIMIT = 64 * 1024 * 1024
 const DEFAULT_DRAIN = 30 * 60_000
-/** Bodies of the maximum size that fit in memory by default. */
+/** Number of bodies of the maximum size that fit into the default memory limit. */
 const DEFAULT_BODIES_IN_MEMORY = 8
 const DEFAULT_IN_FLIGHT = 10_000
 const DEFAULT_CONNECTIONS = 20_000
-/** Above the 600 s of Google Cloud: https://cloud.google.com/load-balancing/docs/https#timeouts_and_retries */
+/** ms; more than the 600 s of Google Cloud: https://cloud.google.com/load-balancing/docs/https#timeouts_and_retries */
 const DEFAULT_IDLE = 620_000
 
-/** @param directory file names are relative to it */
+/** @param directory file names are relative to this directory */
 export function buildListeners(
   raw: RawConfig, directory: string, findings: Findings,
 ): Pick<Config, 'server' | 'console' | 'docs'> & { readonly prometheus: Address | null } {

@@ -4,7 +4,7 @@ import type { BodyRule, LogConfig } from '../types.ts'
 import { durationOf, sizeOf } from './values.ts'
 
 const DEFAULT_BODY_BYTES = 64 * 1024
-/** A transcript is held in memory until it is written. */
+/** Maximum bytes of a body in a transcript, because a transcript is in memory until it is written. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024
 
 export function buildLog(raw: RawConfig, findings: Findings): LogConfig {

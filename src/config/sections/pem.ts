@@ -7,12 +7,12 @@ import type { Findings } from '../text/findings.ts'
 
 const CERTIFICATE_BLOCK = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g
 
-/** The certificates of a PEM text, unchanged. */
+/** The certificates in a PEM text, each as unchanged text. */
 export function certificateBlocks(pem: string): readonly string[] {
   return pem.match(CERTIFICATE_BLOCK) ?? []
 }
 
-/** Reports a file that cannot be read, contains no certificate, or a broken one. */
+/** Reports a file that cannot be read, contains no certificate, or contains an invalid certificate. */
 export function checkCertificates(file: string, path: Path, findings: Findings): void {
   const pem = readPem(file, path, findings)
   if (pem === null) return
@@ -26,7 +26,7 @@ export function checkCertificates(file: string, path: Path, findings: Findings):
   }
 }
 
-/** Reports a key that cannot be used, or does not belong to the certificate. Faults of the certificate are reported elsewhere. */
+/** Reports a private key that cannot be used, or that does not fit the certificate. Another check reports an invalid certificate. */
 export function checkKeyPair(certFile: string, keyFile: string, path: Path, findings: Findings): void {
   const pem = readPem(keyFile, path, findings)
   if (pem === null) return
@@ -34,7 +34,7 @@ export function checkKeyPair(certFile: string, keyFile: string, path: Path, find
   try {
     key = createPrivateKey(pem)
   } catch {
-    // OpenSSL's reasons may quote the file.
+    // Do not show OpenSSL's reason, because it may quote the file.
     const message = pem.includes('ENCRYPTED')
       ? 'the private key has a passphrase; the gateway needs one without'
       : 'the file holds no private key in PEM form'
@@ -48,13 +48,13 @@ export function checkKeyPair(certFile: string, keyFile: string, path: Path, find
   if (refusal !== null) findings.error(path, `OpenSSL rejects the certificate and its key: ${refusal}`)
 }
 
-/** Why OpenSSL, and so a listener, rejects this pair, such as `ee key too small` for its security level; null = accepted. */
+/** Why OpenSSL refuses this pair, such as `ee key too small` for its security level. A listener would refuse it too. null = accepted. */
 function opensslErrorOf(cert: string, key: string): string | null {
   try {
     createSecureContext({ cert, key })
     return null
   } catch (error) {
-    // Of the error, only the reason is a fixed text.
+    // Show only the reason, because only the reason is a fixed text.
     const { reason, code } = error as NodeJS.ErrnoException & { readonly reason?: string }
     return reason ?? code ?? 'it gives no reason'
   }
@@ -65,11 +65,11 @@ function readIfPossible(file: string): string | null {
   try {
     return readFileSync(file, 'utf8')
   } catch {
-    return null // checkCertificates has reported it
+    return null // `checkCertificates` has reported the problem.
   }
 }
 
-/** The first certificate; null = one of them cannot be parsed. */
+/** The first certificate; null = one of the certificates cannot be parsed. */
 function firstCertificate(pem: string): X509Certificate | null {
   const certificates = certificateBlocks(pem).map(parseCertificate)
   return certificates.includes(null) ? null : certificates[0] ?? null
@@ -99,11 +99,14 @@ function readPem(file: string, path: Path, findings: Findings): string | null {
   }
 }
 
-/** A certificate should be renewed this many ms before its end, or in the last quarter of a shorter lifetime. */
+/**
+ * A certificate should be renewed this many ms before it expires. If its lifetime is short, the last quarter of its lifetime counts
+ * instead.
+ */
 const RENEWAL_PERIOD = 14 * 24 * 60 * 60_000
 const RENEWAL_SHARE = 1 / 4
 
-/** A warning about a certificate's validity period; null = none. @param index from 0 @param now ms since 1970 */
+/** A warning about the validity period of a certificate; null = none. @param index from 0 @param now ms since 1970 */
 export function validityWarning(certificate: X509Certificate, index: number, now: number): string | null {
   const remark = validityProblem(certificate, now)
   return remark && `certificate ${index + 1} of the file ${remark}`

@@ -28,7 +28,7 @@ export function buildModels(raw: RawConfig, findings: Findings): Map<string, Mod
   return models
 }
 
-/** Complete prices: what a service tier does not name is priced as without the tier. */
+/** Builds complete prices for service tiers. Fields that a tier does not set have the price without a tier. */
 function buildServiceTiers(raw: RawPrice | undefined, price: Price | null, path: Path, findings: Findings): Map<string, Price> {
   const serviceTiers = new Map<string, Price>()
   for (const [tier, other] of Object.entries(raw?.service_tiers ?? {})) {
@@ -81,7 +81,7 @@ function buildAmounts(raw: Omit<RawPrice, 'tiers' | 'service_tiers'>, path: Path
   return amounts
 }
 
-/** The number at the path as the exact decimal that was written: `0.40` stays, `.5` becomes `0.5`, `2.5e-05` becomes `0.000025`. */
+/** The number at the path as the exact decimal in the file: `0.40` stays `0.40`, `.5` becomes `0.5`, and `2.5e-05` becomes `0.000025`. */
 export function decimalOf(path: Path, findings: Findings): string {
   const text = findings.located(path)?.text ?? ''
   const [, whole = '', fraction = '', exponent = '0'] = DECIMAL.exec(text) ?? []

@@ -7,7 +7,7 @@ import { headerName } from './header.ts'
 import { MAX_TIMER, buildTimeouts, timerDurationOf } from './values.ts'
 
 export function buildRoutes(raw: RawConfig, upstreams: ReadonlyMap<string, Upstream>, timeouts: Timeouts, findings: Findings): Route[] {
-  // A missing `upstreams` is reported once, not for each route.
+  // If `upstreams` is missing, report that once instead of once for each route.
   const known = raw.upstreams === undefined ? null : upstreams
   return (raw.routes ?? []).flatMap((route, index) => {
     if (route === undefined) return []
@@ -39,7 +39,7 @@ const MAX_LISTED = 5
 
 type RouteMatch = Pick<Route, 'index' | 'line' | 'path' | 'models' | 'targets' | 'strategy'>
 
-/** Made once, because the ledger stores it with every request of the route. */
+/** The description of a route. Created once, because the ledger stores it with every request of the route. */
 function routeText({ index, line, path, models, targets, strategy }: RouteMatch): string {
   const matches = [...path === null ? [] : [`path ${path}`], ...models === null ? [] : [`model ${abbreviatedList(models)}`]]
   const names = targets.map(({ upstream: { name }, model }) => (model === null ? name : `${name}: ${model}`))
@@ -76,7 +76,7 @@ export function modelGlobs(model: string | readonly (string | undefined)[] | und
   return model.filter(glob => glob !== undefined)
 }
 
-/** Only * is special in a glob: other special characters are probably a mistake. */
+/** Warns of special characters other than *, which are probably a mistake: a glob has no other special character. */
 export function checkGlob(glob: string, path: Path, findings: Findings, at: 'key' | 'value' = 'value'): void {
   if (/\s/.test(glob)) findings.warn(path, 'a glob with a space matches only names with a space', at)
   const odd = /[?[\]{}|^$\\]/.exec(glob)?.[0]
@@ -100,13 +100,13 @@ function buildTargets(
   })
 }
 
-/** Does the requested model determine what the star in the target's model stands for? */
+/** Tells whether the requested model determines the text for the star in the target's model. */
 function isNamedByStar(model: string, models: RawRoute['model']): boolean {
   const globs = typeof models === 'string' ? [models] : models ?? []
   return [model, ...globs].every(glob => glob?.split('*').length === 2) && globs.length > 0
 }
 
-/** `key`, or `header:` and a header name. */
+/** @param text `key`, or `header:` followed by the name of a header */
 function buildAffinity(text: string | undefined, path: Path, findings: Findings): Affinity | null {
   if (text === undefined) return null
   if (text === 'key') return { by: 'key' }
@@ -130,7 +130,7 @@ function knownNamesHint(names: readonly string[]): string {
   return `; there is ${names.slice(0, 8).join(', ')}${names.length > 8 ? ', ...' : ''}`
 }
 
-/** Targets for refused requests included. */
+/** All targets of a route, including the targets for refused requests. */
 export function everyTarget({ targets, on }: Route): readonly Target[] {
   return [...targets, on.contextLength, on.contentFilter].filter(target => target !== null)
 }

@@ -9,7 +9,7 @@ import { timerDurationOf } from './values.ts'
 const DEFAULT_INTERVAL = 60_000
 const PROTOCOLS = ['http/protobuf', 'http/json', 'grpc'] as const
 
-/** @param listen address for Prometheus; null = not served @param env may contain OTEL_EXPORTER_OTLP_PROTOCOL */
+/** @param listen address for Prometheus; null = no listener for Prometheus @param env may contain OTEL_EXPORTER_OTLP_PROTOCOL */
 export function buildTelemetry(
   { telemetry: raw = {} }: RawConfig, listen: Address | null, env: Environment, findings: Findings,
 ): TelemetryConfig {

@@ -4,12 +4,12 @@ import type { RawTimeouts } from '../raw.ts'
 import type { Timeouts } from '../types.ts'
 import { parseDuration, parseSize } from '../units.ts'
 
-/** The specification's defaults. */
+/** The default timeouts that the specification gives. */
 export const DEFAULT_TIMEOUTS: Timeouts = { connect: 10_000, firstByte: 30 * 60_000, idle: 30 * 60_000, total: 30 * 60_000 }
-/** The longest timer of node in whole days: above 2^31-1 ms a timer fires at once. */
+/** The longest timer in whole days: node fires a timer above 2^31-1 ms at once. */
 export const MAX_TIMER = 24 * 86_400_000
 
-/** The ms of a duration for a timer. */
+/** Parses a duration for a timer. @returns ms */
 export function timerDurationOf(text: string | undefined, path: Path, defaultMs: number, findings: Findings, minMs = 1): number {
   if (text === undefined) return defaultMs
   const ms = durationOf(text, path, findings, minMs)
@@ -18,7 +18,7 @@ export function timerDurationOf(text: string | undefined, path: Path, defaultMs:
   return ms
 }
 
-/** The ms of a duration; null = too long, which is reported. */
+/** Parses a duration. @returns ms; null = invalid, which is reported */
 export function durationOf(text: string, path: Path, findings: Findings, minMs = 1): number | null {
   const ms = findings.parsed(path, () => parseDuration(text))
   if (ms !== null && ms < minMs) findings.error(path, `${formatPath(path)} must be ${minMs === 1 ? 'longer than 0' : `at least ${minMs / 1_000}s`}`)
@@ -35,7 +35,7 @@ export function buildTimeouts(raw: RawTimeouts | undefined, path: Path, defaults
   }
 }
 
-/** Bytes, at least 1. */
+/** Parses a size. @returns bytes, at least 1 */
 export function sizeOf(size: string | number | undefined, path: Path, defaultBytes: number, findings: Findings): number {
   if (size === undefined) return defaultBytes
   const bytes = findings.parsed(path, () => parseSize(size))
@@ -44,7 +44,7 @@ export function sizeOf(size: string | number | undefined, path: Path, defaultByt
   return bytes
 }
 
-/** No vendor's secret is quoted, and some readers of env files keep the quotes. */
+/** Warns of a secret in quotes: no vendor's secret has quotes, but some readers of env files keep them. */
 export function checkQuotes(secret: string, path: Path, findings: Findings): void {
   if (!/^(["']).*\1$/.test(secret)) return
   findings.warn(path, "the value begins and ends with a quote, and both are part of it; docker's --env-file keeps them")

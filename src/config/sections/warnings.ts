@@ -3,7 +3,7 @@ import { compileGlob, compileGlobs, compileOverlaps } from '../glob.ts'
 import { everyTarget } from './routes.ts'
 import type { Config, Route, Upstream } from '../types.ts'
 
-/** Warns of what is allowed but probably a mistake. Only for configurations without errors. */
+/** Warns of settings that are allowed but probably a mistake. The configuration must have no errors. */
 export function addConfigWarnings(config: Config, findings: Findings): void {
   if (config.auth === 'keys' && config.keys.length + config.callers.length === 0) {
     findings.warnFile('there are no keys, so every request is refused; add one under keys, or set auth: open')
@@ -41,12 +41,12 @@ function warnOfUnusedUpstreams({ upstreams, routes }: Config, findings: Findings
 
 const AZURE = /\.openai\.azure\.com$/
 
-/** Routes with Azure's older paths may want these paths; all others request paths under /v1. */
+/** Warns of Azure upstreams without /openai/v1. Routes for paths under /openai are left out, because they may need Azure's older paths. */
 function warnOfAzurePath({ upstreams, routes }: Config, findings: Findings): void {
   const asked = new Set(routes.filter(({ path }) => !path?.startsWith('/openai')).flatMap(everyTarget).map(({ upstream }) => upstream))
   for (const upstream of upstreams.values()) {
     const { name, url, v1, provider } = upstream
-    // A provider writes its paths itself.
+    // The provider configuration creates the paths itself.
     if (provider !== null || url === null || !AZURE.test(url.hostname) || !asked.has(upstream)) continue
     const there = url.pathname.replace(/\/+$/, '') + (v1 ?? '/v1')
     if (there.startsWith('/openai/v1')) continue
@@ -56,7 +56,7 @@ function warnOfAzurePath({ upstreams, routes }: Config, findings: Findings): voi
 }
 
 function warnOfHiddenRoutes(routes: readonly Route[], findings: Findings): void {
-  // Grouped by path, because many routes share few paths.
+  // Group routes by path for speed: many routes have few different paths.
   const groups = new Map<string, RouteGroup>()
   for (const route of routes) {
     const path = route.path ?? '*'
@@ -78,8 +78,8 @@ interface RouteGroup {
 }
 
 /**
- * Passes for lists of models that this route accepts completely. Only a route without models covers another one without models,
- * because both accept requests that name none.
+ * Creates a matcher for lists of models that this route accepts completely. A route without models accepts requests that name no model, so
+ * only a route without models covers it.
  */
 function compileCover({ models }: Route): (others: Route['models']) => boolean {
   if (models === null) return () => true

@@ -8,8 +8,9 @@ import { describeError, toPath } from './schema-errors.ts'
 import { validator } from '../validator.ts'
 
 /**
- * Reports every violation of gateway.schema.json. Returns a copy without the wrong parts, so that the rest can be checked too:
- * each type is right, but any value may be missing, even a required one.
+ * Reports every violation of gateway.schema.json.
+ * @returns a copy without the wrong parts, so that the rest can be checked: all types in the copy are right, but any value may be missing,
+ * even a required value
  */
 export function applySchema(schema: JsonSchema, root: Located, findings: Findings): RawConfig {
   const data = { value: copyOf(root) }
@@ -25,7 +26,7 @@ export function applySchema(schema: JsonSchema, root: Located, findings: Finding
   return (isObject(data.value) ? data.value : {}) as RawConfig
 }
 
-/** Aliases share their values; in a copy each place can lose its wrong parts. */
+/** Copies the values. Places that share a value through an alias get separate copies, because each place can lose different parts. */
 function copyOf({ value, children }: Located): unknown {
   if (Array.isArray(value)) return [...children.values()].map(copyOf)
   if (!isObject(value)) return value
@@ -34,13 +35,16 @@ function copyOf({ value, children }: Located): unknown {
   return copy
 }
 
-/** The environment contains only text: where the schema expects a number or a boolean at a reference, the text is converted. */
+/**
+ * Validates. Environment variables are text: if a reference is at a place where the schema expects a number or a boolean, its text is
+ * converted.
+ */
 function validateCoercing(validate: ValidateFunction, data: { value: unknown }, root: Located): ErrorObject[] {
   if (validate(data.value)) return []
   const errors = validate.errors ?? []
   let coerced = false
   for (const { keyword, instancePath, parentSchema } of errors) {
-    // `pattern` fails, not `type`, where text is allowed too, as for a size.
+    // If the schema also allows text, as for a size, `pattern` fails instead of `type`.
     if (keyword !== 'type' && keyword !== 'pattern') continue
     const path = toPath(instancePath)
     const located = locate(root, path)
@@ -61,7 +65,10 @@ function coerce(text: string, types: readonly string[]): number | boolean | unde
   return numeric && /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : undefined
 }
 
-/** Removes the repeated errors of `anyOf`: the errors of the alternative with the value's type remain, or only that of `anyOf`. */
+/**
+ * Removes repeated errors of `anyOf`: only the errors of the alternative that has the type of the value remain, or else the error of
+ * `anyOf`.
+ */
 function relevantErrors(errors: readonly ErrorObject[]): ErrorObject[] {
   const choices = new Set<string>()
   const settled = new Set<string>()
@@ -74,16 +81,16 @@ function relevantErrors(errors: readonly ErrorObject[]): ErrorObject[] {
     }
   }
   const reported = errors.filter(({ keyword, instancePath }) => {
-    if (keyword === 'propertyNames') return false // the rule for the name has its own error
+    if (keyword === 'propertyNames') return false // the rule for the name reports its own error
     if (!choices.has(instancePath)) return true
     const isEcho = isTypeMismatch(keyword) || keyword === 'anyOf'
     return settled.has(instancePath) ? !isEcho : keyword === 'anyOf'
   })
-  // Missing keys last: the other errors tell whether such a key was only mistyped.
+  // Sort missing keys to the end: the other errors tell whether such a key was mistyped.
   return reported.sort((a, b) => Number(a.keyword === 'required') - Number(b.keyword === 'required'))
 }
 
-/** Does the error only say that a value matches no alternative? */
+/** Tells whether the error says no more than that a value matches no alternative. */
 function isTypeMismatch(keyword: string): boolean {
   return keyword === 'type' || keyword === 'enum'
 }

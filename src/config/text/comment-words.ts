@@ -4,14 +4,17 @@ import { splitReferences } from './references.ts'
 import { NOT_A_SECRET, SEPARATORS, looksRandom, maskUrls } from './secrets.ts'
 
 export const MASK = '***'
-/** Everything except characters that cannot be part of a word. */
+/** Matches a word: all characters except those that cannot be a part of a word. */
 const WORD = /[^\s,;(){}[\]"'`<>]+/g
 
 export class CommentWords {
-  /** The words in the descriptions of the configuration's keys, in lower case. */
+  /** The words in the descriptions of configuration keys, in lower case. */
   readonly #vocabulary = new Set(readFileSync(SCHEMA_FILE, 'utf8').toLowerCase().match(/\p{L}+/gu))
 
-  /** Next to a credential, masks every word that is not in these descriptions; elsewhere, words that look random. */
+  /**
+   * Masks words of a comment. Next to a credential, every word is masked that is not in the descriptions; elsewhere, only words that look
+   * random.
+   */
   mask(comment: string, isBesideCredential: boolean): string {
     const isSecret = isBesideCredential ? (word: string) => !this.#isKnown(word) : looksRandom
     return splitReferences(maskUrls(comment, MASK)).map(piece => {

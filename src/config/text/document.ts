@@ -4,28 +4,28 @@ import { expandReferences, type Environment } from './references.ts'
 import type { Range, SourceText } from './source-text.ts'
 import { syntaxFaults, type Fault } from './syntax.ts'
 
-/** One value of the file with its position. */
+/** One value of the file, with its position. */
 export interface Located {
-  /** null = a list item, or the root */
+  /** Position of the key; null = the value is a list item, or the root. */
   readonly key: Range | null
   readonly at: Range
-  /** Where an alias's value was written; null for other values. */
+  /** For an alias, the position at which its value is written; null for other values. */
   readonly origin: Range | null
-  /** Maps are objects without a prototype. References to the environment are expanded. */
+  /** The value, with references to the environment expanded. Maps are objects without a prototype. */
   readonly value: unknown
-  /** A scalar as written, with references expanded: `0.40` if value is 0.4. Otherwise null. */
+  /** The text of a scalar, with references expanded: `0.40` if the value is 0.4. null for maps and lists. */
   readonly text: string | null
-  /** The value comes from a reference, at least in part, so the file does not give its type. */
+  /** true if the value contains a reference, so that the file does not determine its type. */
   readonly referenced: boolean
-  /** A reference in it used its default. */
+  /** true if a reference in the value used its default. */
   readonly defaulted: boolean
-  /** A fault in the value has been reported: do not report others. */
+  /** true if a fault in the value has been reported: no further faults of the value are reported. */
   readonly faulty: boolean
-  /** By key or by index. */
+  /** The values inside, by key or by index. */
   readonly children: ReadonlyMap<string, Located>
-  /** Entries without effect, such as a second value of a key; they are reported. */
+  /** Entries that have no effect, such as a second value of a key. They are reported. */
   readonly ignored: readonly Entry[]
-  /** Number of values in this one, itself included; aliases count at each use. */
+  /** Number of values in this value, including the value itself. An alias counts each time it is used. */
   readonly size: number
 }
 
@@ -34,19 +34,19 @@ type Entry = readonly [name: string, value: Located]
 export interface ParsedYaml {
   readonly root: Located
   readonly faults: readonly Fault[]
-  /** The text is not YAML, so values and positions are guesses. */
+  /** true if the text is not YAML, so that values and positions are guesses. */
   readonly isInvalid: boolean
 }
 
-/** Ten thousand keys have a hundred thousand values; only aliases of aliases reach this limit. */
+/** Maximum number of values. Ten thousand keys have a hundred thousand values; only aliases of aliases reach the limit. */
 const MAX_VALUES = 500_000
 const MAX_DEPTH = 64
 
 const NO_CHILDREN: ReadonlyMap<string, Located> = new Map()
 
 /**
- * Reads YAML 1.2 with merge keys, with the position of each key and value, and expands references to the environment. Values
- * from an alias or a merge key keep the position where they were written.
+ * Reads YAML 1.2 with merge keys, and the position of each key and value. Expands references to the environment. A value from an alias or a
+ * merge key has the position at which the value is written.
  */
 export function parseYaml(source: SourceText, env: Environment): ParsedYaml {
   const document = parse(source.text)
@@ -60,13 +60,13 @@ export function parseYaml(source: SourceText, env: Environment): ParsedYaml {
   return faults.length > 0 ? { root, faults, isInvalid: true } : { root, faults: reader.faults, isInvalid: false }
 }
 
-/** null = nested too deeply for the parser's stack. */
+/** Parses the text; null = the nesting is too deep for the parser's stack. */
 function parse(text: string): Document.Parsed | null {
   try {
     return parseDocument(text, {
       prettyErrors: false,
-      uniqueKeys: false, // checked here: the library's check is quadratic and does not report the first position
-      schema: 'core', // whatever a %YAML line says
+      uniqueKeys: false, // this file checks duplicates, because the library's check is quadratic and does not report the first position
+      schema: 'core', // ignores the schema that a %YAML line names
     })
   } catch (error) {
     if (error instanceof RangeError) return null
@@ -80,7 +80,7 @@ class Reader {
   readonly faults: Fault[] = []
   readonly #source: SourceText
   readonly #env: Environment
-  /** null while the node with this anchor is being read. */
+  /** Values by anchor; null = the node with the anchor is still being read. */
   readonly #anchors = new Map<string, Located | null>()
   #size = 0
   #isTooLarge = false
@@ -131,7 +131,7 @@ class Reader {
     const { text, referenced, defaulted, faults } = expandReferences(value, this.#env)
     let from = at.start
     for (const { raw, message, isUnset } of faults) {
-      // Escapes and folded lines can write a reference in another way: use the value's start then.
+      // If the reference is not found, the source writes it with escapes or folded lines. Then use the start of the value.
       const found = this.#source.text.indexOf(raw, from)
       const inside = found !== -1 && found < at.end
       this.faults.push({ offset: inside ? found : at.start, message, isUnset })
@@ -154,7 +154,7 @@ class Reader {
         this.#entry(pair, own, strays)
       }
     }
-    // The map's own entries win, then those of the first source.
+    // The map's own entries override merged entries; the first source overrides later sources.
     for (const source of merged) {
       for (const [name, child] of source.children) {
         if (own.has(name)) strays.push([name, child])
@@ -220,7 +220,7 @@ function rangeOf(node: Alias | Scalar | YAMLMap | YAMLSeq): Range {
   return { start, end }
 }
 
-/** Without a prototype, so that `__proto__` is an ordinary key. */
+/** Creates an object without a prototype, so that `__proto__` is an ordinary key. */
 function toObject(children: ReadonlyMap<string, Located>): Record<string, unknown> {
   const object = Object.create(null) as Record<string, unknown>
   for (const [name, child] of children) object[name] = child.value
@@ -229,7 +229,7 @@ function toObject(children: ReadonlyMap<string, Located>): Record<string, unknow
 
 export type Path = readonly (string | number)[]
 
-/** undefined = there is no such value */
+/** Finds the value at a path; undefined = the file has no such value. */
 export function locate(root: Located, path: Path): Located | undefined {
   let located: Located | undefined = root
   for (const step of path) located = located?.children.get(String(step))

@@ -4,14 +4,14 @@ import { printable, type SourceText, type Range } from './source-text.ts'
 
 interface Finding {
   readonly severity: Problem['severity']
-  /** null = the whole file. */
+  /** Offset in the file; null = the finding concerns the whole file. */
   readonly offset: number | null
   readonly message: string
-  /** Findings of the same kind at the same place are reported once. */
+  /** Of several findings of the same kind at the same place, only one is reported. */
   readonly kind: string
 }
 
-/** Collects findings by their path in the file while the configuration is built. */
+/** Collects findings while the configuration is built. Each finding has a path in the file. */
 export class Findings {
   readonly #file: string
   readonly #source: SourceText
@@ -21,8 +21,8 @@ export class Findings {
   readonly #mistyped = new Set<string>()
 
   /**
-   * @param file as the operator named it
-   * @param secrets sorted and disjoint ranges that must not be shown; called only if there is something to show
+   * @param file the path as the operator wrote it
+   * @param secrets returns the ranges that must not be shown, sorted and disjoint; called only if there are findings
    */
   constructor(file: string, source: SourceText, root: Located, secrets: () => readonly Range[]) {
     this.#file = file
@@ -40,14 +40,14 @@ export class Findings {
   }
 
   /**
-   * Adds an error, unless the value already has a reported fault.
-   * @param kind identifies the finding, so that content that aliases use at many paths is reported once
+   * Adds an error, unless a fault of the value has already been reported.
+   * @param kind the kind of the finding: content that aliases use at many paths is reported once for each kind
    */
   error(path: Path, message: string, at: 'value' | 'key' = 'value', kind: string = message): void {
     this.#add('error', path, message, at, kind)
   }
 
-  /** null = the parser threw a RangeError, which is reported */
+  /** Parses a value. @returns null = the parser threw a RangeError, which is reported */
   parsed<T>(path: Path, parse: () => T): T | null {
     try {
       return parse()
@@ -66,12 +66,12 @@ export class Findings {
     this.#findings.push({ severity: 'warning', offset: null, message, kind: message })
   }
 
-  /** A mistyped key takes the place of this path: do not report that this path is missing. */
+  /** Records that a mistyped key stands for this path, so that the path is not reported as missing. */
   markMistyped(path: Path): void {
     this.#mistyped.add(JSON.stringify(path.map(String)))
   }
 
-  /** Does the file have something at this path, even if wrong or mistyped? */
+  /** Tells whether the file has a value at this path, even a wrong value or one with a mistyped key. */
   has(path: Path): boolean {
     return this.located(path) !== undefined || this.#mistyped.has(JSON.stringify(path.map(String)))
   }
@@ -84,12 +84,12 @@ export class Findings {
     return locate(this.#root, path)
   }
 
-  /** The line of a path, from 1. */
+  /** The line of the path's value, from 1. */
   line(path: Path): number {
     return this.#source.position(this.#place(path, 'value').start).line
   }
 
-  /** Without duplicates, in the file's order. */
+  /** All problems without duplicates, in the order of the file. */
   problems(): Problem[] {
     const secrets = this.#findings.length === 0 ? [] : this.#secrets()
     const once = new Map<string, Finding>()
@@ -100,7 +100,7 @@ export class Findings {
     return [...once.values()]
       .sort((a, b) => (a.offset ?? -1) - (b.offset ?? -1))
       .map(({ severity, offset, message: said }) => {
-        // The message contains names from the file.
+        // Replace misleading characters, because the message contains names from the file.
         const message = printable(said)
         if (offset === null) return fileProblem(this.#file, severity, message)
         const { line, column } = this.#source.position(offset)
@@ -114,7 +114,7 @@ export class Findings {
     this.#findings.push({ severity, offset: this.#place(path, at).start, message, kind })
   }
 
-  /** The position of the path, or of its longest existing part. */
+  /** The position of the path. If the path does not exist, the position of its longest existing part. */
   #place(path: Path, at: 'value' | 'key'): Range {
     let located = this.#root
     for (const step of path) {
@@ -131,11 +131,11 @@ export function fileProblem(file: string, severity: Problem['severity'], message
   return { severity, file, line: null, column: null, message, excerpt: null }
 }
 
-/** `routes[2].to` */
+/** Formats a path: `routes[2].to`. */
 export function formatPath(path: Path): string {
   return path.reduce<string>((text, step) => {
     if (typeof step === 'number' || /^\d+$/.test(step)) return `${text}[${step}]`
-    if (/\s/.test(step)) return `${text}.<name>` // may be a name and a value without a colon
+    if (/\s/.test(step)) return `${text}.<name>` // the step may be a name and a secret value without a colon between them
     return text === '' ? step : `${text}.${step}`
   }, '')
 }

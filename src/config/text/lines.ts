@@ -1,13 +1,13 @@
 import { parseYaml, type Located, type Path } from './document.ts'
 import { SourceText } from './source-text.ts'
 
-/** Steps of the longest recorded path: `upstreams.NAME.auth`. */
+/** Number of steps in the longest path that is recorded: `upstreams.NAME.auth`. */
 const MAX_STEPS = 3
 
-/** Line numbers from 1, by the path of the key as JSON: `["server","tls","cert"]`. A list has the line of its key. */
+/** Line numbers from 1, by the path of the key as JSON: `["server","tls","cert"]`. Items of a list have the line of the list's key. */
 export type ConfigLines = ReadonlyMap<string, number>
 
-/** @param text a configuration in valid YAML */
+/** @param text a configuration that is valid YAML */
 export function configLines(text: string): ConfigLines {
   const source = new SourceText(text)
   const lines = new Map<string, number>()
@@ -23,7 +23,7 @@ export function configLines(text: string): ConfigLines {
   return lines
 }
 
-/** The line of a path, or of its longest existing part; null = none. */
+/** The line of a path, or of the longest part of the path that exists; null = none. */
 export function lineOf(lines: ConfigLines, path: Path): number | null {
   for (let length = path.length; length > 0; length--) {
     const line = lines.get(JSON.stringify(path.slice(0, length)))

@@ -2,23 +2,23 @@ import { diffArrays } from 'diff'
 import { maskedText } from './masked.ts'
 
 export interface DiffLine {
-  /** `gap` stands for unchanged lines. */
+  /** What the line is. `gap` stands for unchanged lines that are left out. */
   readonly kind: 'added' | 'removed' | 'same' | 'gap'
-  /** From 1: in the new text, or in the old one if removed. */
+  /** Line number, from 1: in the old text for removed lines, otherwise in the new text. */
   readonly line: number
   readonly text: string
 }
 
-/** Unchanged lines that are shown around a change. */
+/** Number of unchanged lines to show before and after a change. */
 const CONTEXT = 3
 const MAX_LINES = 400
 const MAX_LINE_LENGTH = 500
-/** Added and removed lines that are compared: the time is quadratic in it. */
+/** Maximum number of added and removed lines to compare, because the time grows with the square of this number. */
 const MAX_EDIT_LENGTH = 2_000
 
 /**
- * The differences, line by line, with secrets masked; a changed secret counts as a change. Cut after 400 lines;
- * null = too many differences.
+ * The differences, line by line, with secrets masked. A changed secret counts as a difference. At most 400 lines. null = too many
+ * differences.
  */
 export function maskedDiff(before: string, after: string): DiffLine[] | null {
   const changes = diffArrays(linesOf(before), linesOf(after), { maxEditLength: MAX_EDIT_LENGTH })

@@ -4,15 +4,15 @@ import { readSchema } from '../json-schema.ts'
 import { CREDENTIAL_NAME, secretPlaces, unknownWords } from './secrets.ts'
 import { SourceText, maskSecret, type Range } from './source-text.ts'
 
-/** As in `gateway keys list`. */
+/** The same length as in `gateway keys list`. */
 const DIGEST_PREFIX_LENGTH = 8
 const DIGEST = /\b[\da-f]{64}\b/gi
 const ALIAS = /^\*\S+$/
 const SCHEMA = readSchema()
 
 /**
- * The text for reading, with the same lines and comments: literal secrets are masked, references to the environment stay. In a
- * text that is not YAML, every word that is not in the schema is masked.
+ * The text for reading, with the same lines and comments. Literal secrets are masked; references to the environment are shown. If the text
+ * is not YAML, every word is masked that is not in the schema.
  */
 export function maskedText(text: string): string {
   const source = new SourceText(text)
@@ -25,7 +25,7 @@ export function maskedText(text: string): string {
   let shown = ''
   let at = 0
   for (const { start, end, mask } of ranges) {
-    // A credential in a URL of a comment is in both lists.
+    // Skip a range that is inside the previous one: a credential in a URL of a comment is in both lists.
     if (end <= at) continue
     shown += withShortDigests(text.slice(at, start)) + mask(text.slice(start, end))
     at = end
@@ -35,7 +35,7 @@ export function maskedText(text: string): string {
 
 interface MaskedRange extends Range { mask(piece: string): string }
 
-/** Comment lines without other content form a block with each other and with the lines above and below. */
+/** Groups comments into blocks. Adjacent lines with only a comment are one block, together with the lines above and below. */
 function maskedComments(source: SourceText, comments: readonly Range[]): MaskedRange[] {
   const words = new CommentWords()
   const linesOf = (first: number, last: number): string => source.text.slice(source.lineRange(first).start, source.lineRange(last).end)
@@ -55,13 +55,13 @@ function maskedComments(source: SourceText, comments: readonly Range[]): MaskedR
   })
 }
 
-/** Masks line by line, so that later lines keep their numbers. */
+/** Masks each line separately, so that later lines keep their numbers. */
 function maskedValue(piece: string, text: string): string {
   if (ALIAS.test(piece) && text.includes(`&${piece.slice(1)}`)) return piece
   return maskSecret(piece).map(({ raw, mask }) => (raw.includes('\n') ? raw.replace(/\S.*\S|\S/g, MASK) : mask)).join('')
 }
 
-/** Enough of a digest to tell two keys apart. */
+/** Shortens digests. The rest is enough to distinguish two keys. */
 function withShortDigests(text: string): string {
   return text.replace(DIGEST, digest => `${digest.slice(0, DIGEST_PREFIX_LENGTH)}…`)
 }

@@ -2,11 +2,11 @@ import { isUtf8 } from 'node:buffer'
 import { closeSync, openSync, readSync } from 'node:fs'
 import { nonFileKind } from '../../base/files/file-exists.ts'
 
-/** The message says what to change. */
+/** A file cannot be read. The message says what to change. */
 export class UnreadableError extends Error {
-  /** The text, with U+FFFD for invalid bytes, and the offset of the fault in UTF-16 units; null = no position. */
+  /** The text, with U+FFFD for invalid bytes, and the fault's offset in UTF-16 units; null = the error has no position. */
   readonly place: { readonly text: string, readonly offset: number } | null
-  /** Such as ENOENT; null = the system could read the file. */
+  /** The code of the system's error, such as ENOENT; null = the system could read the file. */
   readonly code: string | null
 
   constructor(message: string, { place = null, code = null }: Partial<Pick<UnreadableError, 'place' | 'code'>> = {}) {
@@ -27,11 +27,11 @@ const READ_ERRORS: ReadonlyMap<string, string> = new Map(Object.entries({
   ENAMETOOLONG: 'the file name is too long',
 }))
 
-/** Ten times the size of a hundred thousand keys. */
+/** Maximum size of the file: ten times the size of a file with a hundred thousand keys. */
 const MAX_BYTES = 64 * 1024 * 1024
 const CHUNK_BYTES = 256 * 1024
 
-/** Reads UTF-8, without the byte order mark. @throws UnreadableError when missing, unreadable, too large or not UTF-8 */
+/** Reads a UTF-8 file. A byte order mark is removed. @throws UnreadableError if the file is missing, unreadable, too large or not UTF-8 */
 export function readText(file: string): string {
   let bytes: Buffer
   try {
@@ -48,14 +48,14 @@ export function readText(file: string): string {
   throw new UnreadableError('this is not in UTF-8; save the file as UTF-8', { place: { text, offset } })
 }
 
-/** For a file that was read before. @throws UnreadableError like `readText`, and if the file can be read only once */
+/** Reads a file that was read before. @throws UnreadableError like `readText`, and if the file can be read only once */
 export function rereadText(file: string): string {
   const other = nonFileKind(file)
   if (other === null || other === 'a directory') return readText(file)
   throw new UnreadableError(`this is ${other}, which can be read only once; name a file`)
 }
 
-/** A device or a pipe reports no size and may never end. */
+/** Reads in chunks up to a limit, because a device or a pipe reports no size and may never end. */
 function readBytes(file: string): Buffer {
   const fd = openSync(file, 'r')
   try {

@@ -1,17 +1,17 @@
-/** Like `process.env`. */
+/** Environment variables, as in `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 export type Piece =
   | { readonly kind: 'text', readonly raw: string, readonly text: string }
-  /** `fallback`: the default, or null. */
+  /** `fallback` is the default of the reference; null = the reference has no default. */
   | { readonly kind: 'reference', readonly raw: string, readonly name: string, readonly fallback: string | null }
   | { readonly kind: 'fault', readonly raw: string, readonly message: string }
 
 const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/y
 
 /**
- * Splits a value at `${NAME}` and `${NAME:-default}`; `$${` is a literal `${`. A default ends at the first brace and cannot
- * contain another reference.
+ * Splits a value at `${NAME}` and `${NAME:-default}`. `$${` means a literal `${`. A default ends at the first brace, so it cannot contain a
+ * reference.
  */
 export function splitReferences(value: string): Piece[] {
   const pieces: Piece[] = []
@@ -55,20 +55,23 @@ function readReference(value: string, at: number): Exclude<Piece, { kind: 'text'
 interface Unresolved {
   readonly raw: string
   readonly message: string
-  /** A valid reference to an unset variable. */
+  /** true if the reference is valid, but the variable is not set. */
   readonly isUnset: boolean
 }
 
 export interface Expanded {
-  /** Without the references that could not be resolved. */
+  /** The expanded text, without the references that could not be resolved. */
   readonly text: string
-  /** The value contains a reference. */
+  /** true if the value contains a reference. */
   readonly referenced: boolean
   readonly defaulted: boolean
   readonly faults: readonly Unresolved[]
 }
 
-/** As in a shell, `:-` also replaces a variable that is set but empty. Expanded text is not expanded again. */
+/**
+ * Expands the references in a value. As in a shell, `:-` also replaces a variable that is set but empty. Expanded text is not expanded
+ * again.
+ */
 export function expandReferences(value: string, env: Environment): Expanded {
   let text = ''
   let referenced = false
@@ -100,12 +103,12 @@ export function expandReferences(value: string, env: Environment): Expanded {
   return { text, referenced, defaulted, faults }
 }
 
-/** Is the text between these two the user or password of a URL? */
+/** Tells whether the text between `before` and `rest` is the user or the password of a URL. */
 function isUserinfo(before: string, rest: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\/[^/?#@]*$/i.test(before) && /^(?:[^/?#@$]|\$\{[^}]*\})*@/.test(rest)
 }
 
-/** A password is used literally, unless it is already escaped (RFC 3986 section 3.2.1). */
+/** Escapes a user or password, unless it is already escaped (RFC 3986 section 3.2.1). */
 function escapeUserinfo(text: string): string {
   return /^(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*$/.test(text) ? text : encodeURIComponent(text)
 }

@@ -10,7 +10,7 @@ export interface SchemaProblem {
   readonly path: Path
   readonly message: string
   readonly at: 'key' | 'value'
-  /** The key that a mistyped one probably means. */
+  /** The key that a mistyped key probably means. */
   readonly suggestion?: Path
 }
 
@@ -23,7 +23,7 @@ const TYPE_NAMES: ReadonlyMap<string, string> = new Map(Object.entries({
   number: 'a number',
 }))
 
-/** Says what to change, and where. Shows no value. */
+/** Describes an error: what to change, and where. Shows no value. */
 export function describeError(error: ErrorObject, schema: JsonSchema, root: Located): SchemaProblem {
   const path = toPath(error.instancePath)
   const holder = error.parentSchema as JsonSchema
@@ -41,7 +41,7 @@ export function describeError(error: ErrorObject, schema: JsonSchema, root: Loca
   }
   const located = locate(root, path)
   if (located?.value === null && !located.faulty) {
-    // The name may be a name and a secret without a colon between them.
+    // Do not show the name: it may be a name and a secret without a colon between them.
     return { path, message: 'there is no value here; give one, or remove the line', at: 'value' }
   }
   const subject = path.length === 0 ? 'the file' : formatPath(path)
@@ -78,7 +78,7 @@ function violationText(error: ErrorObject, holder: JsonSchema, located: Located 
   }
 }
 
-/** `a duration such as 250ms, 10s or 30m` */
+/** What a value must be: `a duration such as 250ms, 10s or 30m`. */
 function expectedText(holder: JsonSchema, fallback: string): string {
   const what = holder.title ?? fallback
   const examples = holder.title === undefined ? [] : (holder.examples ?? []).map(String)
@@ -105,7 +105,7 @@ function unknownKey(path: Path, name: string, holder: JsonSchema, schema: JsonSc
   return problem(homes.length > 0 ? `it belongs under ${joinWithOr(homes)}` : `known here: ${known.join(', ')}`)
 }
 
-/** The places where the schema has a key of this name, on request only those that hold a map. */
+/** The paths at which the schema has a key of this name. @param holdsMap true = only paths whose value is a map */
 function pathsOfKey(name: string, holdsMap: boolean, schema: JsonSchema, top: JsonSchema, at: string): string[] {
   const homes = new Set<string>()
   for (const part of alternatives(schema, top)) {

@@ -3,40 +3,40 @@ import { alternatives, childSchemas, schemaWords, schemasByKey, type JsonSchema 
 import { nearest } from '../nearest.ts'
 import type { Range, SourceText } from './source-text.ts'
 
-/** Names of settings and headers that contain a credential wherever they occur. */
+/** Matches names of settings and headers whose value is a credential at any place in the file. */
 export const CREDENTIAL_NAME = /auth|bearer|cookie|credential|key|pass(?:$|wd|word|phrase)|secret|signature|token/i
 const URL_CREDENTIALS = /(?<=:\/\/)[^/\s"']*(?=@)/g
-/** Also matches passwords with unescaped special characters. */
+/** Matches the credentials in URLs of stores, including passwords with unescaped special characters. */
 const STORE_CREDENTIALS = /(?<=\b(?:postgres|postgresql|rediss?):\/\/)[^\s"']*(?=@)/g
 const URL_QUERY = /(?<=:\/\/[^\s"'?]{0,2000}\?)[^\s"']+/g
 const COMMENT = /(?<=(?:^|\s)#).+/gm
 const ANCHOR = /(?<=&)[^\s,[\]{}]+/g
-/** A word as long as a secret, joined to the text before it because a colon or comma is missing. */
+/** Matches a word as long as a secret. In a value, such a word may be a secret whose colon or comma is missing. */
 const CREDENTIAL_LENGTH_WORD = /[\s"'][^\s"']{16}/
 const WORD = /(?!-)[^\s:,{}[\]"'#]+/g
-/** A key directly before its value. */
+/** Matches a key that directly precedes its value. */
 const KEY_BEFORE = /(?<![^\s,{])["']?([\w-]+)["']?:\s+["'[]?$/
 const LONGEST_KEY = 100
 export const SEPARATORS = /[^\p{L}\p{N}]+/u
-/** Letters with digits, with changing case, or longer than a word: not written by a person. */
+/** Matches parts of a text that no person writes: letters with digits, letters of changing case, or more letters than a word has. */
 const RANDOM_PART = /^(?=.*\d)(?=.*\p{L}).{8,}$|\p{Ll}\p{Lu}.*\p{Ll}\p{Lu}|^.{24,}$/u
-/** Numbers, durations, sizes, addresses and symbols. */
+/** Matches numbers, durations, sizes, addresses and symbols. */
 export const NOT_A_SECRET = /^([\d.:]{1,21}([smhdb]|ms|kb|mb|gb)?|\W{1,3})$/
 
-/** Ranges that may contain a secret, and ranges of comments; each list sorted. */
+/** Ranges that may contain a secret, and ranges of comments. Each list is sorted. */
 export interface SecretPlaces {
   readonly values: readonly Range[]
-  /** Without the leading `#`. */
+  /** Comments without the leading `#`. */
   readonly comments: readonly Range[]
 }
 
-/** All of them, sorted and disjoint, so that no message shows a secret. */
+/** All ranges that a message must not show, sorted and disjoint. */
 export function secretRanges(source: SourceText, root: Located, top: JsonSchema): Range[] {
   const { values, comments } = secretPlaces(source, root, top)
   return mergeRanges([...values, ...comments])
 }
 
-/** Finds values that the schema marks writeOnly, unexpected values near them, credentials in URLs, and comments. */
+/** Finds values that the schema marks as writeOnly, unexpected values near such values, credentials in URLs, and comments. */
 export function secretPlaces(source: SourceText, root: Located, top: JsonSchema): SecretPlaces {
   const ranges: Range[] = [URL_CREDENTIALS, STORE_CREDENTIALS, URL_QUERY].flatMap(secret => matches(source.text, secret))
   const scalars: Range[] = []
@@ -44,13 +44,13 @@ export function secretPlaces(source: SourceText, root: Located, top: JsonSchema)
   const keys = schemasByKey(top)
   const isHarmless = ({ text }: Located): boolean => text !== null && (NOT_A_SECRET.test(text) || words.has(text))
 
-  /** @param near the map or list that contains this value may contain secrets */
+  /** @param near true if the map or list around this value may contain secrets */
   const collect = (located: Located, name: string, schemas: readonly JsonSchema[], near: boolean): void => {
     const { text, faulty, at, origin } = located
     const isSecret = schemas.some(({ writeOnly }) => writeOnly)
     const isExpected = schemas.some(takesScalar)
     const isOdd = !isExpected && (near || CREDENTIAL_NAME.test(name)) && !isHarmless(located)
-    // A key without a value: a name, or a name and a secret without a colon.
+    // A key without a value may be a name, or a name and a secret without a colon between them.
     const isName = located.value === null && !faulty && words.has(name)
     if (text !== null || faulty) {
       scalars.push(at)
@@ -64,7 +64,7 @@ export function secretPlaces(source: SourceText, root: Located, top: JsonSchema)
     const isNear = isSecret || holds
     for (const [step, child] of [...located.children, ...located.ignored]) {
       const entry = isList ? itemsOf(schemas, top) : entryOf(schemas, step, top)
-      // A misplaced setting means what it means in its own place.
+      // A setting at a wrong place has the schemas of its right place.
       const inner = entry.length > 0 || isList ? entry : misplacedSchemas(step, child.text, keys)
       const isOddKey = inner.length === 0 ? !isPlainName(step) : /\s/.test(step)
       if (isNear && isOddKey && child.key) ranges.push(child.key)
@@ -73,14 +73,14 @@ export function secretPlaces(source: SourceText, root: Located, top: JsonSchema)
   }
   collect(root, '', [top], true)
   const comments = matches(source.text, COMMENT)
-  // A secret that starts with & is parsed as an anchor, but nothing refers to it.
+  // A secret that begins with & is parsed as an anchor. No alias refers to such an anchor.
   const anchors = matches(source.text, ANCHOR).filter(({ start, end }) => !source.text.includes(`*${source.text.slice(start, end)}`))
   return { values: mergeRanges([...ranges, ...startingOutside(anchors, scalars)]), comments: startingOutside(comments, scalars) }
 }
 
 /**
- * The possible secrets of a text that is not YAML: every word except words of the schema, short numbers and symbols, names of
- * variables, and words directly behind a key whose values are not secret.
+ * The possible secrets of a text that is not YAML. These are all words except words of the schema, short numbers and symbols, names of
+ * variables, and words directly after a key whose values are not secret.
  */
 export function unknownWords(source: SourceText, top: JsonSchema): Range[] {
   const { text } = source
@@ -95,22 +95,22 @@ export function unknownWords(source: SourceText, top: JsonSchema): Range[] {
   })
 }
 
-/** Does a part of the text look like a key or a generated password? */
+/** Tells whether a part of the text looks like a key or a generated password. */
 export function looksRandom(text: string): boolean {
   return text.split(SEPARATORS).some(part => RANDOM_PART.test(part))
 }
 
-/** The schemas of a misplaced key; empty if the name or the text may be a secret. @param text of its value; null = none */
+/** The schemas of a key at a wrong place; empty if the name or the value may be a secret. @param text the text of the value; null = none */
 function misplacedSchemas(name: string, text: string | null, keys: ReadonlyMap<string, readonly JsonSchema[]>): readonly JsonSchema[] {
   return CREDENTIAL_NAME.test(name) || (text !== null && looksRandom(text)) ? [] : keys.get(name) ?? []
 }
 
-/** Does it look like the name of a key, and not like a secret instead of one? */
+/** Tells whether the text looks like the name of a key. It may also be a secret at the place of a key. */
 export function isPlainName(name: string): boolean {
   return /^([a-z][a-z_-]{0,24}|<<)$/i.test(name)
 }
 
-/** Ranges that do not start inside one of the texts, where a symbol has no special meaning. */
+/** The ranges that start outside the texts. Inside a text, symbols have no special meaning. */
 function startingOutside(ranges: readonly Range[], scalars: readonly Range[]): Range[] {
   const texts = mergeRanges(scalars)
   let next = 0
@@ -124,7 +124,7 @@ export function maskUrls(text: string, mask: string): string {
   return text.replace(URL_CREDENTIALS, mask).replace(URL_QUERY, mask)
 }
 
-/** In the source they may be escaped. */
+/** Tells whether the value contains credentials in a URL. The value is searched because the source may have escapes. */
 function hasUrlCredentials(text: string): boolean {
   return text.search(URL_CREDENTIALS) !== -1 || text.search(URL_QUERY) !== -1
 }
@@ -141,7 +141,7 @@ function itemsOf(schemas: readonly JsonSchema[], top: JsonSchema): JsonSchema[] 
   return schemas.flatMap(({ items }) => (items ? alternatives(items, top) : []))
 }
 
-/** The schemas of a key, or of the key that it was probably meant to be. */
+/** The schemas of a key. For a mistyped key, the schemas of the key that it probably means. */
 function entryOf(schemas: readonly JsonSchema[], name: string, top: JsonSchema): JsonSchema[] {
   return schemas.flatMap(({ properties = {}, additionalProperties: others }) => {
     const meant = Object.hasOwn(properties, name) ? name : nearest(name, Object.keys(properties))

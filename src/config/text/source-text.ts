@@ -1,7 +1,7 @@
 import { LineCounter } from 'yaml'
 import { splitReferences } from './references.ts'
 
-/** UTF-16 units from 0; `end` is exclusive. */
+/** Offsets in UTF-16 units, from 0; `end` is exclusive. */
 export interface Range { readonly start: number, readonly end: number }
 
 const EXCERPT_WIDTH = 100
@@ -33,13 +33,13 @@ export class SourceText {
     return this.#lines.lineStarts.length
   }
 
-  /** Line and column from 1 of an offset in UTF-16 units from 0. */
+  /** The line and column, from 1, of an offset in UTF-16 units. */
   position(offset: number): { line: number, column: number } {
     const { line, col: column } = this.#lines.linePos(offset)
     return { line, column }
   }
 
-  /** Without the line break. @param line from 1 */
+  /** The range of a line without its line break. @param line from 1 */
   lineRange(line: number): Range {
     const start = this.#lines.lineStarts[line - 1]!
     const next = this.#lines.lineStarts[line]
@@ -52,7 +52,7 @@ export class SourceText {
     return this.text.slice(start, end)
   }
 
-  /** The line of an offset with a caret below it. Literals in the secret ranges (sorted and disjoint) are shown as `***`. */
+  /** The line of an offset, with a caret below it. Literals in secret ranges are shown as `***`. @param secrets sorted and disjoint */
   excerpt(offset: number, secrets: readonly Range[]): string {
     const { line } = this.position(offset)
     const { start, end } = this.lineRange(line)
@@ -77,7 +77,7 @@ export class SourceText {
   }
 }
 
-/** The pieces of a secret, each with its replacement: names of variables and quotes are shown. */
+/** Splits a secret into pieces, each with its replacement. Names of variables and quotes are shown. */
 export function maskSecret(text: string): { raw: string, mask: string }[] {
   const quote = /^(["']).*\1$/s.exec(text)?.[1] ?? ''
   const edge = quote === '' ? [] : [{ raw: quote, mask: quote }]
@@ -97,7 +97,7 @@ function formatExcerpt(line: number, text: string, caret: number): string {
   return `${gutter} | ${shown}\n${' '.repeat(gutter.length)} | ${before}^`
 }
 
-/** Characters that move a terminal's cursor or begin a line, and spaces and letters that look alike. */
+/** Matches characters that move the cursor of a terminal or begin a line, and spaces and letters that look like others. */
 // eslint-disable-next-line no-control-regex
 const MISLEADING = /[\u0000-\u0008\u000a-\u001f\u007f-\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u2064\u3000\ufeff]/g
 

@@ -4,7 +4,7 @@ import type { SourceText } from './source-text.ts'
 export interface Fault {
   readonly offset: number
   readonly message: string
-  /** An environment variable is not set: the file itself is valid. */
+  /** true if the fault is an environment variable that is not set: the file itself is valid. */
   readonly isUnset?: boolean
 }
 
@@ -13,7 +13,7 @@ const TAB_MESSAGE = 'a tab cannot indent YAML; use spaces'
 const NO_ENTRY = 'not of the form "name: value"; check the space after the colon or dash, ' +
   'quotes round a value with ": ", and the indentation of this line and the next'
 
-/** Replaces the library's messages that quote the file, or do not say what to change. */
+/** Replaces messages of the library that quote the file, or that do not say what to change. */
 const MESSAGES: Partial<Record<ErrorCode, string>> = {
   TAB_AS_INDENT: TAB_MESSAGE,
   BAD_INDENT: 'wrong indentation; line this up with its neighbours',
@@ -31,12 +31,12 @@ const MESSAGES: Partial<Record<ErrorCode, string>> = {
   RESOURCE_EXHAUSTION: 'values are nested too deeply',
 }
 
-/** Empty lines, comment lines and the indentation that follows them. */
+/** Matches empty lines, comment lines, and the indentation after them. */
 const BLANK = /(?:[^\S\n]*(?:#.*)?\n)*[^\S\n]*/y
-/** The library's message for a bracket that is not closed, or is closed only by a line at the wrong column. */
+/** Matches the library's message for a bracket that is never closed, or is closed only on a line with wrong indentation. */
 const UNCLOSED_BRACKET = /^Flow (map|sequence)/
 
-/** One fault per line, in the parser's order: further errors of a line mostly follow from the first. */
+/** The faults in the parser's order, at most one for each line: later errors of a line mostly follow from the first. */
 export function syntaxFaults(source: SourceText, document: Document): Fault[] {
   const isUnclosed = document.errors.some(({ message }) => UNCLOSED_BRACKET.test(message))
   const byLine = new Map<number, Fault>()
@@ -54,7 +54,7 @@ function describe(source: SourceText, document: Document, { code, message, pos: 
   const { text } = source
   BLANK.lastIndex = at - source.position(at).column + 1
   const [blank] = BLANK.exec(text)!
-  // An error in the indentation, or on an empty line before the line that is meant.
+  // The error may be at the indentation, or on an empty line before the wrong line: move to the line's content.
   const offset = Math.max(at, BLANK.lastIndex)
   const indent = blank.slice(blank.lastIndexOf('\n') + 1)
   if (offset === BLANK.lastIndex && indent.includes('\t')) {
@@ -70,7 +70,7 @@ function describe(source: SourceText, document: Document, { code, message, pos: 
   return { offset, message: MESSAGES[code] ?? `not valid YAML: ${message}` }
 }
 
-/** The last quote or bracket that opens at or before an offset. */
+/** The offset of the last quote or bracket that opens before an offset. */
 function openingBefore(document: Document, before: number): number {
   let found = before
   visit(document, (_, node) => {

@@ -13,19 +13,19 @@ import type { Reports } from '../reports/reports.ts'
 import { isoTimeOrNull, isolatedName } from '../state/texts.ts'
 import type { WorkerActivity, WorkerCandidate } from '../state/workers.ts'
 
-/** Share of a budget that raises an alert. */
+/** Share of a budget from which on there is an alert. */
 const BUDGET_ALERT_SHARE = 0.9
-/** Clients can invent model names, and each name costs a lookup in the routes. */
+/** Maximum number of models with an alert: clients can invent names of models, and each name costs a look-up in the routes. */
 const MAX_UNPRICED_MODELS = 100
-/** ms for which a rejected credential is an alert */
+/** ms for which the rejection of a credential is an alert. */
 const REJECTION_ALERT_MS = 15 * 60_000
 
-/** Adds the path of the setting in the active configuration that the alert is about; null = no setting. */
+/** An alert with the path of the setting that it concerns, in the active configuration; null = it concerns no setting. */
 export interface SettingAlert extends Alert {
   readonly setting: Path | null
 }
 
-/** Alerts that need no query to the ledger. */
+/** All alerts that need no query to the ledger. */
 export function gatewayAlerts(gateway: Gateway, all: readonly WorkerActivity[], now: number): SettingAlert[] {
   return [
     ...keyAlerts(gateway), ...configurationAlerts(gateway), ...certificateAlerts(gateway, now),
@@ -92,19 +92,19 @@ function upstreamAlerts({ config }: Gateway, all: readonly WorkerActivity[], now
   for (const [name, { reason, at }] of all.flatMap(({ credentialFailures }) => credentialFailures)) {
     if (at < now - REJECTION_ALERT_MS) continue
     const message = `Upstream ${name}: credentials: ${reason}. Check upstreams.${name}.auth`
-    // `at` is of the latest rejection: the alert stays the same.
+    // `at` is the time of the latest rejection. It does not change the id of the alert.
     alerts.set(`rejected ${name}`, createAlert('upstream_key_rejected', 'error', message, {
       subject: name, since: at, about: [name], setting: ['upstreams', name, 'auth'],
     }))
   }
   const open = all.flatMap(({ candidates }) => candidates).filter(({ circuit }) => circuit !== 'closed')
   const outageOf = findOutages(config.routes, candidateStates(all))
-  // Each worker has its own circuits: the circuit that opened first makes the alert.
+  // Each worker has its own circuits. Of the circuits of one target, the circuit that opened first makes the alert.
   for (const candidate of open.sort((a, b) => (a.open_since ?? '').localeCompare(b.open_since ?? ''))) {
     const { upstream, model, open_since: since } = candidate
     const id = `circuit ${upstream} ${model}`
     if (alerts.has(id)) continue
-    // If the route has other targets, its requests are still served.
+    // If the route has other targets, its requests are still served: then the alert is a warning.
     const outage = outageOf(upstream, model)
     const severity = outage === null ? 'warning' : 'error'
     const alert = createAlert('circuit_open', severity, circuitMessage(candidate), { subject: upstream, about: [upstream, model, since] })
@@ -123,14 +123,17 @@ function circuitMessage(candidate: WorkerCandidate): string {
   return `${state}: ${what}${why}`
 }
 
-/** While PostgreSQL cannot be read, each page shows only a part. */
+/** An alert that PostgreSQL cannot be read: meanwhile, all pages show only a part of the requests. */
 export function clusterAlerts({ clusterFailure }: Reports): SettingAlert[] {
   if (clusterFailure === null) return []
   const message = `PostgreSQL cannot be read: ${clusterFailure}. All pages show the requests of this gateway only`
   return [createAlert('cluster', 'error', message, { setting: ['cluster', 'postgres'] })]
 }
 
-/** Of the last 24 hours. A price added since then does not change the cost of earlier requests. @param now ms since 1970 */
+/**
+ * Alerts for unpriced models of the last 24 hours. A price that is added later does not change the cost of earlier requests.
+ * @param now ms since 1970
+ */
 export async function unpricedAlerts(gateway: Gateway, reports: Reports, now: number): Promise<SettingAlert[]> {
   const models = await reports.unpricedModels(MAX_UNPRICED_MODELS)
   return models.map(({ name, requests: count }) => {
@@ -144,7 +147,7 @@ export async function unpricedAlerts(gateway: Gateway, reports: Reports, now: nu
 }
 
 export interface BudgetAlert {
-  /** null = the budget of a group */
+  /** Name of the key; null = the budget of a group. */
   readonly key: string | null
   readonly alert: SettingAlert
 }
@@ -168,7 +171,7 @@ function budgetAlert({ key, group, model, per, limit_usd: limit, used }: NearBud
   return createAlert('budget', used >= 1 ? 'error' : 'warning', message, { subject: name, about: [key, group?.name, model], setting })
 }
 
-/** @param own the only key whose budgets count; null = the budgets of all keys and groups */
+/** @param own the only key whose budgets are returned; null = the budgets of all keys and groups */
 export function budgetsOf(gateway: Gateway, own: string | null): ConfiguredBudget[] {
   return [...keyBudgets(gateway, own), ...own === null ? groupBudgets(gateway) : []]
 }
@@ -194,9 +197,9 @@ function keyBudgets({ config, keyStore }: Gateway, own: string | null): Configur
 
 interface AlertDetails {
   readonly subject?: string | null
-  /** ms since 1970 */
+  /** Start of the alert, in ms since 1970. */
   readonly since?: number | null
-  /** Makes the id unique among alerts of this kind and severity; default: subject and start. */
+  /** Values that make the id unique among alerts of the same kind and severity; default: subject and start. */
   readonly about?: readonly unknown[]
   readonly setting?: Path | null | undefined
 }
@@ -209,13 +212,13 @@ function createAlert(
   return { id, kind, severity, message, subject, since: isoTimeOrNull(since), line: null, setting }
 }
 
-/** @param lines null = unknown, or hidden from the user */
+/** @param lines null = the lines are unknown, or the user must not see them */
 export function withLine({ setting, ...alert }: SettingAlert, lines: ConfigLines | null): Alert {
   if (lines === null) return { ...alert, line: null }
   return { ...alert, line: setting === null ? alert.line : lineOf(lines, setting) }
 }
 
-/** Errors first, then newest first. */
+/** Sorts errors before warnings. Within each, the newest is first. */
 export function sortAlerts<T extends Alert>(alerts: readonly T[]): T[] {
   const weight = ({ severity }: Alert) => (severity === 'error' ? 0 : 1)
   return [...alerts].sort((a, b) => weight(a) - weight(b) || (b.since ?? '').localeCompare(a.since ?? ''))

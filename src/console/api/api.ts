@@ -9,13 +9,16 @@ import { Login, Logout, Redirect, Session, SingleSignOn } from './session.ts'
 import { StrictObject, Name, Range, StringEnum, type Role } from './shapes.ts'
 import { UpstreamDetails } from './upstream.ts'
 
-/** The API of the console. The server derives routes, checks and the OpenAPI description from it, the pages their types. */
+/**
+ * The API of the console. The server derives routes, checks and the OpenAPI description from this table. The pages derive their types from
+ * it.
+ */
 
-/** Responds with JSON, or with CSV if `response` is null. */
+/** An operation of the API. It responds with JSON; if `response` is null, it responds with CSV. */
 export interface Operation {
   readonly summary: string
   readonly tag: 'session' | 'panel' | 'billing' | 'logs' | 'keys' | 'routes'
-  /** null = everybody. The role `key` sees only the data of the own key. */
+  /** Who may call the operation; null = everybody. A user with the role `key` sees only data of the own key. */
   readonly roles: readonly Role[] | null
   readonly params?: TSchema
   readonly query?: TSchema
@@ -129,7 +132,7 @@ export const API = {
 export type Api = typeof API
 export type OperationName = keyof Api
 
-/** These need no session and no token. */
+/** Operations that need neither a session nor a token, because they begin a session. */
 export const BEGINNERS: ReadonlySet<OperationName> = new Set(['POST /session', 'POST /session/single-sign-on'])
 
 type Shape<N extends OperationName, Part extends string> =

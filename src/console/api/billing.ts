@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { Conditions, Count, KnownCost, StrictObject, Day, Figures, Timestamp, Name, Nullable, Usd, StringEnum } from './shapes.ts'
 
-/** The ledger keeps sums by the first four; sums by the others are made from its rows. */
+/** What requests can be grouped by. The ledger has sums by the first four; sums by the others are computed from the rows. */
 const DIMENSIONS = ['key', 'model', 'upstream', 'owner', 'group', 'protocol', 'status'] as const
 export type BillingDimension = (typeof DIMENSIONS)[number]
 
@@ -12,7 +12,7 @@ const SORTS = [
   'estimated_cost', 'unpriced_requests', 'name',
 ] as const
 
-/** For the table and for its CSV file. */
+/** The query of the table, and of the table's CSV file. */
 export const GroupQuery = {
   ...Conditions,
   owner: Type.Optional(Type.String({ maxLength: 128, description: 'Requests with keys of this owner' })),
@@ -31,16 +31,16 @@ export const PageQuery = {
 }
 
 const GroupNames = {
-  /** By the first dimension. */
+  /** The value of the first dimension. */
   name: Nullable(Name),
   names: Type.Array(Nullable(Name), { description: 'In the order of `by`; null = the requests have none' }),
 }
 
-/** Whole UTC days: `from` moves back to a midnight, `to` forward to one. */
+/** Billing for whole UTC days: `from` is moved back to 00:00, and `to` is moved forward to 00:00. */
 export const Billing = StrictObject({
   from: Timestamp, to: Timestamp,
   by: Type.String({ description: 'As in the query' }),
-  /** Of all requests, not only of the part of the table in the response. */
+  /** Figures of all requests, not only of the groups in this response. */
   total: Figures,
   groups: Type.Array(StrictObject({ ...GroupNames, figures: Figures })),
   groups_total: Type.Integer({ minimum: 0, description: 'Number of groups with the searched text' }),
@@ -48,9 +48,9 @@ export const Billing = StrictObject({
     minimum: 0,
     description: 'Requests that are not counted, because their rows have expired: days before the ledger had sums by group, protocol and status need them',
   }),
-  /** The twelve groups with the highest cost, highest first: those in `days`. */
+  /** The twelve groups with the highest cost, in descending order. `days` has the cost of these groups. */
   charted: Type.Array(StrictObject({ ...GroupNames, cost_usd: KnownCost })),
-  /** Every day, with the cost of each charted group, and of all other groups together. */
+  /** Every day, with the cost of each charted group, and the cost of all other groups together. */
   days: Type.Array(StrictObject({
     day: Day, cost_usd: KnownCost, unpriced_requests: Count,
     parts: Type.Array(StrictObject({ ...GroupNames, cost_usd: Usd })),
@@ -60,16 +60,16 @@ export const Billing = StrictObject({
 export type Billing = Static<typeof Billing>
 
 export const Budget = StrictObject({
-  /** null = the budget of a group */
+  /** Name of the key; null = the budget of a group. */
   key: Nullable(Name),
   group: Nullable(Name),
-  /** A glob of models; null = all models of the key or group. */
+  /** A glob of models; null = the budget is for all models of the key or group. */
   model: Nullable(Name),
   per: StringEnum(['day', 'month', 'total']),
   limit_usd: Usd, spent_usd: Usd,
   used: Type.Number({ minimum: 0, description: 'Share of the limit; can be above 1' }),
   period_from: Nullable(Timestamp), period_to: Nullable(Timestamp),
-  /** Total cost up to the end of each day of the period; for `total`, of the last 30 days. */
+  /** The total cost at the end of each day of the period. For `total`, the last 30 days. */
   course: Type.Array(StrictObject({ day: Day, spent_usd: Usd })),
 })
 export type Budget = Static<typeof Budget>
@@ -84,14 +84,14 @@ export const BudgetQuery = StrictObject({
 export const Budgets = StrictObject({ budgets: Type.Array(Budget), total: Type.Integer({ minimum: 0, description: 'Number of budgets' }) })
 export type Budgets = Static<typeof Budgets>
 
-/** Of one key, or of all keys of an owner. */
+/** The statement of one key, or of all keys of an owner. */
 export const Statement = StrictObject({
-  /** null = the statement of an owner */
+  /** null = the statement is for an owner. */
   key: Nullable(Name),
   owner: Nullable(Name),
   month: Type.String({ pattern: '^\\d{4}-\\d{2}$' }),
   from: Timestamp, to: Timestamp,
-  /** The month is over, and no request of it is still running. */
+  /** true if the month is over, and none of its requests is still running. */
   final: Type.Boolean(),
   made_at: Timestamp,
   lines: Type.Array(StrictObject({ model: Nullable(Name), figures: Figures })),

@@ -8,7 +8,7 @@ const Rates = {
   budget: Type.Optional(StrictObject({ usd: Usd, per: StringEnum(['day', 'month', 'total']) })),
 }
 
-/** As in gateway.yaml; an absent limit means none. */
+/** Limits as in gateway.yaml. If a limit is absent, there is none. */
 export const Limits = StrictObject({ ...Rates, models: Type.Optional(Type.Record(Type.String(), StrictObject(Rates))) })
 export type Limits = Static<typeof Limits>
 
@@ -20,9 +20,9 @@ const State = StringEnum(['live', 'blocked', 'revoked'], 'blocked: a key of gate
 
 export const KeyState = StrictObject({
   name: Name,
-  /** config: gateway.yaml; store: the key store, which this API and `gateway keys` change. */
+  /** config: the key is in gateway.yaml; store: the key is in the key store, which this API and `gateway keys` change. */
   origin: Origin,
-  /** `path:line` of a key in gateway.yaml. */
+  /** For a key in gateway.yaml: `path:line`. */
   place: Nullable(Type.String()),
   state: State,
   models: Nullable(Type.Array(Name)),
@@ -30,19 +30,19 @@ export const KeyState = StrictObject({
   group: Nullable(Name), owner: Nullable(Owner), note: Nullable(Note),
   expires_at: Nullable(Timestamp),
   prefix: Nullable(Type.String({ description: 'The first characters of the secret' })),
-  /** Replaced by a rotation, and still valid. */
+  /** Secrets that a rotation replaced and that are still valid. */
   old_secrets: Type.Array(StrictObject({ sha256_prefix: Type.String(), valid_until: Timestamp })),
   created_at: Nullable(Timestamp), revoked_at: Nullable(Timestamp), last_used_at: Nullable(Timestamp),
-  /** Of the last 30 days. */
+  /** Figures of the last 30 days. */
   figures: Figures,
 })
 export type KeyState = Static<typeof KeyState>
 
 export const Keys = StrictObject({
-  /** `reason`: why keys cannot be created or changed here. */
+  /** Whether keys can be created or changed here, and why not. */
   store: StrictObject({ writable: Type.Boolean(), reason: Nullable(Type.String()) }),
   default_limits: Nullable(Limits),
-  /** Groups of gateway.yaml, whose keys share the limits. */
+  /** The groups in gateway.yaml. The keys of a group share the group's limits. */
   groups: Type.Array(StrictObject({ name: Name, parent: Nullable(Name), models: Nullable(Type.Array(Name)), limits: Nullable(Limits) })),
   keys: Type.Array(KeyState),
 })
@@ -57,7 +57,7 @@ export const NewKey = StrictObject({
 })
 export type NewKey = Static<typeof NewKey>
 
-/** An absent member does not change; null removes it. */
+/** A change of a key. Absent members stay unchanged; null removes the value. */
 export const KeyChange = StrictObject({
   models: Type.Optional(Nullable(Type.Array(Name, { maxItems: 1000 }))),
   limits: Type.Optional(Nullable(Limits)),
@@ -66,26 +66,26 @@ export const KeyChange = StrictObject({
 })
 export type KeyChange = Static<typeof KeyChange>
 
-/** `grace_seconds`: how long the old secret stays valid. */
+/** `grace_seconds`: number of seconds for which the old secret stays valid. */
 export const Rotation = StrictObject({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 31_536_000, default: 86_400 })) })
 
-/** A key that was found outside, for example in a log. */
+/** A key that was found somewhere, for example in a log. */
 export const KeyLookup = StrictObject({ key: Type.String({ minLength: 1, maxLength: 4096 }) })
 
-/** null = this gateway has never known the key */
+/** The owner of a key; null = this gateway never had the key. */
 export const KeyOwner = StrictObject({ owner: Nullable(StrictObject({ name: Name, origin: Origin, state: State })) })
 export type KeyOwner = Static<typeof KeyOwner>
 
-/** The only response that contains the key itself. */
+/** The created key. No other response contains the key itself. */
 export const CreatedKey = StrictObject({ name: Name, key: Type.String() })
 export type CreatedKey = Static<typeof CreatedKey>
 
 export const Audit = StrictObject({
-  /** Newest first. */
+  /** The audit events, the newest first. */
   entries: Type.Array(StrictObject({
     id: Type.Integer(),
     at: Timestamp,
-    /** A user of the console, or `gateway keys` on the machine. */
+    /** A user of the console, or the user who ran `gateway keys` on the machine. */
     actor: Type.String(),
     address: Nullable(Type.String()),
     action: StringEnum([
@@ -101,7 +101,7 @@ export type Audit = Static<typeof Audit>
 
 export const OwnKey = StrictObject({
   name: Name, models: Nullable(Type.Array(Name)), limits: Nullable(Limits),
-  /** Current state of the rate limits; null = no limit. */
+  /** State of the rate limits; null = the key has no such limit. */
   requests: Nullable(StrictObject({ limit: Count, remaining: Count, reset_ms: Type.Number() })),
   tokens: Nullable(StrictObject({ limit: Count, remaining: Count, reset_ms: Type.Number() })),
 })

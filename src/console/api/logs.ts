@@ -4,7 +4,7 @@ import { StrictObject, Conditions, Count, Timestamp, Ms, Name, Nullable, Usd, St
 const ENDS = ['complete', 'client_gone', 'upstream_cut', 'timeout', 'refused', 'error', 'interrupted'] as const
 const SOURCES = ['reported', 'estimated', 'mixed', 'none'] as const
 
-/** For key holders, `upstream` and `upstream_model` are null. */
+/** A row of the ledger. Key holders get null for `upstream` and `upstream_model`. */
 export const Row = StrictObject({
   request_id: Type.String(), started_at: Timestamp,
   first_byte_ms: Nullable(Ms), duration_ms: Nullable(Ms),
@@ -27,7 +27,7 @@ export const Row = StrictObject({
 })
 export type Row = Static<typeof Row>
 
-/** With `-`, the largest come first. */
+/** Orders of requests. With `-` in front, the order is descending. */
 const SORTS = ['started', 'duration', 'ttft', 'cost', 'input', 'output', 'status'] as const
 
 export const LogConditions = {
@@ -49,9 +49,9 @@ export const LogQuery = StrictObject({
   sort: Type.Optional(StringEnum(
     SORTS.flatMap(name => [name, `-${name}` as const]), 'Default: -started, the newest first. Requests without the value come last',
   )),
-  /** The `next` of the previous page. */
+  /** The value `next` of the previous page. */
   before: Type.Optional(Type.String({ maxLength: 128 })),
-  /** The `last` of an earlier response, for the requests that ended since then. */
+  /** The value `last` of an earlier response: only requests that ended since then are returned. */
   after: Type.Optional(Type.String({ maxLength: 128 })),
 })
 
@@ -69,7 +69,7 @@ const CostLine = StrictObject({
   cost_usd: Usd,
 })
 
-/** For key holders, `upstream` and `model` are null. */
+/** An attempt. Key holders get null for `upstream` and `model`. */
 const Attempt = StrictObject({
   upstream: Nullable(Name),
   model: Nullable(Name),
@@ -89,7 +89,7 @@ export const RequestDetails = StrictObject({
   row: Row,
   running: Type.Boolean({ description: 'The request still runs; its figures are provisional' }),
   bytes_in: Count, bytes_out: Count,
-  /** Texts for people. */
+  /** Explanations for people. */
   end_explanation: Type.String(),
   error_explanation: Nullable(Type.String()),
   source_explanation: Type.String(),
@@ -102,7 +102,7 @@ export const RequestDetails = StrictObject({
 })
 export type RequestDetails = Static<typeof RequestDetails>
 
-/** Several requests have the same id if a trusted proxy used it twice. */
+/** The details of all requests with an id. There are several if a trusted proxy used the id twice. */
 export const RequestDetailsList = StrictObject({
   stories: Type.Array(RequestDetails),
   has_bodies: Type.Boolean({ description: 'The bodies are kept, and the user can read them' }),

@@ -12,11 +12,11 @@ const Period = StrictObject({ from: Timestamp, to: Timestamp, figures: Figures, 
 
 export const Panel = StrictObject({
   now: Period,
-  /** The time range of the same length before `now`. */
+  /** The period of the same length before `now`. */
   before: Period,
   slice: StringEnum(SLICES),
   slices: Type.Array(Slice, { description: 'Oldest first, with empty ones' }),
-  /** Highest cost first, at most ten. */
+  /** The keys with the highest cost, in descending order, at most ten. */
   top_keys: Type.Array(StrictObject({ name: Nullable(Name), figures: Figures })),
   top_models: Type.Array(StrictObject({ name: Nullable(Name), figures: Figures })),
 })
@@ -24,7 +24,7 @@ export type Panel = Static<typeof Panel>
 
 export const UpstreamState = StrictObject({
   name: Name,
-  /** null = the simulator, which runs in the gateway's process. */
+  /** URL of the upstream; null = the simulator, which runs in the process of the gateway. */
   url: Nullable(Type.String()),
   health: StringEnum(['unknown', 'well', 'failing', 'down'], 'down: every circuit is open; failing: some are'),
   in_flight: Count,
@@ -33,7 +33,7 @@ export const UpstreamState = StrictObject({
     circuit: StringEnum(['closed', 'open', 'probing']),
     opens_in_ms: Nullable(Ms), in_flight: Count, first_byte_ms: Nullable(Ms),
   })),
-  /** Of the time range in the query. */
+  /** Figures of the period in the query. */
   figures: Figures,
   first_byte: FirstByte,
   share: Type.Number({ minimum: 0, maximum: 1, description: 'Share of all requests that an upstream served' }),
@@ -43,7 +43,7 @@ export type UpstreamState = Static<typeof UpstreamState>
 export const Upstreams = StrictObject({ upstreams: Type.Array(UpstreamState) })
 export type Upstreams = Static<typeof Upstreams>
 
-/** A condition that the operator should look at. */
+/** A condition that the operator must look at. */
 export const Alert = StrictObject({
   id: Type.String({ description: 'The same as long as the alert lasts' }),
   kind: StringEnum([
@@ -52,21 +52,21 @@ export const Alert = StrictObject({
   ]),
   severity: StringEnum(['error', 'warning']),
   message: Type.String({ description: 'The problem, and what to do' }),
-  /** The key, group, model or upstream of the alert. */
+  /** The key, group, model or upstream that the alert concerns. */
   subject: Nullable(Name),
   since: Nullable(Timestamp),
-  /** Line of the active configuration, for `reload_failed` of the rejected one; null = no line. */
+  /** Line in the active configuration, or for `reload_failed` in the rejected configuration; null = no line. */
   line: Nullable(Count),
 })
 export type Alert = Static<typeof Alert>
 
-/** The current state; the pages ask for it every few seconds. */
+/** The current state. The pages request it every few seconds. */
 export const Live = StrictObject({
   at: Timestamp,
   status: StringEnum(['ok', 'draining', 'handing_over']),
   running: Type.Integer({ minimum: 0, description: 'Running requests; for key holders those of the own key' }),
   running_streams: Count,
-  /** Longest-running first, at most a hundred. */
+  /** The requests that have run for the longest time, in descending order, at most a hundred. */
   exchanges: Type.Array(StrictObject({
     request_id: Type.String(), started_at: Timestamp, key: Nullable(Name), model: Nullable(Name), upstream: Nullable(Name),
     stream: Type.Boolean(), bytes_out: Count,

@@ -23,7 +23,7 @@ export type RouteRow = Static<typeof RouteRow>
 export const Routes = StrictObject({ file: Type.String(), routes: Type.Array(RouteRow) })
 export type Routes = Static<typeof Routes>
 
-/** The protocols that the playground offers. */
+/** The protocols that the playground supports. */
 const Protocols = Type.Array(StringEnum(['chat', 'responses', 'messages', 'generate']))
 
 const PriceFields = {
@@ -37,23 +37,23 @@ const ModelTarget = StrictObject({
   ...PriceFields,
 })
 
-/** A model that a route names, or that has a price. */
+/** A model that a route names, or a model with a price. */
 export const Model = StrictObject({
   name: Name,
   listed: Type.Boolean({ description: 'Listed in GET /v1/models' }),
-  /** Protocols of client requests. */
+  /** Protocols in which clients can request the model. */
   protocols: Protocols,
-  /** Price at the first target; null for key holders. */
+  /** The price at the first target; null for key holders. */
   ...PriceFields,
   price_varies: Type.Boolean({ description: 'The prices of the targets differ; the target that responds is billed' }),
-  /** The first target; null for key holders. */
+  /** Upstream of the first target; null for key holders. */
   upstream: Nullable(Name),
   targets: Type.Array(ModelTarget, { description: 'In the order of the route; empty for key holders' }),
 })
 export type Model = Static<typeof Model>
 
 export const Models = StrictObject({
-  /** The listening address in the configuration: `http://0.0.0.0:8080`. */
+  /** URL of the address in the configuration: `http://0.0.0.0:8080`. */
   base_url: Nullable(Type.String()),
   models: Type.Array(Model),
 })
@@ -66,14 +66,14 @@ export const ExplainRequest = StrictObject({
 })
 export type ExplainRequest = Static<typeof ExplainRequest>
 
-/** The output of `gateway explain`. */
+/** The same result as the command `gateway explain` prints. */
 export const Explanation = StrictObject({
   endpoint: Type.String(),
   protocol: Nullable(Type.String()),
   model: Nullable(Name),
   own: Type.Boolean(),
   refusal: Nullable(StrictObject({ code: Type.String(), status: Type.Integer(), message: Type.String() })),
-  /** Every route up to the one that matches. */
+  /** The routes that were tried, up to the route that matches. */
   steps: Type.Array(StrictObject({
     index: Count, line: Type.Integer(), takes: Type.Boolean(),
     why: Type.String({ description: 'The reason as text' }),
@@ -82,7 +82,7 @@ export const Explanation = StrictObject({
     upstream: Name, model: Nullable(Name), url: Type.String(),
     headers: Type.Array(StrictObject({ name: Type.String(), value: Type.String({ description: 'Credentials are masked' }) })),
     counted_here: Type.Boolean({ description: 'The target does not count tokens: the gateway does, and sends nothing' }),
-    /** null = the request is not translated */
+    /** The translation; null = the request is not translated. */
     translation: Nullable(StrictObject({
       from: Type.String(), to: Type.String(),
       dropped: Type.Array(Type.String(), { description: 'Fields of a request that the target does not get' }),
@@ -103,17 +103,17 @@ const ConfigurationProblem = StrictObject({
 export const Configuration = StrictObject({
   file: Type.String(),
   loaded_at: Timestamp,
-  /** Of the active file with its comments; secrets are masked, `${NAME}` is not replaced. */
+  /** Text of the active file with its comments. Secrets are masked, and `${NAME}` is not expanded. */
   text: Type.String(),
   warnings: Type.Array(ConfigurationProblem, { description: 'Of the active configuration' }),
-  /** null = the last reload succeeded */
+  /** The failure of the last reload; null = it succeeded. */
   failure: Nullable(StrictObject({
     at: Timestamp,
     problems: Type.Array(ConfigurationProblem),
     text: Nullable(Type.String({ description: 'The rejected file, with secrets masked; null = it cannot be read' })),
   })),
   reloads: Type.Array(StrictObject({
-    /** null = there is only one gateway. */
+    /** Name of the gateway; null = there is only one gateway. */
     gateway: Nullable(Name),
     at: Timestamp,
     applied: Type.Boolean(),

@@ -1,8 +1,8 @@
 import { Type, type Static, type TProperties, type TSchema } from 'typebox'
 
-/** Shapes that several parts of the API use. */
+/** Shapes that several files of the API use. */
 
-/** An object of which the server sends only the declared members. */
+/** An object. The server sends only the declared members. */
 export function StrictObject<T extends TProperties>(properties: T, description?: string) {
   return Type.Object(properties, { additionalProperties: false, ...description !== undefined && { description } })
 }
@@ -18,17 +18,17 @@ export function StringEnum<const T extends readonly string[]>(words: T, descript
 export const Timestamp = Type.String({ format: 'date-time', description: 'ISO 8601, UTC' })
 export const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'A UTC day: 2026-11-21' })
 export const Usd = Type.String({ pattern: '^-?\\d+(\\.\\d+)?$', description: 'USD, an exact decimal' })
-/** Cost of several requests; the cost of some may be unknown. */
+/** Cost of several requests, some of which may have an unknown cost. */
 export const KnownCost = Type.Union([Usd, Type.Null()], { description: 'The known part of the cost, USD; null = no part of it is known' })
 export const Count = Type.Integer({ minimum: 0 })
 export const Ms = Type.Number({ minimum: 0, description: 'Milliseconds' })
-/** Any text that a client or an operator chose. */
+/** Text that a client or an operator chose. */
 export const Name = Type.String({ maxLength: 256 })
 
-/** Includes `from`, excludes `to`. Default: the last 24 hours. */
+/** A period. It includes `from` and excludes `to`. Default: the last 24 hours. */
 export const Range = { from: Type.Optional(Timestamp), to: Type.Optional(Timestamp) }
 
-/** All conditions must hold. */
+/** Conditions of a query. Requests must fulfil all of them. */
 export const Conditions = {
   ...Range,
   key: Type.Optional(Name), model: Type.Optional(Name), upstream: Type.Optional(Name),
@@ -38,7 +38,7 @@ export const Conditions = {
   })),
 }
 
-/** Sums over several requests: a rate can be computed from the sums, but rates cannot be averaged. */
+/** Sums over several requests. Clients compute rates from the sums, because rates cannot be averaged. */
 export const Figures = StrictObject({
   requests: Count,
   errors: Type.Integer({ minimum: 0, description: 'Requests that ended neither as complete nor as client_gone' }),
@@ -50,11 +50,11 @@ export const Figures = StrictObject({
 })
 export type Figures = Static<typeof Figures>
 
-/** From a histogram, exact to about 5 %; null = no request had a first byte. */
+/** Times to the first byte from a histogram, with an error of about 5 %; null = no request had a first byte. */
 export const FirstByte = StrictObject({ p50_ms: Nullable(Ms), p95_ms: Nullable(Ms) })
 export type FirstByte = Static<typeof FirstByte>
 
-/** Response of an operation that was refused or that failed. */
+/** The response if an operation is refused or fails. */
 export const Problem = StrictObject({
   code: StringEnum(['bad_request', 'not_logged_in', 'forbidden', 'not_found', 'conflict', 'too_many', 'unavailable', 'internal']),
   message: Type.String({ description: 'What to change, as text' }),
@@ -63,5 +63,5 @@ export const Problem = StrictObject({
 export type Problem = Static<typeof Problem>
 
 export const ROLES = ['admin', 'viewer', 'key'] as const
-/** `key`: the holder of an API key, who sees only the data of that key. */
+/** `key`: the user logged in with an API key, and sees only the data of this key. */
 export type Role = (typeof ROLES)[number]

@@ -33,7 +33,7 @@ export const UpstreamReport = StrictObject({
 })
 export type UpstreamReport = Static<typeof UpstreamReport>
 
-/** A limit of `upstreams.NAME.limits`. */
+/** The state of a limit in `upstreams.NAME.limits`. */
 const RateLimit = StrictObject({
   limit: Count,
   remaining: Nullable(Type.Integer({ minimum: 0, description: 'null = not known yet' })),

@@ -1,4 +1,4 @@
-/** Calls `load` again only when the last result is older than `ms`. @param now ms on any clock */
+/** Returns the last result of `load` if it is at most `ms` old. @param now returns ms of any clock */
 export function cached<T>(load: () => Promise<T>, ms: number, now: () => number): () => Promise<T> {
   let last: { readonly at: number; readonly value: Promise<T> } | null = null
   return () => {

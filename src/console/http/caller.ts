@@ -3,9 +3,9 @@ import type { ClientRequest } from '../../proxy/client/client.ts'
 import { ConsoleProblem } from './console-problem.ts'
 
 export interface Caller extends Client {
-  /** Whether the browser uses TLS, according to a trusted proxy. */
+  /** true if the browser uses TLS, as a trusted proxy reports. */
   readonly secure: boolean
-  /** Host of the console in the browser: `console.example.com`, `127.0.0.1:8081`. */
+  /** Host of the console in the browser, such as `console.example.com` or `127.0.0.1:8081`. */
   readonly host: string
 }
 
@@ -18,7 +18,7 @@ export function callerOf(host: MountHost, req: ClientRequest): Caller {
   return { ...client, secure, host: firstListItem(headers['x-forwarded-host']) ?? String(own) }
 }
 
-/** Each proxy appends to the list: the first item is from the proxy that the browser connected to. */
+/** The first item of a list to which each proxy appends. It is from the proxy to which the browser connected. */
 function firstListItem(header: string | string[] | undefined): string | undefined {
   return [header].flat()[0]?.split(',', 1)[0]?.trim()
 }
@@ -29,7 +29,10 @@ export function isSafeMethod(method: string): boolean {
   return SAFE_METHODS.has(method)
 }
 
-/** Only browsers send the two headers; no site can make another program send a cookie. @throws ConsoleProblem forbidden for another site */
+/**
+ * Refuses requests from pages of other sites. Only browsers send the two headers. A site cannot make other programs send a cookie.
+ * @throws ConsoleProblem forbidden
+ */
 export function checkSite(req: ClientRequest, { secure, host }: Caller): void {
   const { origin, 'sec-fetch-site': site } = req.headers
   const reads = isSafeMethod(req.method ?? '')

@@ -6,13 +6,13 @@ const STATUSES: Readonly<Record<Code, number>> = {
   bad_request: 400, not_logged_in: 401, forbidden: 403, not_found: 404, conflict: 409, too_many: 429, unavailable: 503, internal: 500,
 }
 
-/** `message` tells the user what to change. */
+/** Thrown if an operation is refused or fails. `message` tells the user what to change. */
 export class ConsoleProblem extends Error {
   override readonly name = 'ConsoleProblem'
   readonly code: Code
-  /** Wrong member of the request; null = the problem is not about one member. */
+  /** The member of the request that is wrong; null = the problem is not about a single member. */
   readonly field: string | null
-  /** Seconds until the client can try again; null = no such time. */
+  /** Seconds after which the client can try again; null = unknown. */
   readonly retryAfter: number | null
 
   constructor(code: Code, message: string, detail: { field?: string; retryAfter?: number } = {}) {

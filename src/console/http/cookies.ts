@@ -1,14 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Caller } from './caller.ts'
 
-/** With TLS: the browser accepts this cookie from this host only, and sends it to this host only (RFC 6265bis, `__Host-`). */
+/** Session cookie with TLS. The browser accepts it only from this host, and sends it only to this host (RFC 6265bis, `__Host-`). */
 const SECURE = { name: '__Host-gateway_console', path: '/' } as const
-/** Without TLS. Requests to the API of the gateway do not carry this cookie. */
+/** Session cookie without TLS. Its path keeps it out of requests to the gateway's own API. */
 const PLAIN = { name: 'gateway_console', path: '/console/' } as const
 
-/** A login at the identity provider. Not `strict`: the request that ends it comes from another site. */
+/** Cookie of a login at the identity provider. It is not `strict`, because another site causes the request that ends the login. */
 const PENDING = { secure: { name: '__Host-gateway_login', path: '/' }, plain: { name: 'gateway_login', path: '/console/login/' } } as const
-/** ms within which the user must log in at the provider */
+/** ms in which the user must log in at the provider. */
 export const LOGIN_TIMEOUT = 10 * 60_000
 
 export function tokenOf(request: FastifyRequest, { secure }: Caller): string | null {
@@ -16,7 +16,7 @@ export function tokenOf(request: FastifyRequest, { secure }: Caller): string | n
   return token === undefined || token === '' ? null : token
 }
 
-/** Whether the header names a session cookie: `PLAIN.name` is a part of both names. @param cookie the Cookie header */
+/** Tells whether the header contains a session cookie: both names contain `PLAIN.name`. @param cookie the Cookie header */
 export function hasToken(cookie: string | undefined): boolean {
   return cookie?.includes(PLAIN.name) ?? false
 }

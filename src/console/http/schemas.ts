@@ -3,7 +3,7 @@ import addFormats from 'ajv-formats'
 import type { FastifySchemaCompiler } from 'fastify'
 import { ConsoleProblem } from './console-problem.ts'
 
-/** Removes no member, and converts only texts of the URL to numbers. */
+/** Creates validators that remove no members. Only texts in the URL are converted to numbers. */
 export function validatorCompiler(): FastifySchemaCompiler<unknown> {
   const strict = createAjv({})
   const ofUrl = createAjv({ coerceTypes: true })
@@ -12,13 +12,13 @@ export function validatorCompiler(): FastifySchemaCompiler<unknown> {
 
 function createAjv(options: Options): Ajv {
   const ajv = new Ajv({ useDefaults: true, strict: false, allErrors: false, ...options })
-  // The package's types declare the function as its namespace.
+  // A cast is needed: the types of the package declare the function as its namespace.
   ;(addFormats as unknown as (ajv: Ajv) => void)(ajv)
   return ajv
 }
 
 export function validationProblem(errors: readonly ErrorObject[], part: string): ConsoleProblem {
-  // For a union, only the last error is about the union; earlier errors are about its alternatives.
+  // For a union, only the last error is about the union. Earlier errors are about single alternatives.
   const error = errors.at(-1)
   if (error === undefined) return new ConsoleProblem('bad_request', `The ${part} is invalid.`)
   const { keyword, params, instancePath, message = 'is invalid' } = error

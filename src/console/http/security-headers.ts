@@ -1,16 +1,19 @@
 import helmet from '@fastify/helmet'
 import type { FastifyInstance } from 'fastify'
 
-/** Browser features that the console does not use. */
+/** Browser features that are switched off, because the console does not use them. */
 const PERMISSIONS = [
   'accelerometer', 'camera', 'display-capture', 'geolocation', 'gyroscope', 'microphone', 'midi', 'payment',
   'publickey-credentials-get', 'screen-wake-lock', 'usb', 'xr-spatial-tracking',
 ].map(feature => `${feature}=()`).join(', ')
 
-/** For a year, a browser that has used TLS once uses only TLS. */
+/** A browser that has used TLS uses only TLS for a year. */
 const HSTS = 'max-age=31536000'
 
-/** `styleSrc` needs no exception: scripts set styles through CSSOM, which is not inline. @param isSecure did the request come over TLS? */
+/**
+ * Sets security headers. `styleSrc` needs no exception, because scripts set styles through CSSOM, which is not inline.
+ * @param isSecure tells whether the request came over TLS
+ */
 export async function secureHeaders(app: FastifyInstance, isSecure: (request: object) => boolean): Promise<void> {
   await app.register(helmet, {
     contentSecurityPolicy: {

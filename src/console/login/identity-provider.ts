@@ -10,24 +10,25 @@ type Library = typeof import('openid-client')
 
 export interface Account {
   readonly subject: string
-  /** In lower case; null = no valid address, or not verified. */
+  /** The mail address in lower case; null = no valid address, or an address that is not verified. */
   readonly mail: string | null
   readonly groups: readonly string[]
-  /** At the logout, tells the provider whose session ends. */
+  /** The ID token. At the logout it tells the provider which session ends. */
   readonly idToken: string
 }
 
 export interface LoginChecks {
   readonly state: string
   readonly nonce: string
-  /** Of PKCE, RFC 7636. */
+  /** The code verifier of PKCE (RFC 7636). */
   readonly verifier: string
   readonly redirectUri: string
 }
 
 /**
- * The login page has a text for each: `denied` by the provider or the user, `expired` or already used, `unavailable` for now,
- * `clock` of the gateway or the provider wrong, `rejected` for everything that an operator must look at.
+ * Failures for which the login page has a text. `denied`: by the provider or the user; `expired`: the login is too old, or was used;
+ * `unavailable`: try again later; `clock`: the clock of the gateway or the provider is wrong; `rejected`: the operator must look at the
+ * reason.
  */
 export type LoginFailure = 'denied' | 'expired' | 'unavailable' | 'clock' | 'rejected'
 
@@ -35,35 +36,35 @@ export class IdentityProviderError extends Error {
   override readonly name = 'IdentityProviderError'
   readonly failure: LoginFailure
 
-  /** @param message for the log, without secrets */
+  /** @param message for the log; must not contain a secret */
   constructor(failure: LoginFailure, message: string) {
     super(message)
     this.failure = failure
   }
 }
 
-/** Seconds for each request; a user waits for the page. */
+/** Seconds for each request to the provider, because a user waits for the page. */
 const TIMEOUT_S = 5
-/** ms to cache the metadata of the provider, and ms between a failure and the next attempt to read it. */
+/** ms for which the provider's metadata is cached, and ms after a failure before the metadata is read again. */
 const METADATA_LIFETIME = 5 * 60_000
 const RETRY_MS = 1_000
-/** Only error codes of this form are reported: a provider can send any text (RFC 6749 section 4.1.2.1). */
+/** Matches error codes that are logged. Other texts are not logged, because a provider can send any text (RFC 6749 section 4.1.2.1). */
 const ERROR_CODE = /^[a-z_]{1,40}$/
 
-/** An OpenID Connect provider, which gets no request before the first login. */
+/** An OpenID Connect provider. It gets no request before the first login. */
 export class IdentityProvider {
   readonly #config: OidcConfig
   readonly #now: () => number
   #metadata: Promise<ServerMetadata> | null = null
   #metadataUntil = 0
 
-  /** @param now monotonic, ms */
+  /** @param now returns ms of a monotonic clock */
   constructor(config: OidcConfig, now: () => number) {
     this.#config = config
     this.#now = now
   }
 
-  /** @returns the URL where the user logs in, and what the browser must bring back @throws IdentityProviderError */
+  /** @returns the URL at which the user logs in, and values that the browser must send back @throws IdentityProviderError */
   async begin(redirectUri: string): Promise<{ readonly url: string, readonly checks: LoginChecks }> {
     return this.#using(async (library, connection) => {
       const checks = { redirectUri, state: library.randomState(), nonce: library.randomNonce(), verifier: library.randomPKCECodeVerifier() }
@@ -75,7 +76,7 @@ export class IdentityProvider {
     })
   }
 
-  /** @param query of the redirect URI, with its `?` @throws IdentityProviderError */
+  /** @param query query of the redirect URI, with `?` @throws IdentityProviderError */
   async finish(query: string, { redirectUri, state, nonce, verifier }: LoginChecks): Promise<Account> {
     return this.#using(async (library, connection) => {
       const tokens = await library.authorizationCodeGrant(connection, new URL(redirectUri + query), {
@@ -92,7 +93,7 @@ export class IdentityProvider {
     })
   }
 
-  /** OpenID Connect RP-Initiated Logout. @returns null = the provider has no logout @throws IdentityProviderError */
+  /** Creates the URL of an OpenID Connect RP-Initiated Logout. @returns null = the provider has no logout @throws IdentityProviderError */
   async endSessionUrl(idToken: string, returnUri: string): Promise<string | null> {
     return this.#using(async (library, connection) => {
       if (connection.serverMetadata().end_session_endpoint === undefined) return null
@@ -100,7 +101,7 @@ export class IdentityProvider {
     })
   }
 
-  /** Reads the secret and the signing keys each time: both can be rotated, and logins are rare. */
+  /** Reads the secret and the signing keys for each login, because both can be rotated. Logins are rare, so this costs little. */
   async #using<T>(work: (library: Library, connection: Configuration) => Promise<T>): Promise<T> {
     const library = await import('openid-client')
     try {
@@ -134,14 +135,14 @@ export class IdentityProvider {
     return metadata
   }
 
-  /** The configuration allows plain http for loopback addresses only. */
+  /** true if the provider is at a loopback address with plain http. The configuration allows plain http only for such addresses. */
   get #isLocal(): boolean {
     const issuer = new URL(this.#config.issuer)
     return issuer.protocol === 'http:' && isSecureUrl(issuer)
   }
 }
 
-/** Providers use HTTP Basic authentication by default (OpenID Connect Discovery, section 3). */
+/** The authentication of the client. The default is HTTP Basic (OpenID Connect Discovery, section 3). */
 function clientAuthentication({ None, ClientSecretBasic, ClientSecretPost }: Library, { clientSecret }: OidcConfig, server: ServerMetadata) {
   if (clientSecret === null) return None()
   const secret = 'file' in clientSecret ? readSecret(clientSecret.file) : clientSecret.value
@@ -149,7 +150,7 @@ function clientAuthentication({ None, ClientSecretBasic, ClientSecretPost }: Lib
   return methods.includes('client_secret_basic') ? ClientSecretBasic(secret) : ClientSecretPost(secret)
 }
 
-/** Some providers use dots in names of claims: https://example.com/groups. */
+/** Reads a claim by its name or its path. The name is tried first, because some providers use dots in names: https://example.com/groups. */
 function claimOf(claims: Claims, path: string): unknown {
   if (Object.hasOwn(claims, path)) return claims[path]
   return path.split('.').reduce<unknown>((value, name) => (value instanceof Object && Object.hasOwn(value, name) ? (value as Claims)[name] : undefined), claims)

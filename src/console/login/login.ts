@@ -7,7 +7,7 @@ import { ConsoleProblem } from '../http/console-problem.ts'
 import type { VerifiedLogin } from './sessions.ts'
 import type { ConsoleStoreClient } from '../store/console-store-client.ts'
 
-/** Each run of scrypt takes about 32 MB and a thread of the pool of Node, which other work needs too. */
+/** Limit for scrypt: each run takes about 32 MB, and a thread of node's pool, which other work needs too. */
 const MAX_CONCURRENT_LOGINS = 2
 const MAX_QUEUED_LOGINS = 16
 
@@ -20,7 +20,11 @@ export class LoginVerifier {
     this.#store = store
   }
 
-  /** @param now ms since 1970 @returns null = wrong name, password or key; takes as long as a valid one @throws ConsoleProblem too_many */
+  /**
+   * @param now ms since 1970
+   * @returns null = wrong name, password or key; takes the same time as a valid login
+   * @throws ConsoleProblem too_many
+   */
   async verify(gateway: Gateway, login: Login, address: string, now: number): Promise<VerifiedLogin | null> {
     const attempt = { name: 'name' in login ? login.name : null, address }
     const wait = await this.#store.call('beginAttempt', attempt, now)
@@ -33,7 +37,7 @@ export class LoginVerifier {
   async #verifyPassword(gateway: Gateway, { name, password }: { name: string; password: string }): Promise<VerifiedLogin | null> {
     const users = gateway.config.console?.users ?? []
     const user = users.find(user => user.name === name)
-    // For an unknown name, verify the password of another user, which takes as long.
+    // For an unknown name, verify the password of another user, so that the time is the same.
     const kept = user ?? users[hash('sha256', name, 'buffer').readUInt32LE() % users.length]
     const right = await this.#withConcurrencyLimit(
       () => verifyPassword(password, kept ? parsePasswordHash(kept.password) : DUMMY_PASSWORD_HASH),

@@ -1,19 +1,23 @@
-/** From one source: the ID token, or the response of the userinfo endpoint. */
+/** Claims from one source: the ID token, or the response of the userinfo endpoint. */
 export type Claims = Readonly<Record<string, unknown>>
 
-/** Unquoted, with one @ and the letters of RFC 6531 (RFC 5321 section 4.1.2); nothing that reorders text or looks like white space. */
+/**
+ * Matches an unquoted address with one @ and the letters of RFC 6531 (RFC 5321 section 4.1.2). Characters that reorder text or look like
+ * white space do not match.
+ */
 const ADDRESS = /^[\p{L}\p{M}\p{N}.!#$%&'*+/=?^_`{|}~-]+@[\p{L}\p{M}\p{N}.-]+$/u
-/** Not displayed, such as the Hangul filler and the variation selectors. */
+/** Matches characters that are not displayed, such as the Hangul filler and the variation selectors. */
 const INVISIBLE = /\p{Default_Ignorable_Code_Point}/u
-/** 64 characters before the @ and 255 after it (RFC 5321 section 4.5.3.1). */
+/** Maximum length: 64 characters before the @, and 255 after it (RFC 5321 section 4.5.3.1). */
 const MAX_LENGTH = 320
 
 /**
- * A source verifies only its own address (OpenID Connect Core, section 5.1). If a source says that its address is not verified, no
- * address counts. If no source says anything about verification, as with some providers, the first address counts.
+ * The mail address of the user. A source can verify only its own address (OpenID Connect Core, section 5.1). If a source says that its
+ * address is not verified, no address is used. If no source says anything about verification, as with some providers, the first address is
+ * used.
  *
- * @param sources the most trusted first
- * @returns the address in lower case; null = no valid address, or not verified
+ * @param sources sources of claims, the most trusted first
+ * @returns the address in lower case; null = no valid address, or an address that is not verified
  */
 export function mailOf(sources: readonly Claims[]): string | null {
   const words = sources.map(({ email_verified: word }) => word).filter(word => word !== undefined)
@@ -21,18 +25,18 @@ export function mailOf(sources: readonly Claims[]): string | null {
   return source === undefined || !words.every(isTrue) ? null : addressOf(source['email'])
 }
 
-/** Whether the source has an address and says that the address is verified. */
+/** Tells whether the source has an address, and says that the address is verified. */
 export function hasVerifiedMail(claims: Claims): boolean {
   return claims['email'] !== undefined && isTrue(claims['email_verified'])
 }
 
-/** Some providers send a string. */
+/** Tells whether a claim is true. Some providers send a string. */
 function isTrue(word: unknown): boolean {
   return word === true || word === 'true'
 }
 
 function addressOf(email: unknown): string | null {
   if (typeof email !== 'string' || email.length > MAX_LENGTH || !ADDRESS.test(email) || INVISIBLE.test(email)) return null
-  // Refuse compatibility characters: in lower case, the Kelvin sign would become an ASCII letter.
+  // Refuse compatibility characters: the lower case of the Kelvin sign, for example, is an ASCII letter.
   return email.normalize('NFKC') === email ? email.toLowerCase() : null
 }

@@ -12,32 +12,32 @@ export interface Session {
   readonly digest: Buffer
   readonly name: string
   readonly role: Role
-  /** null = the user is no key holder */
+  /** The key of a key holder; null = the user is no key holder. */
   readonly identity: Identity | null
-  /** For single sign-on: tells the provider at the logout whose session ends. */
+  /** The ID token of single sign-on. At the logout it tells the provider which session ends. */
   readonly idToken: string | null
-  /** Must come with every request that changes something. */
+  /** A token that every request that changes something must contain. */
   readonly csrf: string
-  /** ms since 1970; a later request extends the session */
+  /** ms since 1970. Each request extends the session. */
   readonly expiresAt: number
 }
 
-/** What a login proved. */
+/** The user, key or account that a login has verified. */
 export type VerifiedLogin = { readonly user: ConsoleUser } | { readonly key: Identity; readonly digest: Buffer } | SingleSignOnLogin
 
 export interface SingleSignOnLogin {
   readonly oidc: OidcConfig
   readonly account: Account
-  /** Matching entries of the configuration. */
+  /** The entries of the configuration that match the account. */
   readonly entries: readonly string[]
 }
 
-/** Stored as JSON in the session table. */
+/** The credential of single sign-on. It is stored as JSON in the session table. */
 interface OidcCredential {
   readonly issuer: string
   readonly clientId: string
   readonly entries: readonly string[]
-  /** Encrypted with the token of the session, which is not stored. */
+  /** The ID token, encrypted with the session's token. The session's token is not stored. */
   readonly idToken: string
 }
 
@@ -45,12 +45,12 @@ export function newToken(): string {
   return randomBytes(32).toString('base64url')
 }
 
-/** A plain hash is enough: the token has 256 random bits, too many to guess. */
+/** Hashes a token. A plain hash is enough, because nobody can guess the 256 random bits of a token. */
 export function digestOf(token: string): Buffer {
   return hash('sha256', token, 'buffer')
 }
 
-/** Derived from the token, which it does not reveal: nothing to store. */
+/** Derives the CSRF token from the session's token, so that it need not be stored. It does not reveal the session's token. */
 function csrfOf(token: string): string {
   return createHmac('sha256', token).update('csrf').digest('base64url')
 }
@@ -60,7 +60,7 @@ export function isCsrf(session: Session, presented: unknown): boolean {
   return timingSafeEqual(hash('sha256', presented, 'buffer'), hash('sha256', session.csrf, 'buffer'))
 }
 
-/** @param token of the session */
+/** @param token the token of the session */
 export function recordOf(proof: VerifiedLogin, token: string): Pick<SessionRecord, 'kind' | 'name' | 'credential'> {
   if ('oidc' in proof) {
     const { oidc: { issuer, clientId }, account: { mail, subject, idToken }, entries } = proof
@@ -71,7 +71,7 @@ export function recordOf(proof: VerifiedLogin, token: string): Pick<SessionRecor
   return { kind: 'key', name: proof.key.key?.name ?? '', credential: proof.digest.toString('hex') }
 }
 
-/** @returns null = the user was changed or removed, the key revoked, blocked or removed, or no entry matches the account any more */
+/** @returns null = the user was changed or removed, the key was revoked, blocked or removed, or no entry matches the account any more */
 export function sessionOf(gateway: Gateway, token: string, record: SessionRecord): Session | null {
   const { kind, name, credential } = record
   const common = { digest: digestOf(token), csrf: csrfOf(token), expiresAt: expiryOf(record) }

@@ -8,29 +8,29 @@ import { LOGIN_TIMEOUT } from '../http/cookies.ts'
 import { IdentityProvider, IdentityProviderError, type Account, type LoginChecks } from './identity-provider.ts'
 import { ConsoleProblem } from '../http/console-problem.ts'
 
-/** Where the provider sends the browser with a code. */
+/** The path to which the provider sends the browser with a code. */
 export const CALLBACK_PATH = '/console/login/callback'
-/** Where the provider sends the browser after a logout. */
+/** The path to which the provider sends the browser after a logout. */
 const LOGOUT_PATH = '/console/'
-/** Characters. */
+/** Maximum characters of the path to return to. */
 const MAX_RETURN_PATH = 2_000
 
-/** The browser keeps the pending login, encrypted. */
+/** A login that has begun at the provider. The browser keeps it, encrypted, in a cookie. */
 export interface PendingLogin extends LoginChecks {
   readonly issuer: string
-  /** The page that began the login. */
+  /** The path of the page on which the login began. */
   readonly returnTo: string
-  /** ms since 1970 */
+  /** Start of the login, in ms since 1970. */
   readonly startedAt: number
 }
 
 export class SingleSignOn {
   readonly #key: Buffer
   readonly #clock: Pick<Clock, 'monotonic' | 'wall'>
-  /** By configuration: a reload can change the provider. */
+  /** The providers by their configuration, because a reload can change the provider. */
   readonly #providers = new WeakMap<OidcConfig, IdentityProvider>()
 
-  /** @param secret the same for all workers and gateways: a login may end at another worker or gateway */
+  /** @param secret must be the same for all workers and gateways, because a login may end at another one */
   constructor(secret: Uint8Array, clock: Pick<Clock, 'monotonic' | 'wall'>) {
     this.#key = createHmac('sha256', secret).update('login').digest()
     this.#clock = clock
@@ -50,7 +50,7 @@ export class SingleSignOn {
     }
   }
 
-  /** @param query of the redirect URI, with its `?` @param pending null = the browser has none @throws IdentityProviderError expired */
+  /** @param query query of the redirect URI, with `?` @param pending null = the browser has none @throws IdentityProviderError expired */
   resume({ issuer }: OidcConfig, query: string, pending: string | null): PendingLogin {
     const text = pending === null ? null : unseal(this.#key, pending)
     if (text === null) throw new IdentityProviderError('expired', 'the browser has begun no login')
@@ -68,7 +68,7 @@ export class SingleSignOn {
     return this.#provider(oidc).finish(query, login)
   }
 
-  /** @param idToken of the login @returns null = the provider has no logout, or is unreachable */
+  /** @param idToken the ID token of the login @returns null = the provider has no logout, or is unreachable */
   async logoutUrl(console: ConsoleConfig | null, caller: Caller, idToken: string): Promise<string | null> {
     try {
       return await this.#provider(requireOidc(console)).endSessionUrl(idToken, originOf(console, caller) + LOGOUT_PATH)
@@ -91,7 +91,7 @@ export function requireOidc(console: ConsoleConfig | null): OidcConfig {
   return console.oidc
 }
 
-/** Origin of the console in the browser. A Host header counts only if it names this machine. @throws ConsoleProblem */
+/** The origin of the console in the browser. A Host header is used only if it names this machine. @throws ConsoleProblem */
 function originOf(console: ConsoleConfig | null, { secure, host }: Caller): string {
   const own = URL.parse(`${secure ? 'https' : 'http'}://${host}`)
   const publicUrl = console?.publicUrl ?? null
@@ -99,12 +99,12 @@ function originOf(console: ConsoleConfig | null, { secure, host }: Caller): stri
     if (own !== null && isSecureUrl(new URL(`http://${own.host}`))) return own.origin
     throw new ConsoleProblem('unavailable', 'Single sign-on needs console.public_url: the address of the console in the browser.')
   }
-  // The browser sends the pending login only to the host where the login began.
+  // The browser sends the pending login only to the host at which the login began.
   if (own?.origin !== publicUrl) throw new ConsoleProblem('unavailable', `Single sign-on works at ${publicUrl}/console/ only. Open the console there.`)
   return publicUrl
 }
 
-/** The path of a console page; for any other address the first page. */
+/** The path of a console page; for any other address, the path of the first page. */
 function pathOf(returnTo: string): string {
   const url = URL.parse(returnTo, 'http://console')
   const isPage = url !== null && url.origin === 'http://console' && url.pathname.startsWith('/console/')

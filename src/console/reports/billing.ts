@@ -9,7 +9,7 @@ import { COST_COLUMNS, compareByCost, figures, groupSums, knownCost, sumOf, sums
 import type { Dimensions, NamedDimension, Totals } from './sums.ts'
 import type { View } from './view.ts'
 
-/** Groups with a colour of their own in the chart. */
+/** Number of groups that have their own colour in the chart. */
 const MAX_CHARTED_GROUPS = 12
 
 type Names = readonly (string | null)[]
@@ -19,7 +19,7 @@ interface Group {
   readonly totals: Totals
 }
 
-/** Which requests to sum, and by what. */
+/** Which requests to sum, and by which dimensions to group them. */
 interface Grouped {
   readonly period: Period
   readonly dimensions: Dimensions
@@ -28,7 +28,7 @@ interface Grouped {
   readonly owners: KeyOwners
 }
 
-/** @param owners empty unless the query names an owner or groups by owner */
+/** @param owners owners of keys; may be empty unless the query names an owner or groups by owner */
 export function billing(view: View, query: QueryOf<'GET /billing'>, own: string | null, owners: KeyOwners): Billing {
   const asked = {
     dimensions: permittedDimensions(query, own),
@@ -55,11 +55,14 @@ export function billing(view: View, query: QueryOf<'GET /billing'>, own: string 
   }
 }
 
-/** @param slice null = all figures of the whole period; otherwise ms, for the cost in each slice @yields the sums of a group in a slice */
+/**
+ * @param slice null = all figures of the whole period; otherwise the ms of a slice, for the cost in each slice
+ * @yields the sums of a group in a slice
+ */
 function* groupsOf(
   view: View, { period, dimensions, by, owner, owners }: Grouped, slice: number | null,
 ): Generator<Group & { readonly slice: number }> {
-  // Sums by owner are added up from sums by key.
+  // Sums by owner are computed from sums by key.
   const needed = new Set<NamedDimension>(by.map(name => (name === 'owner' ? 'key' : name)))
   if (owner !== null) needed.add('key')
   const order = [...needed]
@@ -110,7 +113,7 @@ const SORTED: Readonly<Record<SortedBy, (totals: Totals) => number | bigint>> = 
   unpriced_requests: ({ unpriced }) => unpriced,
 }
 
-/** @param groups highest cost first: groups with equal values keep this order */
+/** @param groups sorted by cost, highest first: groups with equal values keep this order */
 function inOrder(groups: readonly Group[], { sort = 'cost', order }: QueryOf<'GET /billing'>): readonly Group[] {
   const sign = (order ?? (sort === 'name' ? 'asc' : 'desc')) === 'asc' ? 1 : -1
   if (sort === 'name') return groups.toSorted((a, b) => sign * textOf(a.names).localeCompare(textOf(b.names)))
@@ -125,19 +128,19 @@ function textOf(names: Names): string {
   return names.map(name => name ?? '').join('\0')
 }
 
-/** Sums by group, protocol or status need rows, which are deleted before other sums. */
+/** Number of requests that the groups lack. Sums by group, protocol or status need rows, which are deleted before the sums. */
 function missingRequests(view: View, { period, dimensions, by, owner }: Grouped, { requests }: Totals): number {
   const needsRows = by.some(name => name === 'group' || name === 'protocol' || name === 'status')
   return needsRows && owner === null ? Math.max(0, sumOf(view, period, dimensions).requests - requests) : 0
 }
 
-/** Model with requests whose cost is unknown. */
+/** A model with requests whose cost is unknown. */
 export interface UnpricedModel {
   readonly name: string
   readonly requests: number
 }
 
-/** Models of the last 24 hours, most requests of unknown cost first; at most `most` models. */
+/** The unpriced models of the last 24 hours, those with the most unpriced requests first. @param most maximum number of models */
 export function unpricedModels(view: View, most: number): UnpricedModel[] {
   const sums = sumsBy(view, alignedPeriod(view, periodOf({}, view.now)), {}, 'model')
   return [...sums].flatMap(([name, { unpriced: requests }]) => (typeof name === 'string' && requests > 0 ? [{ name, requests }] : []))

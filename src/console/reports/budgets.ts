@@ -6,11 +6,11 @@ import { groupDays, nameOf, source, totals } from './sums.ts'
 import type { Sql, View } from './view.ts'
 
 export interface ConfiguredBudget {
-  /** null = the budget of a group */
+  /** Name of the key; null = the budget of a group. */
   readonly key: string | null
-  /** null = the budget of a key; `members`: the group and the groups below it, the cost of whose keys counts */
+  /** The group; null = the budget of a key. `members`: the group and the groups below it, whose keys' costs count for the budget. */
   readonly group: { readonly name: string, readonly members: readonly string[] } | null
-  /** A glob of models; null = all models of the key or group. */
+  /** A glob of models; null = the budget is for all models of the key or group. */
   readonly model: string | null
   readonly per: 'day' | 'month' | 'total'
   readonly limit_usd: string
@@ -20,40 +20,40 @@ export interface NearBudget extends ConfiguredBudget {
   readonly used: number
 }
 
-/** Shown days of a budget without a period. */
+/** Number of days to show for a budget without a period. */
 const RECENT_DAYS = 30
 
 interface DaySpend {
-  /** ms since 1970. */
+  /** Start of the day, in ms since 1970. */
   readonly day: number
   readonly model: string | null
-  /** Picodollars. */
+  /** Cost in picodollars. */
   readonly cost: bigint
 }
 
 interface BudgetSpend {
   readonly asked: ConfiguredBudget
-  /** Oldest first. The first entry also has everything before the shown days. */
+  /** The spend of each day, the oldest first. The first entry also contains the spend before the shown days. */
   readonly days: readonly DaySpend[]
-  /** Picodollars. */
+  /** Cost in picodollars. */
   readonly cost: bigint
   readonly used: number
 }
 
-/** @param most number of the fullest budgets to return, fullest first; null = all, in their order */
+/** @param most number of budgets to return, those with the highest share first; null = all budgets in their order */
 export function budgets(view: View, asked: readonly ConfiguredBudget[], most: number | null): Budgets {
   const all = spentOf(view, asked)
   const shown = most === null ? all : all.toSorted((a, b) => b.used - a.used).slice(0, most)
   return { budgets: shown.map(spent => toBudget(spent, view.now)), total: all.length }
 }
 
-/** @param share minimum of `used` */
+/** @param share only budgets whose `used` is at least this */
 export function nearBudgets(view: View, asked: readonly ConfiguredBudget[], share: number): NearBudget[] {
   return spentOf(view, asked).filter(({ used }) => used >= share).map(({ asked, used }) => ({ ...asked, used }))
 }
 
 function spentOf(view: View, asked: readonly ConfiguredBudget[]): BudgetSpend[] {
-  // Budgets without a model need no sums by model, which are far more.
+  // Budgets without a model do not need sums by model, which are far more rows.
   const whole = spendOfKeys(view, asked.filter(({ key, model }) => key !== null && model === null), [])
   const byModel = spendOfKeys(view, asked.filter(({ key, model }) => key !== null && model !== null), ['model'])
   const byGroup = spendOfGroups(view, asked.filter(({ group }) => group !== null))
@@ -70,7 +70,7 @@ function spentOf(view: View, asked: readonly ConfiguredBudget[]): BudgetSpend[] 
   })
 }
 
-/** In one query; by model if `names` says so. */
+/** Reads the spend of all keys in one query. @param names with `model`, the spend is separate for each model */
 function spendOfKeys(view: View, asked: readonly ConfiguredBudget[], names: readonly 'model'[]): Map<string, DaySpend[]> {
   const spent = new Map<string, DaySpend[]>(asked.map(({ key }) => [key ?? '', []]))
   const [first] = spent.keys()
@@ -79,13 +79,13 @@ function spendOfKeys(view: View, asked: readonly ConfiguredBudget[], names: read
   return addDays(view, spent, ['key', ...names], source(view, shownPeriod(view, asked), only, ['key', ...names]))
 }
 
-/** What the keys of each group spent while they were in the group. */
+/** The spend of each group. The spend of a key counts for the group that the key was in at the time. */
 function spendOfGroups(view: View, asked: readonly ConfiguredBudget[]): Map<string, DaySpend[]> {
   const spent = new Map<string, DaySpend[]>(asked.flatMap(({ group }) => group?.members ?? []).map(name => [name, []]))
   return spent.size === 0 ? spent : addDays(view, spent, ['"group"'], groupDays(view, shownPeriod(view, asked)))
 }
 
-/** @param spent by name in the first column */
+/** @param spent by name; the first column contains the name */
 function addDays(view: View, spent: Map<string, DaySpend[]>, columns: readonly [string, ...string[]], { sql, values }: Sql) {
   const [name] = columns
   const found = view.all({
@@ -102,12 +102,12 @@ function addDays(view: View, spent: Map<string, DaySpend[]>, columns: readonly [
   return spent
 }
 
-/** From the earliest start of a budget's period; from 1970 if a budget has no period. */
+/** The period from the earliest start of a budget; from 1970 if a budget has no period. */
 function shownPeriod(view: View, asked: readonly ConfiguredBudget[]): Period {
   return { from: Math.min(...asked.map(({ per }) => periodOf(per, view.now).from ?? 0)), to: ceil(view.now, DAY) }
 }
 
-/** Number since 1970 of the last day before the shown days of any budget. */
+/** The last day before the shown days of all budgets, as a number of days since 1970. */
 function dayBeforeHistory(now: number): number {
   const month = periodOf('month', now).from ?? 0
   return Math.min(month, floor(now, DAY) - (RECENT_DAYS - 1) * DAY) / DAY - 1
@@ -132,7 +132,7 @@ function toBudget({ asked: { key, group, model, per, limit_usd }, days, cost, us
   }
 }
 
-/** Floats are exact enough for a share that is only displayed. */
+/** The used share of a limit. Floats are exact enough, because the share is only displayed. */
 function shareOf(pico: bigint, limit: string): number {
   const share = Number(pico) / 1e12 / Number(limit)
   return Number.isFinite(share) ? share : Number(pico > 0n)

@@ -7,19 +7,19 @@ import { POSTGRES } from './dialect.ts'
 import { DAY } from './period.ts'
 import type { Sql, StoredRow, View } from './view.ts'
 
-/** `instance`: name of this gateway. */
+/** The database of all gateways. `instance` is the name of this gateway. */
 export interface ClusterSource {
-  /** postgres://user:password@host/database */
+  /** URL of the form postgres://user:password@host/database. */
   readonly url: string
   readonly instance: string
 }
 
-/** ms for a query */
+/** Maximum ms of a query. */
 const TIMEOUT_MS = 5_000
-/** ms after a failure in which reports use the file of this gateway at once */
+/** ms after a failure in which reports use only the file of this gateway, without trying PostgreSQL. */
 const RETRY_MS = 5_000
 
-/** Reads the shared ledger of all gateways. */
+/** Reads the ledger that all gateways share. */
 export class ClusterView {
   readonly #database: BlockingDatabase
   #retryAt = 0
@@ -29,15 +29,17 @@ export class ClusterView {
     this.#database = new BlockingDatabase({ url, name: `gateway reports ${instance}` })
   }
 
-  /** Why the last report covers only this gateway; null = it covers all gateways. */
+  /** Why the last report includes only this gateway; null = it includes all gateways. */
   get failure(): string | null {
     return this.#failure
   }
 
   /**
-   * All queries of `work` see the same moment.
+   * Runs `work` in one transaction, so that all its queries see the same state.
    *
-   * @param now ms since 1970 @param local file of this gateway; null = unreadable @returns null = PostgreSQL is unreachable
+   * @param now ms since 1970
+   * @param local the file of this gateway; null = unreadable
+   * @returns null = PostgreSQL is unreachable
    */
   read<T>(now: number, local: View | null, work: (view: View) => T): { readonly value: T } | null {
     if (performance.now() < this.#retryAt) return null
@@ -64,7 +66,7 @@ export class ClusterView {
     try {
       value = work(this.#viewAt(now, local))
     } catch (error) {
-      // The transaction has ended if the connection is lost.
+      // If the connection is lost, the transaction has already ended.
       if (!(error instanceof DatabaseError)) this.#query('COMMIT')
       throw error
     }
@@ -79,7 +81,7 @@ export class ClusterView {
     return {
       now,
       summedTo: Number(state?.['last']),
-      // Triggers update the sums in the transaction that adds the rows.
+      // No row is missing in the sums: triggers update them in the transaction that adds the rows.
       unsummed: 0,
       detailedFrom: Number(state?.['detailed_from']),
       get reader() {
@@ -89,7 +91,7 @@ export class ClusterView {
       positions: 'c',
       all: query => this.#all(query),
       rows: query => this.#all(query).map(withoutBigInts),
-      // Other gateways may still send rows.
+      // Rows of the last day may still arrive from other gateways.
       mayChange: (key, from, to) => to > now - DAY || local?.mayChange(key, from, to) === true,
     }
   }
@@ -97,7 +99,7 @@ export class ClusterView {
   #all({ sql, values }: Sql): StoredRow[] {
     const texts: unknown[] = []
     let at = 0
-    // Numbers go into the SQL: PostgreSQL would infer the type of a parameter from the column beside it, and refuse fractions.
+    // Write numbers into the SQL. PostgreSQL would infer the type of a parameter from the column beside it, and refuse fractions.
     const text = sql.replaceAll('?', () => {
       const value = values[at++]
       if (typeof value === 'number' || typeof value === 'bigint') return String(value)

@@ -4,16 +4,16 @@ import type { Billing } from '../api/billing.ts'
 
 const CHUNK = 65_536
 
-/** `pieces`: the text of the table. */
+/** A CSV file. `pieces` are the parts of its text. */
 export interface CsvFile {
-  /** File name without `.csv`: `billing-2026-11`. */
+  /** Name of the file without `.csv`, such as `billing-2026-11`. */
   readonly name: string
   readonly pieces: AsyncIterable<string>
 }
 
 const HIDDEN_FROM_KEY_HOLDERS: ReadonlySet<string> = new Set(['upstream', 'upstream_model', 'attempts', 'route', 'trace_id'])
 
-/** Columns of `gateway usage --csv` that the user can see. */
+/** The columns of `gateway usage --csv`, without columns that the user must not see. */
 export function rowFields(own: string | null): readonly Field<LedgerRow>[] {
   return own === null ? ROW_FIELDS : ROW_FIELDS.filter(({ name }) => !HIDDEN_FROM_KEY_HOLDERS.has(name))
 }
@@ -25,7 +25,7 @@ const FIGURE_COLUMNS = [
   'estimated_requests', 'estimated_cost_usd', 'unpriced_requests',
 ] as const
 
-/** @param by as in the query @param period name of the period, for each row */
+/** @param by dimensions as in the query @param period name of the period, which each row contains */
 export function billingFields(by: Billing['by'], period: string): readonly Field<Group>[] {
   const figure = (name: keyof Billing['total']): Field<Group> => ({ name, value: ({ figures }) => figures[name] })
   return [
@@ -35,7 +35,7 @@ export function billingFields(by: Billing['by'], period: string): readonly Field
   ]
 }
 
-/** The header and the items as they arrive, in pieces of about 64 kB. */
+/** The header and a line for each item when the item arrives, in pieces of about 64 kB. */
 export async function* csv<T>(fields: readonly Field<T>[], items: AsyncIterable<T> | Iterable<T>): AsyncGenerator<string> {
   let chunk = csvHeader(fields)
   for await (const item of items) {

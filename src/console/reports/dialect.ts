@@ -1,21 +1,21 @@
 import { UNUSUAL } from '../../ledger/file/ledger-schema.ts'
 import { postgresTag, sqliteTag } from '../../ledger/tags.ts'
 
-/** Differences between the SQL of SQLite and PostgreSQL. A name is a key, a model or an upstream. */
+/** The differences between the SQL of SQLite and of PostgreSQL. A "name" is the name of a key, a model or an upstream. */
 export interface Dialect {
-  /** Whether a column of rows or sums has no name. */
+  /** A condition: the column of rows or sums contains no name. */
   isUnnamed(column: string): string
   isNamed(column: string): string
-  /** The name in a column of rows, as the tables of sums store names. */
+  /** An expression for the name in a column of rows, in the form in which the tables of sums store names. */
   rowName(column: string): string
   greater(a: string, b: string): string
-  /** A query for the texts of a JSON list. */
+  /** A query that lists the texts of a JSON list. */
   readonly listed: string
-  /** Ignores case. */
+  /** The operator that compares a text with a pattern and ignores case. */
   readonly like: 'LIKE' | 'ILIKE'
-  /** Length of a JSON list in a column; null = unreadable. */
+  /** An expression for the length of a JSON list in a column; null = the list is unreadable. */
   listLength(column: string): string
-  /** Objects of a JSON list in a column, as a table with the column `value`. */
+  /** A table of the objects of a JSON list in a column. Its column is `value`. */
   listItems(column: string): string
   /** The value of a tag as JSON text. @param name valid in SQL */
   tag(name: string): string
@@ -24,13 +24,13 @@ export interface Dialect {
   /** Reads the table in the order of ids, without the index on time. */
   readonly byPosition: string
   byIndex(name: 'requests_by_time' | 'requests_unusual'): string
-  /** Condition of the index on unusual requests. */
+  /** The condition of the index on unusual requests. */
   readonly unusual: string
-  /** Table of times to the first byte, with `counts` as JSON. */
+  /** The table of times to the first byte. Its column `counts` is JSON. */
   firstBytes(slot: 'hour' | 'day'): string
 }
 
-/** The tables of sums store 0 for no name. */
+/** SQLite's tables of sums store 0 if there is no name. */
 export const SQLITE: Dialect = {
   isUnnamed: column => `typeof(${column}) <> 'text'`,
   isNamed: column => `typeof(${column}) = 'text'`,

@@ -7,7 +7,11 @@ import type { Sql, View } from './view.ts'
 
 type Scope = keyof typeof FIRST_BYTE_SCOPE
 
-/** By upstream or key; '' = all requests. @param period from `alignedPeriod` or `wholeDays` @param only one name; null = each name */
+/**
+ * Histograms by upstream or key; '' = all requests.
+ * @param period from `alignedPeriod` or `wholeDays`
+ * @param only a single name; null = each name
+ */
 export function firstBytes(view: View, period: Period, scope: Scope, only: string | null): Map<string, Histogram> {
   const histograms = new Map<string, Histogram>()
   const histogram = (name: unknown): Histogram => {
@@ -44,7 +48,7 @@ function requestsQuery(piece: PeriodSegment, scope: Scope, only: string | null):
   }
 }
 
-/** Days are summed from their hours as long as the hours are kept. */
+/** Queries for one segment. A day is summed from its hours if the hours are still stored. */
 function histogramQueries(dialect: Dialect, { table, from, to }: PeriodSegment, scope: Scope, only: string | null): Sql[] {
   const query = (slot: 'hour' | 'day', unit: number): Sql => ({
     sql: `SELECT name, counts FROM ${dialect.firstBytes(slot)} WHERE scope = ? AND ${slot} >= ? AND ${slot} < ?

@@ -15,10 +15,10 @@ type LogConditions = QueryOf<'GET /logs.csv'>
 
 const DEFAULT_PAGE_SIZE = 50
 const NEWEST_FIRST = '-started'
-/** Rows that a query for ended requests scans; the next query continues there. */
+/** Maximum number of rows that one query for ended requests scans. The next query continues after them. */
 const MAX_ROWS_PER_POLL = 100_000
 
-/** With `after`, the requests that ended since then. */
+/** A page of requests. With `after`, the requests that ended since that position. */
 export function logs(view: View, query: QueryOf<'GET /logs'>, own: string | null): Logs {
   const { before, after, sort, limit = DEFAULT_PAGE_SIZE } = query
   if (after !== undefined && sort !== undefined && sort !== NEWEST_FIRST) {
@@ -32,7 +32,7 @@ export function logs(view: View, query: QueryOf<'GET /logs'>, own: string | null
 /** A page of rows of the ledger. */
 export interface LogPage {
   readonly rows: LedgerRow[]
-  /** Start of the next page; null = no next page. */
+  /** Position of the next page; null = this is the last page. */
   readonly next: string | null
 }
 
@@ -50,7 +50,7 @@ export function logPage(
   }
 }
 
-/** @returns null = newest first, the order of `search` */
+/** @returns null = the newest first, which is the order of `search` */
 function sortOf(text: QueryOf<'GET /logs'>['sort']): Sort | null {
   if (text === undefined || text === NEWEST_FIRST) return null
   return { by: text.replace('-', '') as Sort['by'], isDescending: text.startsWith('-') }
@@ -89,7 +89,7 @@ export function toRow(row: LedgerRow, own: string | null): Row {
 function requestFilterOf(view: View, query: LogConditions, own: string | null): RequestFilter {
   const { from, to } = periodOf(query, view.now)
   return {
-    // Include requests whose start is slightly ahead of this clock.
+    // Set no end, to include requests whose start is slightly later than this clock.
     period: { from, to: query.to === undefined ? Infinity : to },
     dimensions: permittedDimensions(query, own),
     status: query.status, end: query.end,
@@ -97,7 +97,7 @@ function requestFilterOf(view: View, query: LogConditions, own: string | null): 
   }
 }
 
-/** By id, to include requests that started early and ended late. */
+/** The requests that ended since a position. Searches by id, to include requests that started early and ended late. */
 function rowsSince(view: View, wanted: RequestFilter, after: string, limit: number, own: string | null): Logs {
   const last = lastId(view)
   const from = startAfter(view, after, last)
@@ -114,7 +114,7 @@ function rowsSince(view: View, wanted: RequestFilter, after: string, limit: numb
   }
 }
 
-/** In the order of `ids`. */
+/** The rows with these ids, in the order of `ids`. */
 function rowsOf(view: View, ids: readonly number[]): LedgerRow[] {
   const stored = view.rows({
     sql: `SELECT id, ${READ_LIST} FROM requests WHERE id IN (${ids.length === 0 ? 'NULL' : ids.join(', ')})`, values: [],
@@ -139,12 +139,12 @@ function parseSortedPosition(text: string): SortedPosition {
   return { value: value === '' ? null : value.includes('.') ? Number(value) : BigInt(value), id: Number(id) }
 }
 
-/** @returns the id after which to search */
+/** @returns the id after which the search starts */
 function startAfter(view: View, text: string, last: number): number {
   const [, positions, digits] = /^(c?)(\d{1,16})$/.exec(text) ?? []
   if (digits === undefined) throw new ReportError('bad_request', 'Unknown position.', 'after')
-  // The shared ledger became readable or unreadable since that page: continue from now.
+  // PostgreSQL became readable or unreadable since that page, so the position is of another ledger: continue from now.
   if (positions !== view.positions) return last
-  // Ids start again in a new ledger, and in a ledger whose rows have all expired.
+  // Ids start again in a new ledger, and in a ledger of which all rows have expired.
   return Number(digits) > last ? 0 : Number(digits)
 }

@@ -12,17 +12,17 @@ export interface UpstreamFigures {
   readonly name: string
   readonly figures: Figures
   readonly first_byte: FirstByte
-  /** Share of the requests that any upstream served. */
+  /** The upstream's share of all requests that upstreams served. */
   readonly share: number
 }
 
 const TOP = 10
-/** Longer periods have slices of days, unless the query names a slice. */
+/** Maximum period with slices of hours, unless the query sets the slice. Longer periods have slices of days. */
 const MAX_HOURLY_SPAN = 3 * DAY
-/** Longer periods, and periods with expired rows, have slices of hours. */
+/** Maximum period with slices of minutes. Longer periods, and periods with expired rows, have slices of hours. */
 const MAX_MINUTELY_SPAN = 3 * HOUR
 const SLICE_SIZES = { minute: MINUTE, hour: HOUR, day: DAY } as const
-/** ms; the longest period for each slice */
+/** ms; the maximum period for each slice. */
 const MAX_SPANS = { minute: DAY, hour: 31 * DAY, day: Infinity } as const
 
 export function panel(view: View, query: QueryOf<'GET /panel'>, own: string | null): Panel {
@@ -35,7 +35,7 @@ export function panel(view: View, query: QueryOf<'GET /panel'>, own: string | nu
   const size = SLICE_SIZES[slice]
   const sums = sumsBy(view, now, dimensions, { slice: size })
   return {
-    // Slices of minutes lack expired rows; the sums include them.
+    // Slices of minutes lack requests whose rows have expired. The sums include these requests.
     now: toPanelPeriod(view, now, slice === 'minute' ? sumOf(view, now, dimensions) : sumTotals(sums.values()), own),
     before: toPanelPeriod(view, before, sumOf(view, before, dimensions), own),
     slice,
@@ -45,7 +45,7 @@ export function panel(view: View, query: QueryOf<'GET /panel'>, own: string | nu
   }
 }
 
-/** The busiest first. */
+/** Figures of the upstreams, the upstream with the most requests first. */
 export function upstreamFigures(view: View, query: QueryOf<'GET /upstreams'>): UpstreamFigures[] {
   const period = alignedPeriod(view, periodOf(query, view.now))
   const sums = sumsBy(view, period, {}, 'upstream')
@@ -80,7 +80,7 @@ function toPanelPeriod(view: View, period: Period, sums: Totals, own: string | n
   }
 }
 
-/** @param sums by number of the slice since 1970 */
+/** @param sums by the number of the slice since 1970 */
 function slices(period: Period, sums: ReadonlyMap<unknown, Totals>, size: number): Slice[] {
   const first = floor(period.from, size)
   return Array.from({ length: Math.ceil((period.to - first) / size) }, (_, n) => {

@@ -2,7 +2,7 @@ import { firstHourKept } from '../../ledger/sums/rollups.ts'
 import { ReportError } from './report-error.ts'
 import type { Sql, View } from './view.ts'
 
-/** ms since 1970; excludes `to` */
+/** A period in ms since 1970. `to` is exclusive. */
 export interface Period {
   readonly from: number
   readonly to: number
@@ -13,10 +13,15 @@ export const HOUR = 60 * MINUTE
 export const DAY = 24 * HOUR
 
 const MAX_DAYS = 3700
-/** Rows to read one by one at the bounds of a period, so that a period need not begin at a full hour. */
+/**
+ * Maximum number of rows that are read one by one at the bounds of a period. Rows are read so that a period need not begin at a full hour.
+ */
 const MAX_SCANNED_ROWS = 200_000
 
-/** Default: the last 24 hours; without an end up to now; without a start the 24 hours before the end. @throws ReportError `bad_request` */
+/**
+ * The period of a query. Default: the last 24 hours. Without an end, up to now; without a start, the 24 hours before the end.
+ * @throws ReportError `bad_request`
+ */
 export function periodOf(query: { readonly from?: string; readonly to?: string }, now: number): Period {
   const to = query.to === undefined ? null : parseTimestamp(query.to, 'to')
   const from = query.from === undefined ? (to ?? now) - DAY : parseTimestamp(query.from, 'from')
@@ -47,8 +52,9 @@ export function wholeDays({ from, to }: Period): Period {
 }
 
 /**
- * @param period of whole days
- * @returns `2026-11`, also for the current month until today; `2026-11-03`; `2026-11-03--2026-11-09` with the last day
+ * @param period a period of whole days
+ * @returns `2026-11` for a month, also if the current month ends today; `2026-11-03` for a day; otherwise first and last day:
+ * `2026-11-03--2026-11-09`
  */
 export function periodName({ from, to }: Period, now: number): string {
   const [first, last] = [from, to - 1].map(ms => new Date(ms).toISOString().slice(0, 10)) as [string, string]
@@ -59,8 +65,8 @@ export function periodName({ from, to }: Period, now: number): string {
 }
 
 /**
- * Extends a period to bounds for which sums exist. A bound moves outwards to the full hour if the hour has too many rows or deleted
- * rows, and to the full day if sums by hour are no longer kept.
+ * Extends a period to bounds for which sums exist. A bound moves outwards to the full hour if the rows of the hour are too many or partly
+ * deleted. It moves to the full day if sums by hour are no longer stored.
  */
 export function alignedPeriod(view: View, { from, to }: Period): Period {
   return { from: alignedBound(view, from, floor), to: to >= view.now ? to : alignedBound(view, to, ceil) }
@@ -82,7 +88,7 @@ function hasAllRows(view: View, hour: number): boolean {
   return Number(rows?.['rows']) === requests
 }
 
-/** Whether each request of the period has a row, and the rows can be read one by one. */
+/** Tells whether each request of the period has a row, and the rows can be read one by one. */
 export function hasEachRow(view: View, period: Period): boolean {
   if (!canReadRows(view, period)) return false
   for (let hour = Math.floor(period.from / HOUR); hour * HOUR < period.to; hour++) {
@@ -91,7 +97,7 @@ export function hasEachRow(view: View, period: Period): boolean {
   return true
 }
 
-/** Whether the period has few enough requests to read the rows one by one. */
+/** Tells whether the period has few enough requests to read the rows one by one. */
 export function canReadRows(view: View, { from, to }: Period): boolean {
   const [sums] = view.all({
     sql: 'SELECT sum(requests) AS requests FROM hours WHERE hour >= ? AND hour < ?', values: [Math.floor(from / HOUR), Math.ceil(to / HOUR)],
@@ -99,16 +105,17 @@ export function canReadRows(view: View, { from, to }: Period): boolean {
   return from >= firstHourKept(view.now) * HOUR && Number(sums?.['requests'] ?? 0) <= MAX_SCANNED_ROWS
 }
 
-/** `table`: where to read the period from. */
+/** A part of a period, and the table from which it is read. */
 export interface PeriodSegment extends Period {
   readonly table: 'days' | 'detailed_days' | 'hours' | 'requests'
-  /** Read only rows with larger ids: these are not in the sums yet. */
+  /** If set, only rows with larger ids are read: those are not in the sums yet. */
   readonly after?: number
 }
 
 /**
- * @param period from `alignedPeriod` or `wholeDays`
- * @returns days for whole days, hours beside the days, rows at the bounds, and the rows that are not in the sums yet
+ * @param period a period from `alignedPeriod` or `wholeDays`
+ * @returns `days` for whole days, `hours` for hours around them, `requests` for the rows at the bounds and for rows that are not in the
+ * sums yet
  * @throws ReportError `not_yet` while the ledger of an older version is being summed
  */
 export function segmentsOf(view: View, { from, to }: Period): PeriodSegment[] {
@@ -116,7 +123,7 @@ export function segmentsOf(view: View, { from, to }: Period): PeriodSegment[] {
     throw new ReportError('not_yet', `The totals of ${view.unsummed} requests are not ready yet. ` +
       'After an upgrade this takes one or two minutes per ten million requests.')
   }
-  // Nothing is later than now: read the last hour whole.
+  // No request is later than now, so the last hour can be read as a whole.
   const end = to >= view.now ? ceil(to, HOUR) : to
   const pieces: PeriodSegment[] = []
   for (let at = from; at < end;) {
@@ -130,7 +137,7 @@ export function segmentsOf(view: View, { from, to }: Period): PeriodSegment[] {
   return [...pieces, ...unsummedRows(view, pieces)]
 }
 
-/** For sums by group, protocol or status. @returns days for whole days that have such sums; otherwise rows */
+/** Segments for sums by group, protocol or status. @returns days for whole days that have such sums; otherwise rows */
 export function detailedSegmentsOf(view: View, { from, to }: Period): PeriodSegment[] {
   const first = Math.max(ceil(from, DAY), view.detailedFrom * DAY)
   const end = floor(to, DAY)
@@ -141,7 +148,7 @@ export function detailedSegmentsOf(view: View, { from, to }: Period): PeriodSegm
   return [...pieces, ...unsummedRows(view, pieces)]
 }
 
-/** Rows that are not in the sums yet, for the part of the period that is read from sums. */
+/** The rows that are not in the sums yet, in the part of the period that is read from sums. */
 function unsummedRows(view: View, pieces: readonly PeriodSegment[]): PeriodSegment[] {
   const summed = pieces.filter(({ table }) => table !== 'requests')
   const [first, last] = [summed[0], summed.at(-1)]
@@ -149,13 +156,13 @@ function unsummedRows(view: View, pieces: readonly PeriodSegment[]): PeriodSegme
   return [{ table: 'requests', from: first.from, to: last.to, after: view.summedTo }]
 }
 
-/** Whether more rows are outside the sums than can be read one by one. */
+/** Tells whether more rows are missing in the sums than can be read one by one. */
 export function isFarBehind(view: View): boolean {
   return view.unsummed > MAX_SCANNED_ROWS
 }
 
 export function segmentCondition({ from, to, after }: PeriodSegment): Sql {
-  // With `+`, SQLite does not use the index on time: the rows are the last few by id.
+  // With `+`, SQLite does not use the index on time. The rows are the last few by id.
   return after === undefined
     ? { sql: 'started_at >= ? AND started_at < ?', values: [from, to] }
     : { sql: 'id > ? AND +started_at >= ? AND +started_at < ?', values: [after, from, to] }

@@ -1,10 +1,13 @@
 import { ReportError } from './report-error.ts'
 import type { Dimensions } from './sums.ts'
 
-/** Members of API queries that restrict or group requests. */
+/** Members of queries that select or group requests. */
 type ReportQuery = { readonly [N in 'key' | 'model' | 'upstream' | 'without' | 'by' | 'owner']?: string }
 
-/** @param own the key of a key holder; null = the user may see all @throws ReportError `forbidden`; `bad_request` for a contradiction */
+/**
+ * @param own the key of a key holder; null = the user may see all keys
+ * @throws ReportError `forbidden`; `bad_request` if conditions contradict each other
+ */
 export function permittedDimensions(query: ReportQuery, own: string | null): Dimensions {
   const { key, upstream, by, owner } = query
   const without = query.without?.split(',') ?? []

@@ -8,11 +8,11 @@ import type { Dimensions } from './sums.ts'
 import type { Sql } from './view.ts'
 
 export interface ParsedQuery {
-  /** For rows of `requests`: all terms hold. */
+  /** A condition on rows of `requests`: all terms of the query are true. */
   readonly condition: Sql
-  /** Names that every matching row has: the sums of these names show which hours to search. */
+  /** Names that every matching row has. The sums by these names show which hours must be searched. */
   readonly names: Dimensions
-  /** true = no matching row is a plain success */
+  /** true = no matching request is a plain success. */
   readonly excludesSuccesses: boolean
 }
 
@@ -21,14 +21,14 @@ type Field =
   | { readonly kind: 'number', readonly column: string, readonly unit: keyof typeof UNITS }
   | { readonly kind: 'status' | 'attempts' | 'error' | 'tag' }
 
-/** `parse` returns the value as in the ledger. */
+/** Units of numeric fields. `parse` returns the value in the unit of the ledger. */
 const UNITS = {
   count: { example: '1000', parse: wholeNumber },
   duration: { example: '250ms or 2s', parse: (text: string) => parseDuration(text) },
   usd: { example: '0.01', parse: (text: string) => picoUsd(text.replace(/^\$/, '')) },
 } as const
 
-/** Key holders cannot use hidden fields, which are for the operator. */
+/** The fields of queries. Key holders cannot use fields that are hidden from them. */
 const FIELDS: ReadonlyMap<string, Field> = new Map(Object.entries({
   key: { kind: 'text', column: 'key' },
   group: { kind: 'text', column: '"group"' },
@@ -61,29 +61,29 @@ const FIELDS: ReadonlyMap<string, Field> = new Map(Object.entries({
 }))
 const FIELD_NAMES = [...FIELDS.keys()]
 
-/** `cost:none` = no value. In quotes it is a name. */
+/** `cost:none` means that there is no value. In quotes, `none` is a name. */
 const NONE = 'none'
-/** `end:failed` = every end but `complete` and `client_gone`. */
+/** `end:failed` means every end except `complete` and `client_gone`. */
 const FAILED = 'failed'
 const MAX_TERMS = 30
 const FAILED_SQL = `"end" NOT IN ('complete', 'client_gone')`
 
 interface Term {
-  /** Column of the first character of the term in the query, from 1. */
+  /** Column in the query, from 1, of the first character of the term. */
   readonly at: number
   readonly isNegated: boolean
   readonly name: string
   readonly operator: ':' | '>' | '>=' | '<' | '<='
-  /** One value must match. */
+  /** The values, of which at least one must match. */
   readonly values: readonly Value[]
 }
 
 type Value = { readonly text: string, readonly isQuoted: boolean }
 
 /**
- * @param text such as `status:5xx key:team-a model:gpt* -error:rate_limit cost>0.01 ttft>2s`
- * @param own the key of a key holder; null = the user may see all
- * @throws ReportError `bad_request`, `forbidden`; the message names the column
+ * @param text a query such as `status:5xx key:team-a model:gpt* -error:rate_limit cost>0.01 ttft>2s`
+ * @param own the key of a key holder; null = the user may see all keys
+ * @throws ReportError `bad_request`, `forbidden`; the message contains the column
  */
 export function parseQuery(text: string, dialect: Dialect, own: string | null): ParsedQuery {
   const terms = termsOf(text)
@@ -150,7 +150,7 @@ function conditionOf(term: Term, dialect: Dialect, own: string | null): Sql {
   const alternatives = values.map(value => alternative(field, term, value, dialect, own))
   const sql = `(${alternatives.map(each => each.sql).join(' OR ')})`
   return {
-    // A row without a value does not match: it matches the negation.
+    // A row without a value does not match the term, so it matches the negation of the term.
     sql: isNegated ? `NOT coalesce(${sql}, FALSE)` : sql,
     values: alternatives.flatMap(each => each.values),
   }
@@ -230,12 +230,12 @@ function valueOf({ at, name }: Term, text: string, unit: keyof typeof UNITS): nu
   }
 }
 
-/** For LIKE. */
+/** Converts a glob to a pattern for LIKE. */
 function pattern(glob: string): string {
   return glob.replace(/[\\%_]/g, '\\$&').replaceAll('*', '%')
 }
 
-/** The only name that the term allows; null = several names, or none required. */
+/** The only name that fulfils the term; null = the term allows several names, or requires none. */
 function onlyName({ isNegated, values: [value, ...others] }: Term): string | null {
   if (isNegated || value === undefined || others.length > 0) return null
   return value.isQuoted || !(value.text === NONE || value.text.includes('*')) ? value.text : null

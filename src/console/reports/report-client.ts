@@ -7,18 +7,18 @@ export type ReportName = keyof ReportTable
 
 export type ReportArgs<N extends ReportName> = ReportTable[N] extends (view: never, ...args: infer A) => unknown ? A : never
 
-/** Waiting reports; further reports are refused. */
+/** Maximum number of waiting reports. Further reports are refused. */
 const MAX_PENDING = 100
 const CLOSING = 'The gateway is shutting down.'
 
 interface ReportClientOptions extends ReportSource {
-  /** ms, including the wait */
+  /** Maximum ms of a report, including the time that it waits. */
   readonly deadline: number
-  /** ms since 1970 */
+  /** Returns ms since 1970. */
   readonly now: () => number
 }
 
-/** Runs reports in a thread, one at a time. A report whose deadline passes while it waits does not start. */
+/** Runs reports in a thread, one at a time. If the deadline of a report passes while it waits, it does not start. */
 export class ReportClient {
   readonly #options: ReportClientOptions
   readonly #thread: ThreadClient
@@ -31,12 +31,15 @@ export class ReportClient {
     this.#thread = new ThreadClient({ name: 'reports', script, workerData: { file, cluster } satisfies ReportSource, serial: true })
   }
 
-  /** Why the last report covers only this gateway; null = it covers all gateways that share the ledger. */
+  /** Why the last report includes only this gateway; null = it includes all gateways that share the ledger. */
   get clusterFailure(): string | null {
     return this.#clusterFailure
   }
 
-  /** @param args of the report, after the view @throws {ReportError} from the report, `unavailable` or `not_yet`; Error for a fault */
+  /**
+   * @param args arguments of the report after the view
+   * @throws {ReportError} from the report, `unavailable` or `not_yet`; another error for a fault
+   */
   async run<N extends ReportName>(name: N, ...args: ReportArgs<N>): Promise<ReturnType<ReportTable[N]>> {
     if (this.#thread.pending >= MAX_PENDING) throw new ReportError('not_yet', 'Too many reports are running. Try again.')
     const { now, deadline } = this.#options

@@ -1,10 +1,10 @@
 import type { Problem } from '../api/shapes.ts'
 
-/** Becomes a `Problem`. `not_yet` becomes `unavailable`, but is not logged: it passes by itself. */
+/** An error of a report. It becomes a `Problem`. The code `not_yet` becomes `unavailable`, but is not logged, because it is temporary. */
 export class ReportError extends Error {
   override readonly name = 'ReportError'
   readonly code: Extract<Problem['code'], 'bad_request' | 'forbidden' | 'not_found' | 'unavailable'> | 'not_yet'
-  /** Wrong member of the query; null = the error is not about one member. */
+  /** The member of the query that is wrong; null = the error is not about a single member. */
   readonly field: string | null
 
   constructor(code: ReportError['code'], message: string, field: string | null = null) {

@@ -14,7 +14,7 @@ import { upstreamReport } from './upstream.ts'
 import { filters, keyUse } from './used-names.ts'
 import { openView, type OpenView, type View } from './view.ts'
 
-/** Arguments and results are copied between threads. */
+/** The reports. Their arguments and results are copied between threads. */
 const REPORTS = {
   panel, upstreamFigures, upstreamReport, billing, unpricedModels, budgets, nearBudgets,
   statement, logs, logPage, requestDetails, filters, keyUse,
@@ -23,7 +23,7 @@ export type ReportTable = typeof REPORTS
 
 export interface ReportRequest {
   readonly name: keyof ReportTable
-  /** ms since 1970. */
+  /** Time of the report, in ms since 1970. */
   readonly now: number
   readonly args: readonly unknown[]
 }
@@ -31,17 +31,17 @@ export interface ReportRequest {
 export interface ReportSource {
   /** Path of the ledger. */
   readonly file: string
-  /** null = no other gateway shares the ledger */
+  /** null = no other gateway shares the ledger. */
   readonly cluster: ClusterSource | null
 }
 
 export interface ReportResult {
   readonly value: unknown
-  /** Why the report covers only this gateway; null = it covers all gateways that share the ledger. */
+  /** Why the report includes only this gateway; null = it includes all gateways that share the ledger. */
   readonly clusterFailure: string | null
 }
 
-/** https://www.sqlite.org/rescode.html#error */
+/** SQLite's generic error (https://www.sqlite.org/rescode.html#error). */
 const SQLITE_ERROR = 1
 
 const { file, cluster: source } = workerData as ReportSource
@@ -65,7 +65,7 @@ serveThread<ReportRequest>(
   },
 )
 
-/** Opens the ledger again if the path leads to another file: the old file was moved, or renamed as broken. */
+/** The open ledger. It is opened again if the path leads to another file, because the old file was moved, or was renamed as corrupt. */
 function currentView(): OpenView {
   if (openLedger?.isCurrent() === true) return openLedger
   openLedger?.close()
@@ -73,7 +73,7 @@ function currentView(): OpenView {
   return openLedger = openView(file)
 }
 
-/** The local file has what only this gateway knows; without it, a report of all gateways still works. */
+/** Runs a report on all gateways. The local file adds what only this gateway knows; the report also works without it. */
 function readCluster<T>(view: ClusterView, now: number, make: (view: View) => T): { readonly value: T } | null {
   let local: OpenView
   try {
@@ -85,7 +85,7 @@ function readCluster<T>(view: ClusterView, now: number, make: (view: View) => T)
   return local.read(now, ofFile => view.read(now, ofFile, make))
 }
 
-/** Whether SQLite failed because of the file. The generic error is about the SQL: a fault of the report. */
+/** Tells whether the error is caused by the file. SQLite's generic error is about the SQL, and so a fault of the report. */
 function isLedgerError(error: unknown): boolean {
   if (error instanceof StoreError) return true
   return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' && error.errcode !== SQLITE_ERROR

@@ -20,15 +20,15 @@ import type { ReportTable } from './report-thread.ts'
 import type { KeyUse } from './used-names.ts'
 
 export interface ReportsOptions {
-  /** null = no ledger is configured: every report is unavailable */
+  /** Path of the ledger; null = there is no ledger, so every report is unavailable. */
   readonly file: string | null
-  /** Absent or null = no other gateway shares the ledger. */
+  /** The database of all gateways; absent or null = no other gateway shares the ledger. */
   readonly cluster?: ClusterSource | null
-  /** ms since 1970. Default: the wall clock. */
+  /** Returns ms since 1970. Default: the wall clock. */
   readonly now?: () => number
-  /** ms for a report. Default: 10,000. */
+  /** Maximum ms of a report. Default: 10,000. */
   readonly deadline?: number
-  /** 32 bytes that encrypt cursors. Default: random, so that no other process can read the cursors. */
+  /** 32 bytes with which cursors are encrypted. Default: random bytes, so that other processes cannot read the cursors. */
   readonly secret?: Uint8Array
 }
 
@@ -36,21 +36,21 @@ const NO_OWNERS: KeyOwners = new Map()
 const DEFAULT_DEADLINE = 10_000
 const CSV_PAGE_SIZE = 1000
 
-/** The thread of the reports starts with the first report. */
+/** Creates the reports. Their thread starts with the first report. */
 export function openReports(options: ReportsOptions): Reports {
   const { file, cluster = null, now = () => Date.now(), deadline = DEFAULT_DEADLINE, secret = randomBytes(32) } = options
   return new Reports(file === null ? null : new ReportClient({ file, cluster, now, deadline }), now, new Cursors(secret))
 }
 
 /**
- * Reports from the ledger, in the shapes of the API. A thread reads the ledger: the main thread never waits.
+ * Reports from the ledger, in the shapes of the API. A thread reads the ledger, so that the main thread never waits.
  *
- * `own` is the only key whose requests the user may see, and hides upstreams; null = the user may see all. Each report rejects with
- * a ReportError: `unavailable` if the ledger cannot be read, or not in time; `bad_request` for an invalid query; `forbidden` for
- * what `own` must not see. Any other error is a fault.
+ * `own` is the only key whose requests the user may see, and upstreams are hidden from this user; null = the user may see all. Each report
+ * rejects with a ReportError: `unavailable` if the ledger cannot be read, or not in time; `bad_request` if the query is invalid;
+ * `forbidden` if the user must not see the data. Any other error is a fault.
  */
 export class Reports {
-  /** null = no ledger is configured */
+  /** null = there is no ledger. */
   readonly #client: ReportClient | null
   readonly #now: () => number
   readonly #cursors: Cursors
@@ -61,7 +61,7 @@ export class Reports {
     this.#cursors = cursors
   }
 
-  /** Why the last report covers only this gateway; null = it covers all gateways that share the ledger. */
+  /** Why the last report includes only this gateway; null = it includes all gateways that share the ledger. */
   get clusterFailure(): string | null {
     return this.#client?.clusterFailure ?? null
   }
@@ -70,7 +70,7 @@ export class Reports {
     return this.#run('panel', query, own)
   }
 
-  /** Every upstream in the ledger for that period, the busiest first. */
+  /** Figures of every upstream in the ledger for the period, the upstream with the most requests first. */
   upstreamFigures(query: QueryOf<'GET /upstreams'>): Promise<UpstreamFigures[]> {
     return this.#run('upstreamFigures', query)
   }
@@ -79,34 +79,34 @@ export class Reports {
     return this.#run('upstreamReport', name, query)
   }
 
-  /** @param owners required if the query is about owners */
+  /** @param owners required if the query selects or groups by owner */
   billing(query: QueryOf<'GET /billing'>, own: string | null, owners?: KeyOwners): Promise<Billing> {
     return this.#run('billing', query, own, owners ?? NO_OWNERS)
   }
 
-  /** Pieces of text, produced on demand. Errors are thrown before the first piece. */
+  /** The table as pieces of CSV, which are created when they are read. Errors are thrown before the first piece. */
   async *billingCsv(query: QueryOf<'GET /billing.csv'>, own: string | null, owners?: () => Promise<KeyOwners>): AsyncGenerator<string> {
     const { by, groups, from, to } = await this.billing(query, own, await owners?.())
     const period = { from: Date.parse(from), to: Date.parse(to) }
     yield* csv(billingFields(by, periodName(period, this.#now())), groups)
   }
 
-  /** At most `most` models, most requests of unknown cost first. */
+  /** The unpriced models, those with the most unpriced requests first. @param most maximum number of models */
   unpricedModels(most: number): Promise<UnpricedModel[]> {
     return this.#run('unpricedModels', most)
   }
 
-  /** Without the cost of running requests. All budgets in their order, or with `limit` the fullest. */
+  /** The budgets in their order, or with `limit` those with the highest share first. The cost of running requests is not included. */
   budgets(asked: readonly ConfiguredBudget[], { limit }: QueryOf<'GET /budgets'>): Promise<Budgets> {
     return this.#run('budgets', asked, limit ?? null)
   }
 
-  /** @param share minimum of the used share */
+  /** @param share only budgets whose used share is at least this */
   nearBudgets(asked: readonly ConfiguredBudget[], share: number): Promise<NearBudget[]> {
     return this.#run('nearBudgets', asked, share)
   }
 
-  /** Without `own`, the query must name the key or an owner. */
+  /** The statement of a key or an owner. If `own` is null, the query must name one of them. */
   statement(query: QueryOf<'GET /statement'>, own: string | null, owners?: KeyOwners): Promise<Statement> {
     return this.#run('statement', query, own, owners ?? NO_OWNERS)
   }
@@ -120,12 +120,12 @@ export class Reports {
     return { rows, next: next && this.#cursors.seal(next), last: last && this.#cursors.seal(last) }
   }
 
-  /** Newest first, in the columns of `gateway usage --csv`; otherwise like `billingCsv`. */
+  /** The requests as CSV, the newest first, with the columns of `gateway usage --csv`. Errors are thrown as in `billingCsv`. */
   logsCsv(query: QueryOf<'GET /logs.csv'>, own: string | null): AsyncIterable<string> {
     return csv(rowFields(own), this.#rows(query, own))
   }
 
-  /** Empty if there is no such request, or `own` must not see the request. */
+  /** The details of a request. Empty if there is no such request, or the user must not see it. */
   requestDetails(requestId: string, own: string | null): Promise<Pick<RequestDetailsList, 'stories'>> {
     return this.#run('requestDetails', requestId, own)
   }
@@ -134,12 +134,12 @@ export class Reports {
     return this.#run('filters', own)
   }
 
-  /** By name of the key, without unused keys. */
+  /** The use of each key by name. Keys without requests are not included. */
   keyUse(): Promise<Map<string, KeyUse>> {
     return this.#run('keyUse')
   }
 
-  /** Ends the thread and rejects the waiting reports. */
+  /** Ends the thread, and rejects the reports that wait. */
   async close(): Promise<void> {
     await this.#client?.close()
   }
@@ -155,7 +155,7 @@ export class Reports {
 
   async *#rows(query: QueryOf<'GET /logs.csv'>, own: string | null): AsyncGenerator<LedgerRow> {
     let next: string | null = null
-    // Every page uses the last 24 hours of the first page.
+    // Fix the start, so that every page uses the same 24 hours.
     const fixed = query.from === undefined && query.to === undefined ? { ...query, from: new Date(this.#now() - DAY).toISOString() } : query
     do {
       const page: LogPage = await this.#run('logPage', fixed, own, next, CSV_PAGE_SIZE)

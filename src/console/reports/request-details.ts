@@ -18,12 +18,12 @@ function toRequestDetails({ row, running }: FoundRequest, own: string | null): R
     end_explanation: running ? 'the request is still running; all values are provisional' : END_DESCRIPTIONS[row.end],
     error_explanation: row.error === null ? null : errorText(row.error),
     source_explanation: SOURCE_DESCRIPTIONS[row.source],
-    // Hidden from key holders: a route names upstreams.
+    // Hidden from key holders, because the text of a route names upstreams.
     route: own === null ? row.route : null,
     trace_id: own === null ? row.traceId : null,
     attempts: row.attempts.map(attempt => toAttempt(attempt, own)),
     counts: usageCounts(row).flatMap(([label, value]) => (value === null ? [] : [{ label, value }])),
-    // Hidden from key holders: a price can name the provider.
+    // Hidden from key holders, because the version of a price can name the provider.
     price_version: own === null ? row.priceVersion : null,
     bill: own === null ? costLines(row) : [],
   }
@@ -51,12 +51,12 @@ function outcomeText({ outcome: code, said }: AttemptRecord): string {
   return errorText(code) ?? 'The attempt failed.'
 }
 
-/** @returns null = an unknown code, perhaps of an older version */
+/** @returns null = the code is unknown, for example from an older version */
 function errorText(code: string): string | null {
   return Object.hasOwn(ERRORS, code) ? ERRORS[code as ErrorCode].about : null
 }
 
-/** If several attempts produced the response, each attempt is billed at its own price. */
+/** The lines of the bill. If several attempts produced the response, each attempt is billed at its own price. */
 function costLines(row: LedgerRow): RequestDetails['bill'] {
   if (row.costPico === null || (row.costPico === 0n && row.billed === null)) return []
   const shares = row.attempts.flatMap(({ costUsd: cost, billed }, n) => (

@@ -13,22 +13,23 @@ export interface RequestFilter {
   readonly dimensions: Dimensions
   readonly status: LogConditions['status']
   readonly end: LogConditions['end']
-  /** Conditions from a query in text form; null = none. */
+  /** Conditions from a text query; null = none. */
   readonly query: ParsedQuery | null
 }
 
-/** In the order of the ledger: by start, then by id. */
+/** A position in the order of the ledger: by start, and then by id. */
 export interface RowPosition {
   readonly at: number
   readonly id: number
 }
 
 /**
- * Fast with millions of rows, for three reasons: the indices contain all columns of conditions; one index has only requests that are
- * not plain successes; the sums tell in which days and hours a key, model and upstream occur together.
+ * Searches requests. It is fast even with millions of rows, for three reasons: the indices contain all columns that conditions use; one
+ * index contains only requests that are not plain successes; and the sums show the days and hours in which a key, a model and an upstream
+ * occur together.
  *
- * @param before return only requests before this position; null = from the newest
- * @returns newest first, at most `limit`
+ * @param before only requests before this position; null = from the newest request
+ * @returns the newest first, at most `limit`
  */
 export function search(view: View, wanted: RequestFilter, before: RowPosition | null, limit: number): RowPosition[] {
   const { period, dimensions, query } = wanted
@@ -51,14 +52,17 @@ export interface Sort {
   readonly isDescending: boolean
 }
 
-/** In another order: by value, then by id. */
+/** A position in another order: by value, and then by id. */
 export interface SortedPosition {
-  /** null = no value: behind all requests with a value */
+  /** The value of the column; null = the request has no value, and comes after all requests that have one. */
   readonly value: number | bigint | null
   readonly id: number
 }
 
-/** In an order other than newest first; reads all matching rows. @param after only requests after this position; null = from the first */
+/**
+ * Searches in an order other than the newest first. Reads all matching rows.
+ * @param after only requests after this position; null = from the first
+ */
 export function searchSorted(
   view: View, wanted: RequestFilter, { by, isDescending }: Sort, after: SortedPosition | null, limit: number,
 ): SortedPosition[] {
@@ -83,7 +87,7 @@ export function searchSorted(
 export function conditionsIn(dialect: Dialect, period: Period, { dimensions, status, end, query }: Omit<RequestFilter, 'period'>): Sql {
   const { sql: asked, values } = query?.condition ?? { sql: 'TRUE', values: [] }
   const names = conditionsOf(dialect, dimensions)
-  // Without an end, bound the index by a time that no row can have.
+  // Without an end, use a time that no row can have as the upper bound of the index.
   const to = Math.min(period.to, Number.MAX_SAFE_INTEGER)
   return {
     sql: ['started_at >= ? AND started_at < ?', names.sql, statusSql(status), endSql(end), asked].join(' AND '),
@@ -106,14 +110,14 @@ function positionsIn(view: View, stretch: Period, wanted: RequestFilter, before:
   return found.map(({ id, started_at: at }) => ({ id: Number(id), at: Number(at) }))
 }
 
-/** Whether no wanted request is a plain success. */
+/** Tells whether the filter excludes plain successes. */
 function excludesSuccesses({ status, end, query }: RequestFilter): boolean {
   if (query?.excludesSuccesses) return true
   if (end !== undefined && end !== 'complete') return true
   return status !== undefined && status !== '200' && status !== '2xx'
 }
 
-/** Hours or days in which requests with these names started, newest first. */
+/** Hours or days in which requests with these names started, the newest first. */
 function* periodsWithRequests(view: View, period: Period, dimensions: Dimensions): Generator<Period, void, undefined> {
   const names = conditionsOf(view.dialect, dimensions)
   if (Object.keys(dimensions).length === 0 || isFarBehind(view)) return yield period
@@ -144,7 +148,7 @@ function intersection(period: Period, at: number, length: number): Period {
   return { from: Math.max(period.from, at), to: Math.min(period.to, at + length) }
 }
 
-/** The API allows only certain words, so the SQL can contain them. */
+/** A condition on the status. The API allows only fixed words, so the SQL can contain the status. */
 function statusSql(status: string | undefined): string {
   if (status === undefined) return 'TRUE'
   if (status === 'none') return 'status IS NULL'

@@ -5,14 +5,14 @@ import type { Dialect } from './dialect.ts'
 import { DAY, detailedSegmentsOf, HOUR, segmentsOf, segmentCondition, type Period, type PeriodSegment } from './period.ts'
 import type { Sql, StoredRow, View } from './view.ts'
 
-/** Selects requests; null = requests without such a name. */
+/** Conditions on the names of requests; null = requests without such a name. */
 export interface Dimensions {
   readonly key?: string | null
   readonly model?: string | null
   readonly upstream?: string | null
 }
 
-/** The exact values behind `Figures`. */
+/** The exact values from which `Figures` are made. */
 export interface Totals {
   readonly requests: number
   readonly errors: number
@@ -23,29 +23,29 @@ export interface Totals {
   readonly cacheWrite: bigint
   readonly output: bigint
   readonly reasoning: bigint
-  /** Picodollars, like `estimatedCost`. */
+  /** Picodollars. `estimatedCost` is in picodollars too. */
   readonly cost: bigint
   readonly estimatedCost: bigint
 }
 
-/** Each combination of these names has sums by hour and day. */
+/** Names for which sums by hour and by day exist, for each combination of them. */
 type Dimension = Exclude<LedgerDimension, 'group'>
 
-/** Only rows and detailed days have these names. */
+/** Names that only rows and detailed days have. */
 export type DetailDimension = 'group' | 'protocol' | 'status'
 export type NamedDimension = Dimension | DetailDimension
 
-/** A name, or a time slice in ms. */
+/** What to group by: a name, or slices of this many ms. */
 export type Grouping = NamedDimension | { readonly slice: number }
 
-/** `names` in the order of the groupings; for a slice, its number since 1970. */
+/** The sum of one group. `names` has the order of the groupings. The value of a slice is its number since 1970. */
 export interface GroupSum {
   readonly names: readonly (string | number | null)[]
   readonly totals: Totals
 }
 
 type SumColumn = (typeof SUM_COLUMNS)[number]
-/** For the cost of many groups: reading all columns would take longer. */
+/** Columns for the cost of many groups. To read all columns would take longer. */
 export const COST_COLUMNS: readonly SumColumn[] = ['requests', 'unpriced', 'cost_high', 'cost_low']
 
 const TOKENS = {
@@ -57,7 +57,7 @@ const TOKENS = {
 } as const
 const IS_ESTIMATED = `source IN ('estimated', 'mixed')`
 
-/** SQL for one row of `requests`, by column of the sums. */
+/** Expressions on a row of `requests`, by the column of the sums. */
 const ROW_FIGURES: Readonly<Record<(typeof SUM_COLUMNS)[number], string>> = {
   requests: '1',
   errors: `CASE WHEN "end" IN ('complete', 'client_gone') THEN 0 ELSE 1 END`,
@@ -80,15 +80,16 @@ function highLowColumns<N extends string>(name: N, column: string) {
 }
 
 /**
- * @param period from `alignedPeriod` or `wholeDays` @param by null = one sum of all
- * @returns by name (null = requests without a name) or number of the slice since 1970, without groups that have no requests
+ * @param period from `alignedPeriod` or `wholeDays`
+ * @param by null = a single sum of all requests
+ * @returns sums by name (null = requests without a name), or by the number of the slice since 1970. Groups without requests are left out
  */
 export function sumsBy(view: View, period: Period, dimensions: Dimensions, by: Grouping | null): Map<string | number | null, Totals> {
   const sums = groupSums(view, period, dimensions, by === null ? [] : [by])
   return new Map(sums.map(({ names: [name = 0], totals }) => [name, totals]))
 }
 
-/** For each combination that occurs. @param columns all other columns are 0 in the result */
+/** The sums of each combination of names that occurs. @param columns the columns to read; all others are 0 in the result */
 export function groupSums(
   view: View, period: Period, dimensions: Dimensions, by: readonly Grouping[], columns: readonly SumColumn[] = SUM_COLUMNS,
 ): GroupSum[] {
@@ -123,13 +124,18 @@ export function sumTotals(sums: Iterable<Totals>): Totals {
   return total as Totals
 }
 
-/** Rows and sums with the columns `at` (ms since 1970, somewhere in the hour or day), the names (0 or null = none), and SUM_COLUMNS. */
+/**
+ * A table of rows and sums. Its columns are `at` (ms since 1970 in the hour or day), the names (0 or null = no name), and `SUM_COLUMNS`.
+ */
 export function source(view: View, period: Period, dimensions: Dimensions, names: readonly NamedDimension[]): Sql {
   const segments = names.some(isDetail) ? detailedSegmentsOf(view, period) : segmentsOf(view, period)
   return unionAll(segments.map(piece => segmentSource(view.dialect, piece, dimensions, names)))
 }
 
-/** Like `source`, by the group of the key at that time: sums by group only go further back. @param days whole UTC days */
+/**
+ * Like `source`, by the group that the key was in at the time. Uses sums that only have the group, because they are stored longer.
+ * @param days whole UTC days
+ */
 export function groupDays(view: View, days: Period): Sql {
   return unionAll(segmentsOf(view, days).map(piece => (piece.table === 'days'
     ? dimensionSource(view.dialect, piece, 'group', undefined, ['group'])
@@ -165,7 +171,7 @@ function segmentSource(dialect: Dialect, piece: PeriodSegment, dimensions: Dimen
   }
 }
 
-/** Column of rows, as SQL. */
+/** The expression for each name in rows. */
 const ROW_NAMES: Readonly<Record<NamedDimension, string>> = {
   key: 'key', model: 'model', upstream: 'upstream', group: '"group"', protocol: 'protocol', status: 'CAST(status AS text)',
 }
@@ -174,7 +180,7 @@ function isDetail(name: NamedDimension): name is DetailDimension {
   return name === 'group' || name === 'protocol' || name === 'status'
 }
 
-/** For days, if only one dimension matters. */
+/** A table of the sums of days by a single dimension. */
 function dimensionSource(
   dialect: Dialect, { from, to }: Period, dimension: LedgerDimension, only: string | null | undefined, names: readonly NamedDimension[],
 ): Sql {
@@ -187,7 +193,7 @@ function dimensionSource(
   }
 }
 
-/** Valid for rows and sums. */
+/** The conditions, for rows and for sums. */
 export function conditionsOf(dialect: Dialect, dimensions: Dimensions): Sql {
   const sql = ['TRUE']
   const values: string[] = []
@@ -200,12 +206,12 @@ export function conditionsOf(dialect: Dialect, dimensions: Dimensions): Sql {
   return { sql: sql.join(' AND '), values }
 }
 
-/** @param stored from the tables of sums: 0 or null = no name */
+/** @param stored value in a table of sums: 0 or null = no name */
 export function nameOf(stored: unknown): string | null {
   return typeof stored === 'string' ? stored : null
 }
 
-/** @param stored with SUM_COLUMNS; absent columns count as 0 */
+/** @param stored row with `SUM_COLUMNS`; absent columns count as 0 */
 export function totals(stored: StoredRow): Totals {
   const whole = (name: string) => (typeof stored[name] === 'bigint' ? stored[name] : 0n)
   const exact = (name: string) => whole(`${name}_high`) * BigInt(PART_SIZE) + whole(`${name}_low`)
@@ -240,7 +246,7 @@ export function knownCost({ cost, unpriced }: Pick<Totals, 'cost' | 'unpriced'>)
   return cost === 0n && unpriced > 0 ? null : formatUsd(cost)
 }
 
-/** Highest cost first, then most requests, then by name. */
+/** Sorts by cost, highest first; then by number of requests, highest first; then by name. */
 export function sortByCost<N extends string | number | null>(sums: ReadonlyMap<N, Totals>): [N, Totals][] {
   return [...sums].map(([name, totals]) => ({ names: [name], totals })).sort(compareByCost)
     .map(({ names: [name], totals }) => [name as N, totals])

@@ -6,16 +6,16 @@ import type { Latency, Outcomes, UpstreamReport } from '../api/upstream.ts'
 import { MINUTE, floor, periodOf } from './period.ts'
 import type { Sql, StoredRow, View } from './view.ts'
 
-/** Requests to read one by one; if there are more, the newest. */
+/** Maximum number of requests to read. If there are more, only the newest are read. */
 const MAX_ROWS = 100_000
 const MAX_SLICES = 100
 const SLICE_SIZES = [1, 5, 15, 60, 360, 1440].map(minutes => minutes * MINUTE)
-/** 4xx statuses of an upstream that are not the fault of the client. */
+/** 4xx statuses of an upstream that the client does not cause. */
 const PROVIDER_STATUSES: ReadonlySet<number> = new Set([401, 402, 403, 408, 409, 425, 429])
 
 type Outcome = Exclude<keyof Outcomes, 'requests'>
 
-/** How requests ended, how long they took, and where failovers went. */
+/** Reports how requests ended, how long they took, and to which upstreams they failed over. */
 export function upstreamReport(view: View, name: string, query: { readonly from?: string, readonly to?: string }): UpstreamReport {
   const period = periodOf(query, view.now)
   const size = SLICE_SIZES.find(ms => (period.to - period.from) / ms <= MAX_SLICES) ?? SLICE_SIZES.at(-1)!
@@ -54,7 +54,7 @@ export function upstreamReport(view: View, name: string, query: { readonly from?
   }
 }
 
-/** Requests that the upstream served or was tried for, and refused requests of a route to it. */
+/** The requests that the upstream served or was tried for, and the refused requests of a route to the upstream. */
 function rowsOf({ dialect }: View, name: string, from: number, to: number): Sql {
   const escaped = (text: string) => `%${text.replace(/[\\%_]/g, '\\$&')}%`
   return {
@@ -67,14 +67,14 @@ function rowsOf({ dialect }: View, name: string, from: number, to: number): Sql 
   }
 }
 
-/** In the text of a route, the targets follow an arrow. */
+/** Tells whether the request was refused on a route to the upstream. In the text of a route, the targets follow an arrow. */
 function wasRefusedFor({ end, upstream, route }: StoredRow, name: string): boolean {
   if (end !== 'refused' || upstream !== null) return false
   const targets = String(route).split(' -> ').at(-1) ?? ''
   return targets.split(/[^\w.-]+/).includes(name)
 }
 
-/** `status 503 overloaded_error`, `connect_timeout`, `ok` */
+/** Describes an attempt: `status 503 overloaded_error`, `connect_timeout`, `ok`. */
 function attemptText({ outcome, status, said }: AttemptRecord): string {
   if (outcome !== 'error_answer') return outcome
   return [status === undefined ? outcome : `status ${status}`, ...said === undefined ? [] : [said]].join(' ')
@@ -127,7 +127,7 @@ class Counter {
     this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1)
   }
 
-  /** Most frequent first. */
+  /** The names and their counts, the highest count first. */
   get sorted(): [name: string, count: number][] {
     return [...this.#counts].sort((a, b) => b[1] - a[1])
   }

@@ -6,17 +6,17 @@ import { figures, ZERO_TOTALS, source, sumsBy, type Dimensions } from './sums.ts
 import type { View } from './view.ts'
 
 export interface KeyUse {
-  /** Of the last 30 days. */
+  /** Figures of the last 30 days. */
   readonly figures: Figures
-  /** Start of the last request ever, ISO 8601. */
+  /** Start of the key's last request, in ISO 8601. It may be older than 30 days. */
   readonly last_used_at: string
 }
 
 const RECENT_MS = 30 * DAY
-/** Clients choose the names of models. */
+/** Maximum number of names, because clients choose the names of models. */
 const MAX_NAMES = 1000
 
-/** Of the last 30 days, sorted; if there are too many names, the busiest. */
+/** The names in requests of the last 30 days, sorted. If there are too many names, those with the most requests. */
 export function filters(view: View, own: string | null): Omit<ResponseOf<'GET /filters'>, 'owners'> {
   const dimensions = own === null ? {} : { key: own }
   return {
@@ -38,7 +38,7 @@ function names(view: View, by: 'key' | 'model' | 'upstream', dimensions: Dimensi
   return found.map(({ name }) => String(name)).sort()
 }
 
-/** By name of the key, without unused keys. */
+/** The use of each key by name. Keys without requests are not included. */
 export function keyUse(view: View): Map<string, KeyUse> {
   const now = floor(view.now, DAY) + DAY
   const lately = sumsBy(view, { from: now - RECENT_MS, to: now }, {}, 'key')

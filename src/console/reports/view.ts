@@ -8,39 +8,39 @@ import { SQLITE, type Dialect } from './dialect.ts'
 
 export type { StoredRow }
 
-/** `values` are for the question marks. */
+/** A query. `values` replace the question marks, in order. */
 export interface Sql {
   readonly sql: string
   readonly values: readonly SQLInputValue[]
 }
 
-/** The ledger at one moment. */
+/** The ledger in one state. */
 export interface View {
-  /** ms since 1970. */
+  /** Time of the report, in ms since 1970. */
   readonly now: number
-  /** Id of the last row that is in the sums. */
+  /** The id of the last row that is included in the sums. */
   readonly summedTo: number
-  /** Upper bound of the rows that are not in the sums. */
+  /** The maximum number of rows that are not included in the sums. */
   readonly unsummed: number
-  /** Days since 1970: from then on, there are sums by group, protocol and status. */
+  /** The first day (a number of days since 1970) with sums by group, protocol and status. */
   readonly detailedFrom: number
   readonly reader: LedgerReader
   readonly dialect: Dialect
-  /** Prefix of cursors: a position in one ledger means nothing in another. */
+  /** Prefix of cursors: a position in one ledger is invalid in another ledger. */
   readonly positions: 'c' | ''
-  /** Returns whole numbers as bigint. */
+  /** Runs a query. Whole numbers in the result are bigints. */
   all(query: Sql): StoredRow[]
-  /** Returns whole numbers as number, for columns without large ones. */
+  /** Runs a query. Whole numbers in the result are numbers, so the columns must not contain large numbers. */
   rows(query: Sql): StoredRow[]
-  /** Whether a request of the key and time may still run, or be unsettled after a crash. */
+  /** Tells whether a request of the key in this period may still run, or may be unsettled after a crash. */
   mayChange(key: string, from: number, to: number): boolean
 }
 
-/** Of one gateway, or of all gateways. */
+/** The open ledger of one gateway, or of all gateways. */
 export interface OpenView {
-  /** All queries of `work` see the same moment. */
+  /** Runs `work`. All its queries see the same state. */
   read<T>(now: number, work: (view: View) => T): T
-  /** Whether the path still leads to this file. */
+  /** Tells whether the path still leads to this file. */
   isCurrent(): boolean
   close(): void
 }
@@ -50,10 +50,10 @@ const SUMMED_STATE: Sql = {
   values: [],
 }
 const BUSY_TIMEOUT = 2000
-/** KiB for the sums of a day with many keys. */
+/** KiB of cache, enough for the sums of a day with many keys. */
 const CACHE_KIB = 16_384
 
-/** @param file path of the ledger @throws as openReader */
+/** @param file path of the ledger @throws the errors of `openReader` */
 export function openView(file: string): OpenView {
   const reader = openReader(file)
   const identity = fileIdentity(file)

@@ -4,10 +4,10 @@ import type { WorkerActivity } from './workers.ts'
 
 export type CandidateState = UpstreamState['candidates'][number]
 
-/** Worst first: the worst state of any worker counts, because the other workers will soon have it. */
+/** Circuits, the worst first. The worst state of all workers is shown, because the other workers will reach that state soon. */
 const CIRCUITS_BY_SEVERITY = ['open', 'probing', 'closed'] as const
 
-/** By upstream, merged over all workers. */
+/** The states of targets by upstream, merged from all workers. */
 export function candidateStates(all: readonly WorkerActivity[]): Map<string, CandidateState[]> {
   const byUpstream = new Map<string, Map<string | null, CandidateState>>()
   for (const candidate of all.flatMap(({ candidates }) => candidates)) {
@@ -26,7 +26,7 @@ function mergeStates(a: CandidateState, b: CandidateState): CandidateState {
   return { ...worse, in_flight: a.in_flight + b.in_flight, first_byte_ms: worse.first_byte_ms ?? other.first_byte_ms }
 }
 
-/** @param known states of the upstream; without requests for the model, the health checks of the upstream decide */
+/** @param known states of the upstream's targets. Without requests for the model, the upstream's health checks decide */
 export function circuitOf(model: string | null, known: readonly CandidateState[]): CandidateState['circuit'] {
   const asked = known.find(state => state.model === model)
   if (asked) return asked.circuit
@@ -41,7 +41,7 @@ export function healthOf(states: readonly CandidateState[]): UpstreamState['heal
   return failing === states.length ? 'down' : 'failing'
 }
 
-/** null = the simulator. A configured URL contains no credentials. */
+/** URL of an upstream; null = the simulator. URLs in the configuration contain no credentials. */
 export function addressOf({ config }: Gateway, name: string): string | null {
   return config.upstreams.get(name)?.url?.href ?? null
 }

@@ -7,18 +7,18 @@ import type { Model } from '../api/routes.ts'
 
 type ProtocolName = Model['protocols'][number]
 
-/** For the protocols that the playground supports. */
+/** The paths of the protocols that the playground supports. */
 const PATHS = PROTOCOLS.flatMap(({ name, textPath }) => textPath ? [{ name: name as ProtocolName, path: textPath }] : [])
 
 type ModelTarget = Model['targets'][number]
 
-/** @param listed does GET /v1/models list the model? @param now prices can change with the date or the hour */
+/** @param listed true if GET /v1/models lists the model @param now prices can depend on the date or the hour */
 export function modelRow(gateway: Gateway, name: string, listed: boolean, now: Date): Model {
   const { routes } = gateway
   const served = PATHS.filter(({ path }) => routes.match(path(name), name) !== null)
   const targets = targetsOf(gateway, name, served, now)
   const [first] = targets
-  // A name without a route is a name at an upstream.
+  // Without a route, the name is the name of a model at an upstream.
   const { price, price_source } = first ?? quote(gateway, null, name, now)
   return {
     name, listed, protocols: served.map(protocol => protocol.name), price, price_source,
@@ -27,12 +27,12 @@ export function modelRow(gateway: Gateway, name: string, listed: boolean, now: D
   }
 }
 
-/** For key holders. */
+/** The model without data that key holders must not see. */
 export function withoutTargets(model: Model): Model {
   return { ...model, price: null, price_source: null, price_varies: false, upstream: null, targets: [] }
 }
 
-/** In the order of the protocols and of each route. A target of several protocols appears once. */
+/** The targets in the order of the protocols and of each route. A target with several protocols appears once. */
 function targetsOf(gateway: Gateway, name: string, served: typeof PATHS, now: Date): ModelTarget[] {
   const found = new Map<string, ModelTarget>()
   for (const { name: protocol, path } of served) {
@@ -55,13 +55,13 @@ function targetsOf(gateway: Gateway, name: string, served: typeof PATHS, now: Da
   return [...found.values()]
 }
 
-/** Must look up the price as the reservation and the bill do. */
+/** The price of a model at a target. The price is looked up as for the reservation and the bill. */
 function quote({ accounts }: Gateway, target: Target | null, name: string, now: Date) {
   const quoted = accounts.prices.priceOf(target?.upstream.url ?? null, target?.model ?? name, now, name)
   return { price: quoted && plainPrice(quoted), price_source: quoted?.version ?? null }
 }
 
-/** With the names of gateway.yaml, for each tier and service tier. */
+/** The price under the names of gateway.yaml, including tiers and service tiers. */
 function plainPrice({ price, serviceTiers }: QuotedPrice): Record<string, string> {
   const apart = [...serviceTiers ?? []].flatMap(([tier, { price }]) => rates(price, ` (${tier})`))
   return Object.fromEntries([...rates(price, ''), ...apart])

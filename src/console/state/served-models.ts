@@ -3,10 +3,10 @@ import { listedModels } from '../../pipeline/gateway-endpoints.ts'
 import { PROTOCOLS } from '../../protocols/index.ts'
 
 const TEXT_PATHS = PROTOCOLS.flatMap(({ textPath }) => textPath ?? [])
-/** Clients choose model names, and each name costs a lookup in the routes. */
+/** Maximum number of models, because clients choose the names, and each name costs a look-up in the routes. */
 const MAX_MODELS = 300
 
-/** Models that a route takes without naming them. @param used models in the ledger @returns sorted names by index of the route */
+/** The models that routes accept without naming them. @param used models in the ledger @returns sorted names by the index of the route */
 export function servedModels(gateway: Gateway, used: readonly string[]): Map<number, string[]> {
   const { config, routes } = gateway
   const names = new Set([...listedModels(gateway), ...used].slice(0, MAX_MODELS))

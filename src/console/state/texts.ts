@@ -6,12 +6,14 @@ export function isoTimeOrNull(at: WallTime | null): string | null {
   return at === null ? null : isoTime(at)
 }
 
-/** Clients choose model names: right-to-left text or direction marks must not change the text around the name (UAX 9, isolates). */
+/**
+ * Isolates a model's name, which a client chose: right-to-left text or direction marks must not change the text around the name (UAX 9).
+ */
 export function isolatedName(name: string): string {
   return /^[ -~]*$/.test(name) ? name : `\u2068${name.replace(/[\u2066-\u2069]/g, '')}\u2069`
 }
 
-/** `http://0.0.0.0:8080`; null = the system chooses the port, or another process opened the socket. */
+/** The URL of an address: `http://0.0.0.0:8080`. null = the system chooses the port, or another process opened the socket. */
 export function urlOf({ host, port, fd }: Address, isSecure: boolean): string | null {
   if (port === 0 || fd !== undefined) return null
   return addressUrl({ host, port }, isSecure)

@@ -11,45 +11,45 @@ import type { ConsoleStoreClient } from '../store/console-store-client.ts'
 
 export interface WorkerCandidate extends Readonly<UpstreamState['candidates'][number]> {
   readonly upstream: string
-  /** ISO 8601; null = closed */
+  /** Time at which the circuit opened, in ISO 8601; null = the circuit is closed. */
   readonly open_since: string | null
   readonly consecutive_failures: number
-  /** Failures since the last success. */
+  /** The failures since the last success. */
   readonly cause: CircuitCause
 }
 
-/** Of one process. */
+/** The activity of one process. */
 export interface WorkerActivity {
   readonly running: number
   readonly streams: number
-  /** Longest-running first, at most MAX_EXCHANGES. */
+  /** The exchanges that have run for the longest time, in descending order, at most `MAX_EXCHANGES`. */
   readonly exchanges: readonly Live['exchanges'][number][]
   readonly candidates: readonly WorkerCandidate[]
   readonly credentialFailures: readonly (readonly [upstream: string, failure: CredentialFailure])[]
   readonly upstreams: readonly WorkerUpstream[]
 }
 
-/** Of one process. */
+/** The state of an upstream in one process. */
 export interface WorkerUpstream {
   readonly name: string
   readonly rateLimits: RateLimitStates
-  /** Of each credential of the pool, or of the only credential; empty = none. */
+  /** The state of each credential of the pool, or of the only credential; empty = no credential. */
   readonly credentials: readonly CredentialState[]
 }
 
 const NO_RATE_LIMITS: RateLimitStates = { requests: null, tokens: null }
 
-/** ms between two snapshots, and between two checks whether the console is in use */
+/** ms between two snapshots, and between two checks whether the console is in use. */
 const SNAPSHOT_INTERVAL = 1_500
-/** ms since a request for which the console counts as in use */
+/** ms after a request for which the console counts as in use. */
 const VIEWER_TIMEOUT = 60_000
-/** ms; an older snapshot is of a worker that has ended */
+/** ms; an older snapshot is from a worker that has ended. */
 const SNAPSHOT_MAX_AGE = 6_000
 const MAX_EXCHANGES = 500
-/** ms between two updates of the modification time */
+/** ms between two updates of the file's modification time. */
 const TOUCH_INTERVAL = 5_000
 
-/** @param own the only key whose requests count; null = all keys */
+/** @param own the only key whose requests are included; null = all keys */
 function activityOf({ sharedState, health, config, upstreams, accounts: { limiter } }: Gateway, own: string | null): WorkerActivity {
   const named = (name: string) => config.upstreams.has(name)
   const all: Exchange[] = []
@@ -96,14 +96,17 @@ function toLiveExchange(exchange: Exchange): Live['exchanges'][number] {
 
 export interface WorkersOptions {
   readonly current: () => Gateway
-  /** Number of this process among several; null = there is one process. */
+  /** The number of this process, if there are several; null = there is one process. */
   readonly worker: number | null
-  /** Shared by all processes; null = no file. */
+  /** The file that all processes share; null = no file. */
   readonly file: string | null
   readonly store: ConsoleStoreClient
 }
 
-/** Each worker saves snapshots while the console is in use, as the modification time of the file shows: no worker has to open the file. */
+/**
+ * Collects the activity of all workers. While the console is in use, each worker saves snapshots. Workers see from the file's modification
+ * time whether the console is in use, so that they need not open the file.
+ */
 export class Workers {
   readonly #options: WorkersOptions
   #touchedAt = 0
@@ -115,7 +118,7 @@ export class Workers {
     if (this.#hasPeers) this.#scheduleSnapshot()
   }
 
-  /** This process first. @param own the only key whose requests count; null = all keys */
+  /** The activity of all processes, this process first. @param own the only key whose requests are included; null = all keys */
   async all(own: string | null = null): Promise<WorkerActivity[]> {
     const { current, worker, store } = this.#options
     const here = activityOf(current(), own)
@@ -157,12 +160,12 @@ export class Workers {
   }
 }
 
-/** Only exchanges in the snapshot count. */
+/** The part of a worker's activity that belongs to one key. Only exchanges in the snapshot are included. */
 function activityOfKey(there: WorkerActivity, own: string): WorkerActivity {
   const exchanges = there.exchanges.filter(({ key }) => key === own)
   const streams = exchanges.filter(({ stream }) => stream).length
   return { ...there, exchanges, running: exchanges.length, streams }
 }
 
-/** The file does not exist before the first use of the console, and a failed call may succeed later. */
+/** Ignores a failed call: the file may not exist before the first use of the console, and a later call may succeed. */
 function ignore(): void {}

@@ -1,12 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { CircuitChange } from '../../routing/circuit-log.ts'
 
-/** `worker`: number of the process; 0 = there is one process. */
+/** A change of a circuit. `worker` is the number of the process; 0 = there is one process. */
 export interface StoredCircuitChange extends CircuitChange {
   readonly worker: number
 }
 
-/** A file of version 2 may lack this table: a new version number would empty the other tables. */
+/** Uses IF NOT EXISTS, because a file of version 2 may lack this table. A new version number would empty the other tables. */
 export const CIRCUIT_SCHEMA = `
   CREATE TABLE IF NOT EXISTS circuit_changes (
     id INTEGER PRIMARY KEY,
@@ -16,12 +16,12 @@ export const CIRCUIT_SCHEMA = `
   ) STRICT;
   CREATE INDEX IF NOT EXISTS circuit_changes_by_upstream ON circuit_changes (upstream, at);`
 
-/** A day of three circuits that open and close every minute. */
+/** Maximum number of changes: as many as three circuits make that open and close every minute for a day. */
 const MAX_CHANGES = 10_000
-/** Additions between two deletions of older changes. */
+/** Number of additions after which old changes are deleted. */
 const TRIM_INTERVAL = 100
 
-/** Survives restarts. */
+/** The changes of circuits. A file keeps them while the gateway restarts. */
 export class CircuitHistory {
   readonly #db: DatabaseSync
 
@@ -36,7 +36,11 @@ export class CircuitHistory {
     this.#db.prepare('DELETE FROM circuit_changes WHERE id <= (SELECT max(id) FROM circuit_changes) - ?').run(MAX_CHANGES)
   }
 
-  /** Oldest first, with the last change of each circuit before the period. @param from ms since 1970 @param to ms since 1970 */
+  /**
+   * The changes of an upstream's circuits, the oldest first. Includes the last change of each circuit before the period.
+   * @param from ms since 1970
+   * @param to ms since 1970
+   */
   read(upstream: string, from: number, to: number): StoredCircuitChange[] {
     const changes = this.#db.prepare('SELECT data FROM circuit_changes WHERE upstream = ? AND at < ? ORDER BY id')
       .all(upstream, Math.ceil(to))

@@ -3,12 +3,12 @@ import { DatabaseError } from '../../cluster/postgres/database-error.ts'
 import { migrate } from '../../cluster/postgres/migrate.ts'
 import { MIGRATIONS } from '../../cluster/postgres/migrations.ts'
 
-/** ms; a user waits for the page */
+/** Maximum ms of a query, because a user waits for the page. */
 const TIMEOUT_MS = 1_000
-/** ms after a failure without another attempt: otherwise every request waits for PostgreSQL */
+/** ms after a failure without another attempt, so that not every request waits for PostgreSQL. */
 export const RETRY_MS = 2_000
 
-/** Shared by the consoles of all gateways. */
+/** The PostgreSQL database that the consoles of all gateways share. */
 export class ConsoleDatabase {
   readonly #database: Database
   #isMigrated = false
@@ -23,7 +23,7 @@ export class ConsoleDatabase {
     return this.#database.query(sql, values, TIMEOUT_MS)
   }
 
-  /** @returns null = PostgreSQL is unreachable */
+  /** Runs `work`. @returns null = PostgreSQL is unreachable */
   async ask<T>(work: () => Promise<T>): Promise<T | null> {
     if (performance.now() - this.#failedAt < RETRY_MS) return null
     try {

@@ -8,11 +8,11 @@ import { isForeign, readFileId, transaction, writeFileId } from '../../base/file
 import { CIRCUIT_SCHEMA } from './circuit-history.ts'
 import { RELOAD_SCHEMA } from './reload-history.ts'
 
-/** PRAGMA application_id: the letters GWCN. */
+/** Value of PRAGMA application_id: the letters GWCN. */
 const APPLICATION_ID = 0x4757434e
-/** PRAGMA user_version. A file of another version is emptied: its contents matter only for a short time. */
+/** Value of PRAGMA user_version. A file of another version is emptied, because its content is needed only for a short time. */
 const VERSION = 2
-/** ms to wait for another process */
+/** Maximum ms to wait for another process. */
 const BUSY_TIMEOUT = 5_000
 
 const SCHEMA = `
@@ -39,7 +39,7 @@ const SCHEMA = `
   ) STRICT;
   CREATE TABLE secret (bytes BLOB NOT NULL) STRICT;`
 
-/** @param file null = in memory, for this process only @throws the error of node:sqlite; an error if the file is of another program */
+/** @param file null = in memory, only for this process @throws the error of node:sqlite; an error if the file belongs to another program */
 export function openConsoleFile(file: string | null): DatabaseSync {
   if (file !== null) {
     makeDirectory(dirname(file))
@@ -47,7 +47,7 @@ export function openConsoleFile(file: string | null): DatabaseSync {
   }
   const db = new DatabaseSync(file ?? ':memory:', { timeout: BUSY_TIMEOUT })
   try {
-    // No commit waits for the disk: after a power failure, users may have to log in again.
+    // A commit does not wait for the disk. After a power failure, users may have to log in again.
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
     prepare(db, file)
     db.exec(CIRCUIT_SCHEMA + RELOAD_SCHEMA)
@@ -65,7 +65,7 @@ function prepare(db: DatabaseSync, file: string | null): void {
     const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all()
     if (isForeign(db, APPLICATION_ID)) throw new Error(`${file} is a database of another program`)
     for (const { name } of tables) db.exec(`DROP TABLE "${String(name)}"`)
-    // A key store has its own audit table.
+    // A key store has its own table of audit events.
     db.exec(file === null ? SCHEMA + AUDIT_SCHEMA : SCHEMA)
     db.prepare('INSERT INTO secret VALUES (?)').run(randomBytes(32))
     writeFileId(db, { id: APPLICATION_ID, version: VERSION })

@@ -11,7 +11,7 @@ type StoreResult<M extends keyof ConsoleStore> = Awaited<ReturnType<ConsoleStore
 
 export class ConsoleStoreError extends Error {
   override readonly name = 'ConsoleStoreError'
-  /** Code of the key store, such as `taken`; `down` = the store cannot be called; null = another error. */
+  /** The code of the key store's error, such as `taken`; `down` = the store cannot be called; null = another error. */
   readonly code: string | null
 
   constructor(code: string | null, message: string) {
@@ -20,14 +20,14 @@ export class ConsoleStoreError extends Error {
   }
 }
 
-/** ms; a change of a key may wait for other processes */
+/** Maximum ms of a call: a change of a key may wait for other processes. */
 const CALL_TIMEOUT_MS = 15_000
 const CLOSE_TIMEOUT_MS = 2_000
 
-/** Calls a ConsoleStore in a thread, because its methods block. */
+/** Calls a ConsoleStore in a thread, because the store's methods block. */
 export class ConsoleStoreClient {
   readonly #thread: ThreadClient
-  /** For errors. */
+  /** Name of the store in errors. */
   readonly #name: string
 
   constructor(options: ConsoleStoreOptions) {

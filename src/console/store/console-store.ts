@@ -24,29 +24,32 @@ import { SharedReloads } from './shared-reloads.ts'
 import { SharedSessions } from './shared-sessions.ts'
 
 export interface ConsoleStoreOptions {
-  /** null = the state is lost when the process ends. */
+  /** Path of the console's file; null = its content is lost when the process ends. */
   readonly consoleFile: string | null
-  /** null = no key store */
+  /** Path of the key store; null = there is no key store. */
   readonly keyFile: string | null
-  /** null = this gateway does not share keys, sessions and the audit list */
+  /** The database of several gateways; null = this gateway does not share keys, sessions and audit events. */
   readonly shared: Pick<DatabaseOptions, 'url' | 'name'> & { /** Name of this gateway. */ readonly gateway: string } | null
 }
 
-/** `done`: every gateway applies the change; `unconfirmed`: stored, but a running gateway has not confirmed it; `unknown`: no live key. */
+/**
+ * `done`: every gateway applies the change; `unconfirmed`: the change is stored, but a running gateway has not confirmed it; `unknown`:
+ * there is no such live key.
+ */
 export type ChangeResult = 'done' | 'unconfirmed' | 'unknown'
 
-/** Activity of a worker as JSON, for the other workers. */
+/** The activity of a worker as JSON, which the other workers read. */
 interface Snapshot {
   readonly worker: number
   readonly data: string
 }
 
-/** ms; running gateways check the store for changes at least every second */
+/** Maximum ms to wait for running gateways, which check the store for changes at least every second. */
 const PUBLISH_TIMEOUT = 2_500
-/** ms between two checks whether every gateway applies the change */
+/** ms between two checks whether every gateway applies the change. */
 const POLL_INTERVAL = 10
 
-/** Runs in a thread of its own, because its calls block. */
+/** The store of the console. It runs in a separate thread, because its calls block. */
 export class ConsoleStore {
   readonly #options: ConsoleStoreOptions
   readonly #db: DatabaseSync
@@ -74,7 +77,7 @@ export class ConsoleStore {
     this.#sharedReloads = shared && this.#database && new SharedReloads(this.#database, this.#reloads, shared.gateway)
   }
 
-  /** While PostgreSQL is unreachable, only this gateway knows the session. */
+  /** Opens a session. If PostgreSQL is unreachable, only this gateway knows the session. */
   async openSession(digest: Uint8Array, session: Pick<SessionRecord, 'kind' | 'name' | 'credential'>, now: number): Promise<void> {
     if (await this.#sharedSessions?.open(digest, session, now)) return
     this.#sessions.open(digest, session, now)
@@ -89,7 +92,7 @@ export class ConsoleStore {
     await this.#sharedSessions?.close(digest)
   }
 
-  /** @returns ms to wait; 0 = the attempt can begin */
+  /** @returns ms to wait; 0 = the attempt may begin */
   beginAttempt(attempt: LoginAttempt, now: number): number {
     return transaction(this.#db, () => this.#attempts.begin(attempt, now))
   }
@@ -98,7 +101,7 @@ export class ConsoleStore {
     this.#attempts.succeeded(attempt, now)
   }
 
-  /** While PostgreSQL is unreachable, the event is stored here, and the gateway sends it later. */
+  /** Records an audit event. If PostgreSQL is unreachable, the event is stored locally, and sent later. */
   async note(entry: AuditEvent): Promise<void> {
     if (this.#options.keyFile === null) return recordAuditEvent(this.#db, entry)
     try {
@@ -114,7 +117,7 @@ export class ConsoleStore {
     return this.#keyWriter().audit(before, count)
   }
 
-  /** While PostgreSQL is unreachable: the keys that this gateway knows. */
+  /** The stored keys. If PostgreSQL is unreachable, the keys that this gateway knows. */
   async storedKeys(): Promise<{ keys: KeyRecord[]; blocks: BlockRecord[] }> {
     const { keyFile } = this.#options
     try {
@@ -150,7 +153,7 @@ export class ConsoleStore {
     const key = { name, digest: Buffer.from(digest) }
     if (blocked) await file.block(key, now, by)
     else await file.unblock(key, now, by)
-    // Even without a change: a gateway may still have to confirm an earlier change.
+    // Wait even if nothing changed, because a gateway may not have confirmed an earlier change.
     return waitUntilPublished(file)
   }
 
@@ -163,7 +166,10 @@ export class ConsoleStore {
     return this.#circuits.read(upstream, from, to)
   }
 
-  /** Every worker reports each reload; the first report goes to the audit list, with the gateway's name if there are several. */
+  /**
+   * Records a reload. Every worker reports each reload; only the first report becomes an audit event. It has the gateway's name if there
+   * are several gateways.
+   */
   async addReload(reload: ReportedReload): Promise<void> {
     if (!this.#reloads.add(reload)) return
     const { at, applied, by, changes, problems } = reload
@@ -174,17 +180,17 @@ export class ConsoleStore {
     await this.note({ at, actor: by, address: null, action: applied ? 'config.reloaded' : 'config.rejected', subject: null, detail })
   }
 
-  /** Of all gateways, newest first. */
+  /** The reloads of all gateways, the newest first. */
   async reloads(): Promise<GatewayReload[]> {
     return await this.#sharedReloads?.read() ?? this.#reloads.read().map(reload => ({ ...reload, gateway: null }))
   }
 
-  /** Here, because masking a large configuration takes a while. */
+  /** Masks a configuration. The store's thread does this, because it takes long for a large configuration. */
   masked(text: string): string {
     return maskedText(text)
   }
 
-  /** Here, because parsing a large configuration takes a while. */
+  /** Reads the lines of a configuration. The store's thread does this, because it takes long for a large configuration. */
   lines(text: string): ConfigLines {
     return configLines(text)
   }
@@ -194,16 +200,18 @@ export class ConsoleStore {
   }
 
   /**
-   * Skips older snapshots, of workers that have ended, and later snapshots, made before the clock was set back.
+   * The snapshots of running workers. Leaves out older snapshots, whose workers have ended, and snapshots from before the clock was set
+   * back.
    *
-   * @param since ms since 1970 @param until ms since 1970: now, plus how far other clocks may be ahead
+   * @param since ms since 1970
+   * @param until ms since 1970: now, plus the time by which other clocks may be ahead
    */
   snapshots(since: number, until: number): Snapshot[] {
     return this.#db.prepare('SELECT worker, data FROM snapshots WHERE at BETWEEN ? AND ? ORDER BY worker').all(since, until)
       .map(({ worker, data }) => ({ worker: Number(worker), data: String(data) }))
   }
 
-  /** 32 bytes, the same for all workers and gateways. */
+  /** The secret of 32 bytes, which is the same for all workers and gateways. */
   async secret(): Promise<Uint8Array> {
     const bytes = this.#db.prepare('SELECT bytes FROM secret').get()?.['bytes']
     if (!(bytes instanceof Uint8Array)) throw new Error('the console\'s file has lost its secret: delete console.db')
@@ -235,7 +243,7 @@ export class ConsoleStore {
     const { keyFile } = this.#options
     if (keyFile === null) throw new Error('the configuration names no ledger, beside which keys are kept')
     const identity = fileIdentity(keyFile)
-    // Writing to the open file has no effect if another file has replaced it.
+    // Open the file again if another file has replaced it, because a write to the old file would have no effect.
     if (this.#keys === null || (identity !== null && identity !== this.#keys.identity)) {
       this.#keys?.file.close()
       this.#keys = null
@@ -246,7 +254,7 @@ export class ConsoleStore {
   }
 }
 
-/** Polls, because the wait of `KeyFile` would block other calls. */
+/** Checks again and again, because the wait in `KeyFile` would block other calls. */
 async function waitUntilPublished(keys: KeyWriter): Promise<ChangeResult> {
   const end = performance.now() + PUBLISH_TIMEOUT
   while (!await keys.waitUntilPublished(0)) {

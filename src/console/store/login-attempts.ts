@@ -1,25 +1,27 @@
 import type { DatabaseSync } from 'node:sqlite'
 
-/** A login that may be a guess at a password. */
+/** A login. It may be an attempt to guess a password. */
 export interface LoginAttempt {
-  /** null = a login with a key */
+  /** Name of the user; null = a login with a key. */
   readonly name: string | null
   readonly address: string
 }
 
-/** Failures without a delay: people mistype. */
+/** Number of failures without a delay, because people mistype. */
 const FREE_FAILURES = 4
-/** ms of the first delay; each further failure doubles the delay. */
+/** ms of the first delay. Each further failure doubles the delay. */
 const FIRST_DELAY = 1_000
-/** Longest delay, ms. For a name it is short, so that others cannot lock out the owner of the name. */
+/** Maximum ms of a delay. For a name it is short, so that other people cannot lock out the owner of the name. */
 const MAX_DELAY = { address: 15 * 60_000, name: 30_000 } as const
-/** ms after which a failure is forgotten */
+/** ms after which a failure is deleted. */
 const FAILURE_RETENTION = 24 * 60 * 60_000
-/** ms after a login for which the address counts as known for the name */
+/** ms after a login for which the address counts as known for the name. */
 const KNOWN_ADDRESS_RETENTION = 30 * 24 * 60 * 60_000
 const MAX_ROWS = 20_000
 
-/** Each attempt counts as failed from its start: concurrent attempts cannot avoid the delay. A success deletes the failure. */
+/**
+ * Each attempt counts as failed from its start, so that concurrent attempts do not avoid the delay. A successful login deletes the failure.
+ */
 export class LoginAttemptTable {
   readonly #db: DatabaseSync
 
@@ -27,7 +29,7 @@ export class LoginAttemptTable {
     this.#db = db
   }
 
-  /** @returns ms to wait before another attempt; 0 = the attempt can begin, and counts */
+  /** @returns ms to wait before the next attempt; 0 = the attempt may begin, and is counted */
   begin(attempt: LoginAttempt, now: number): number {
     this.#deleteExpired(now)
     const subjects = this.#subjects(attempt, now)
@@ -47,8 +49,8 @@ export class LoginAttemptTable {
   }
 
   /**
-   * Guesses from other addresses do not delay the owner of a name. At an address where the owner has logged in, failures of the
-   * name count separately, because the successful login of another user there deletes the failures of the address.
+   * The counters for an attempt. Guesses from other addresses do not delay the owner of a name. At an address at which the owner has logged
+   * in, failures of the name are counted separately, because a login of another user at this address deletes the address's failures.
    */
   #subjects({ name, address }: LoginAttempt, now: number): { subject: string; longest: number }[] {
     const byAddress = { subject: addressSubject(address), longest: MAX_DELAY.address }
@@ -65,7 +67,7 @@ export class LoginAttemptTable {
   #wait(subject: string, longest: number, now: number): number {
     const until = this.#db.prepare('SELECT until FROM attempts WHERE subject = ?').get(subject)?.['until']
     const wait = Number(until ?? 0) - now
-    // A longer wait means that the clock was set back.
+    // A longer wait is impossible, unless the clock was set back.
     return wait > longest ? 0 : wait
   }
 
@@ -84,7 +86,7 @@ export class LoginAttemptTable {
   }
 }
 
-/** A name at an address where the owner of the name has logged in. */
+/** Counter of a name at an address at which the owner of the name has logged in. */
 function ownerSubject(name: string, address: string): string {
   return `owner ${addressSubject(address)} ${name}`
 }
@@ -93,7 +95,7 @@ function knownSubject(name: string, address: string): string {
   return `known ${addressSubject(address)} ${name}`
 }
 
-/** An IPv6 subscriber has a whole /64 (RFC 6177). */
+/** Counter of an address. An IPv6 subscriber has a whole /64 (RFC 6177). */
 function addressSubject(address: string): string {
   if (!address.includes(':') || address.includes('.')) return `address ${address}`
   const [head = '', tail = ''] = address.split('::')

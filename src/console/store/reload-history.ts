@@ -5,31 +5,31 @@ import { transaction } from '../../base/files/sqlite-schema.ts'
 import { maskedDiff, type DiffLine } from '../../config/text/masked-diff.ts'
 import type { ReloadEvent } from '../../config/reload-event.ts'
 
-/** Reported by a process. `problems`: place and message as text. */
+/** A reload as a process reports it. Each entry of `problems` is a text with place and message. */
 export interface ReportedReload extends Omit<ReloadEvent, 'problems'> {
   readonly problems: readonly string[]
 }
 
-/** Without secrets. */
+/** A reload as it is stored, without secrets. */
 export interface StoredReload extends Pick<ReportedReload, 'at' | 'applied' | 'by' | 'changes' | 'problems'> {
-  /** null = unreadable, or too much changed */
+  /** The changed lines; null = a text is unreadable, or too many lines changed. */
   readonly diff: readonly DiffLine[] | null
 }
 
 export interface GatewayReload extends StoredReload {
-  /** Name of the gateway; null = there is one gateway. */
+  /** The name of the gateway; null = there is only one gateway. */
   readonly gateway: string | null
 }
 
 interface ReloadRecord {
-  /** ms since 1970 */
+  /** Time of the reload, in ms since 1970. */
   readonly at: number
   readonly digest: Uint8Array
-  /** A StoredReload as JSON. */
+  /** The `StoredReload` as JSON. */
   readonly data: string
 }
 
-/** A file of version 2 may lack this table: a new version number would empty the other tables. */
+/** Uses IF NOT EXISTS, because a file of version 2 may lack this table. A new version number would empty the other tables. */
 export const RELOAD_SCHEMA = `
   CREATE TABLE IF NOT EXISTS reloads (
     id INTEGER PRIMARY KEY,
@@ -39,12 +39,12 @@ export const RELOAD_SCHEMA = `
   ) STRICT;`
 
 export const MAX_RELOADS = 20
-/** Stored changes, and stored problems, of each reload. */
+/** Maximum number of changes, and of problems, that are stored for each reload. */
 const MAX_TEXTS = 100
-/** ms; equal reports within this time are one reload of several workers */
+/** ms in which equal reports are from several workers and count as one reload. */
 const SAME_WITHIN = 5_000
 
-/** Of all workers. Survives restarts. */
+/** The reloads of all workers. A file keeps them while the gateway restarts. */
 export class ReloadHistory {
   readonly #db: DatabaseSync
 
@@ -52,7 +52,7 @@ export class ReloadHistory {
     this.#db = db
   }
 
-  /** @returns false = another worker has already reported it */
+  /** @returns false = another worker has already reported this reload */
   add({ at, applied, by, before, text, changes, problems }: ReportedReload): boolean {
     const digest = createHash('sha256').update(JSON.stringify([applied, before, text, changes, problems])).digest()
     if (this.#isKnown(digest, at)) return false
@@ -68,12 +68,12 @@ export class ReloadHistory {
     })
   }
 
-  /** Newest first. */
+  /** The reloads, the newest first. */
   read(): StoredReload[] {
     return this.records().map(({ data }) => JSON.parse(data) as StoredReload)
   }
 
-  /** Newest first. */
+  /** The reloads as records of the table, the newest first. */
   records(): ReloadRecord[] {
     return this.#db.prepare('SELECT at, digest, data FROM reloads ORDER BY id DESC').all()
       .map(({ at, digest, data }) => ({ at: Number(at), digest: digest as Uint8Array, data: String(data) }))

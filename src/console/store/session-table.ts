@@ -1,25 +1,25 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 
-/** Times are ms since 1970. */
+/** A session. Times are ms since 1970. */
 export interface SessionRecord {
   readonly kind: 'user' | 'key' | 'oidc'
-  /** Name of the user or key; for single sign-on the mail address or the subject. */
+  /** Name of the user or the key; for single sign-on, the mail address or the subject. */
   readonly name: string
-  /** What the login proved: when that no longer holds, the session ends. */
+  /** What the login verified. If it is no longer valid, the session ends. */
   readonly credential: string
   readonly createdAt: number
   readonly seenAt: number
 }
 
-/** ms without a request */
+/** ms without a request after which a session ends. */
 export const IDLE_TIMEOUT = 30 * 60_000
-/** ms since the login. A working day limits the use of a stolen session. */
+/** ms after the login at which a session ends. A working day limits the use of a stolen session. */
 export const MAX_SESSION_AGE = 12 * 60 * 60_000
-/** ms between two writes of `seenAt` */
+/** ms between two writes of `seenAt`. */
 export const SEEN_AT_INTERVAL = 30_000
-/** Beyond this number, the least recently used session is deleted. */
+/** Maximum number of sessions. If there are more, the least recently used session is deleted. */
 export const MAX_SESSIONS = 10_000
-/** Of one user or key: endless logins do not end the sessions of others. */
+/** Maximum number of sessions of one user or key, so that many logins do not end the sessions of other users. */
 export const MAX_SESSIONS_PER_LOGIN = 100
 
 export class SessionTable {
@@ -43,12 +43,12 @@ export class SessionTable {
     this.#db.prepare('INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?)').run(digest, session.kind, session.name, session.credential, now, now)
   }
 
-  /** @param extend the user is active, so the session is extended @returns null = no session, or an ended one */
+  /** @param extend true if the user is active: the session is extended @returns null = there is no such session, or it has ended */
   find(digest: Uint8Array, now: number, extend: boolean): SessionRecord | null {
     const row = this.#find.get(digest)
     if (row === undefined) return null
     const session = sessionOf(row)
-    // A last use in the future: the clock was set back, and the age of the session is unknown.
+    // If the last use is in the future, the clock was set back, and the age of the session is unknown.
     if (now >= expiryOf(session) || session.seenAt > now + SEEN_AT_INTERVAL) {
       this.close(digest)
       return null
@@ -63,7 +63,7 @@ export class SessionTable {
   }
 }
 
-/** @param row of the session table, in the file or in PostgreSQL */
+/** @param row a row of the session table, in the file or in PostgreSQL */
 export function sessionOf(row: Readonly<Record<string, unknown>>): SessionRecord {
   return {
     kind: row['kind'] as SessionRecord['kind'],
@@ -74,7 +74,7 @@ export function sessionOf(row: Readonly<Record<string, unknown>>): SessionRecord
   }
 }
 
-/** ms since 1970 at which the session ends without another request. */
+/** The time at which the session ends if there is no further request, in ms since 1970. */
 export function expiryOf({ seenAt, createdAt }: SessionRecord): number {
   return Math.min(seenAt + IDLE_TIMEOUT, createdAt + MAX_SESSION_AGE)
 }

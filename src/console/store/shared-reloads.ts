@@ -2,7 +2,7 @@ import { RETRY_MS, type ConsoleDatabase } from './console-database.ts'
 import { MAX_RELOADS, type GatewayReload, type ReloadHistory, type StoredReload } from './reload-history.ts'
 
 const MAX_SHOWN = 50
-/** A bound on all gateways together, because names of gateways can change. */
+/** Maximum number of reloads of all gateways together. It is not per gateway, because the names of gateways can change. */
 const MAX_KEPT = 500
 
 const INSERT = `INSERT INTO gateway.reloads (instance, at, digest, data)
@@ -17,21 +17,18 @@ export class SharedReloads {
   readonly #database: ConsoleDatabase
   readonly #history: ReloadHistory
   readonly #gateway: string
-  /** PostgreSQL has all reloads of this gateway. */
+  /** true if PostgreSQL contains all reloads of this gateway. */
   #isShared = false
   #retry: NodeJS.Timeout | null = null
 
-  /**
-   * @param history of this gateway
-   * @param gateway its name
-   */
+  /** @param history the reloads of this gateway @param gateway the name of this gateway */
   constructor(database: ConsoleDatabase, history: ReloadHistory, gateway: string) {
     this.#database = database
     this.#history = history
     this.#gateway = gateway
   }
 
-  /** Writes the reloads of this gateway, or retries later if PostgreSQL is unreachable. */
+  /** Writes the reloads of this gateway to PostgreSQL. If PostgreSQL is unreachable, retries later. */
   async share(): Promise<void> {
     const records = this.#history.records().map(({ at, digest, data }) => ({ at, digest: Buffer.from(digest).toString('hex'), data }))
     this.#isShared = await this.#database.ask(async () => {
@@ -43,12 +40,12 @@ export class SharedReloads {
     if (this.#isShared) return
     this.#retry ??= setTimeout(() => {
       this.#retry = null
-      // A failure is no loss: the next reload or the next request for the page tries again.
+      // Ignore a failure, because the next reload, or the next request for the page, tries again.
       this.share().catch(() => undefined)
     }, RETRY_MS).unref()
   }
 
-  /** Newest first. While PostgreSQL is unreachable, only reloads of this gateway. */
+  /** The reloads, the newest first. If PostgreSQL is unreachable, only the reloads of this gateway. */
   async read(): Promise<GatewayReload[]> {
     if (!this.#isShared) await this.share()
     const rows = await this.#database.ask(() =>

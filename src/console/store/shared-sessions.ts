@@ -2,7 +2,7 @@ import type { ConsoleDatabase } from './console-database.ts'
 import { expiryOf, IDLE_TIMEOUT, MAX_SESSION_AGE, MAX_SESSIONS, MAX_SESSIONS_PER_LOGIN, SEEN_AT_INTERVAL, sessionOf } from './session-table.ts'
 import type { SessionRecord } from './session-table.ts'
 
-/** Console sessions of all gateways, in PostgreSQL. */
+/** The console's sessions of all gateways, in PostgreSQL. */
 export class SharedSessions {
   readonly #database: ConsoleDatabase
 
@@ -23,13 +23,16 @@ export class SharedSessions {
     }) ?? false
   }
 
-  /** @param extend the user is active, so the session is extended @returns null = no session, an ended one, or PostgreSQL is unreachable */
+  /**
+   * @param extend true if the user is active: the session is extended
+   * @returns null = no such session, an ended session, or PostgreSQL is unreachable
+   */
   find(digest: Uint8Array, now: number, extend: boolean): Promise<SessionRecord | null> {
     return this.#database.ask(async () => {
       const [row] = await this.#query('SELECT * FROM gateway.console_sessions WHERE digest = $1', [digest])
       if (row === undefined) return null
       const session = sessionOf(row)
-      // Unlike in SessionTable, a last use in the future is valid: the clock of another gateway may be ahead.
+      // Unlike in `SessionTable`, a last use in the future is valid, because the clock of another gateway may be ahead.
       if (now >= expiryOf(session)) {
         await this.#delete(digest)
         return null
@@ -44,7 +47,7 @@ export class SharedSessions {
     await this.#database.ask(() => this.#delete(digest))
   }
 
-  /** @param own becomes the secret of all gateways if there is none @returns hexadecimal; null = PostgreSQL is unreachable */
+  /** @param own used as the secret of all gateways if they have none @returns hexadecimal; null = PostgreSQL is unreachable */
   secret(own: string): Promise<string | null> {
     return this.#database.ask(async () => {
       const name = 'console_secret'

@@ -11,12 +11,12 @@ import { CircuitReports } from './circuit-reports.ts'
 
 /** ms between two checks of budgets, the ledger, stores and certificates. */
 const CHECK_INTERVAL_MS = 5_000
-/** Certificates are reported from this many ms before their end. */
+/** ms before its expiry from which on a certificate is reported. */
 const CERTIFICATE_MS = 14 * 24 * 60 * 60_000
 
 /**
- * Reports circuits, reloads, budgets, the ledger, stores and certificates to the webhook.
- * @param passedShares keeps the shares of budgets that were passed
+ * Reports alerts about circuits, reloads, budgets, the ledger, stores and certificates to the webhook.
+ * @param passedShares stores the shares of budgets that were already reported
  * @returns a function that stops the reports
  */
 export function watchAlerts(
@@ -52,7 +52,7 @@ export function watchAlerts(
   }
 }
 
-/** Reports when ledger rows cannot be written or sent to PostgreSQL, and when this works again. */
+/** Reports that ledger rows cannot be written or sent to PostgreSQL, and later that they can. */
 class LedgerCheck {
   readonly #failing = new Set<string>()
 
@@ -74,7 +74,7 @@ class LedgerCheck {
   }
 }
 
-/** Reports when Valkey or PostgreSQL accepts no writes, and when it does again. */
+/** Reports that Valkey or PostgreSQL accepts no writes, and later that it does. */
 class StoreCheck {
   readonly #failing = new Set<string>()
 
@@ -92,7 +92,7 @@ class StoreCheck {
   }
 }
 
-/** Reports each certificate that ends soon, once. */
+/** Reports each certificate that expires soon. Each is reported once. */
 class CertificateCheck {
   readonly #reported = new Set<string>()
 

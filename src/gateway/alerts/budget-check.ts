@@ -8,15 +8,15 @@ import { periodOf } from '../../limits/budget-account.ts'
 import { effectiveLimits } from '../../limits/effective-limits.ts'
 import { idOf, type LimitedKey } from '../../limits/types.ts'
 
-/** The spend of each key and group in picodollars (1e-12 USD), by `idOf`; null = not known yet. */
+/** The spend of each key and group in picodollars (1e-12 USD), by `idOf`; null = the spend is not known yet. */
 export type BudgetSpend = () => ReadonlyMap<string, bigint> | null
 
-/** @param id absent = a random one @param at ms since 1970; absent = now */
+/** Sends an event. @param id absent = a random id @param at ms since 1970; absent = now */
 export type Send = (event: Omit<AlertEvent, 'id' | 'at'>, id?: string, at?: number) => void
 
-/** Reports keys and groups that pass a share of their budget. */
+/** Reports keys and groups whose spend passes a share of their budget. */
 export class BudgetCheck {
-  /** null = nothing was checked yet */
+  /** The shares that were already passed; null = no check has run yet. */
   #passed: ReadonlyMap<string, PassedShare> | null
   readonly #budgetSpend: BudgetSpend
   readonly #savePassed: PassedShares['save']
@@ -48,11 +48,11 @@ export class BudgetCheck {
       if (share === 0) continue
       passed.set(holderId, { share, period })
       const known = before?.get(holderId)
-      // A share that was passed before the first check is not reported.
+      // Do not report a share that was passed before the first check, or was already reported.
       if (before === null || (known?.period === period && known.share >= share)) continue
       isNew = true
       const { name, isGroup } = holder
-      // All gateways that share the budget send the same id.
+      // The same id in all gateways that share the budget, so that the receiver can recognise duplicates.
       const id = createHash('sha256').update(JSON.stringify([isGroup ? 'group budget' : 'budget', name, share, budget, period]))
         .digest('hex').slice(0, 32)
       send({
@@ -62,12 +62,12 @@ export class BudgetCheck {
       }, id)
     }
     this.#passed = passed
-    // Save only after sending: an event sent twice, with the same id, is better than one lost.
+    // Save after sending. If the process is killed in between, the event is sent twice with the same id, but never lost.
     if (isNew) this.#savePassed(passed)
   }
 }
 
-/** The budget of a key or group for all models together. Defaults apply only to keys. */
+/** The budget of a key or group for all models together. The defaults apply to keys, not to groups. */
 export function budgetOf({ limits, isGroup }: LimitedKey, { limits: defaults }: Config): Budget | null {
   return effectiveLimits(limits, isGroup ? null : defaults).whole.budget
 }

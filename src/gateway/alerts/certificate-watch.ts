@@ -4,8 +4,9 @@ import type { SharedState } from '../../pipeline/parts/gateway.ts'
 const CHECK_INTERVAL = 24 * 60 * 60_000
 
 /**
- * Warns in the log, once a day, when the server certificate expires soon or has expired. When a
- * certificate is loaded, the check of the configuration warns instead. @returns stops the watch
+ * Logs a warning once a day if the server certificate expires soon or has expired. When a certificate is loaded, the check of the
+ * configuration logs the warning instead.
+ * @returns a function that stops the watch
  */
 export function watchCertificateValidity({ clock, log, shown }: Pick<SharedState, 'clock' | 'log' | 'shown'>): () => void {
   let timer = clock.setTimeout(check, CHECK_INTERVAL)

@@ -2,12 +2,14 @@ import type { Clock, Timer } from '../../base/clock.ts'
 import type { CircuitChange, CircuitFailure } from '../../routing/circuit-log.ts'
 import type { Send } from './budget-check.ts'
 
-/** Circuits of an upstream that open for the same reason within this many ms are one event. */
+/** ms in which circuits of one upstream that open for the same reason are reported as one event. */
 const WINDOW_MS = 5_000
 
 interface Group { readonly changes: CircuitChange[], readonly timer: Timer }
 
-/** Reports circuits that open and close: an upstream that is down opens a circuit for each of its models, as one event. */
+/**
+ * Reports circuits that open and close. An upstream that is down opens one circuit for each of its models: these circuits are one event.
+ */
 export class CircuitReports {
   readonly #clock: Clock
   readonly #send: Send
@@ -20,14 +22,14 @@ export class CircuitReports {
 
   add(change: CircuitChange): void {
     const { upstream, state, last } = change
-    // The earlier failure does not matter when a circuit closes.
+    // When a circuit closes, the reason of the earlier failure does not matter.
     const id = JSON.stringify([upstream, state, state === 'open' ? last?.reason : null])
     const known = this.#groups.get(id)
     if (known !== undefined) known.changes.push(change)
     else this.#groups.set(id, { changes: [change], timer: this.#clock.setTimeout(() => this.#report(id), WINDOW_MS) })
   }
 
-  /** Reports the pending circuits at once. */
+  /** Reports all circuits that wait for the end of their window. */
   close(): void {
     for (const [id, { timer }] of this.#groups) {
       timer.cancel()

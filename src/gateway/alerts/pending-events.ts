@@ -6,36 +6,36 @@ import { FILE_MODE } from '../../base/files/private-file.ts'
 
 /** An event that is reported to the operator. */
 export interface AlertEvent {
-  /** Each delivery of the event has this id. */
+  /** The same id in each delivery of the event. */
   readonly id: string
   readonly type:
     | 'circuit.opened' | 'circuit.closed' | 'budget.reached' | 'ledger.failed' | 'ledger.recovered' | 'reload.rejected'
     | 'certificate.expiring' | 'store.failed' | 'store.recovered'
-  /** ISO 8601 */
+  /** Time of the event, ISO 8601. */
   readonly at: string
   readonly severity: 'error' | 'warning' | 'info'
-  /** The upstream or key; null = the event is about neither. */
+  /** The upstream or key that the event concerns; null = neither. */
   readonly subject: string | null
   readonly message: string
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** Above this number, the oldest events are dropped. */
+/** Maximum number of events. If there are more, the oldest are dropped. */
 const MAX_EVENTS = 1_000
 
-/** Events that wait to be sent, in order. A file keeps them over a restart. */
+/** Events that wait to be sent, in order. A file keeps the events while the gateway restarts. */
 export class PendingEvents {
   readonly #file: string | null
   readonly #log: Logger
   readonly #events: AlertEvent[]
   #isSaving = false
-  /** The file does not contain the latest change yet. */
+  /** true if the file does not contain the latest change yet. */
   #isStale = false
   #isClosed = false
   #hasFailed = false
   #dropped = 0
 
-  /** @param file null = events are lost when the process ends */
+  /** @param file null = the events are lost when the process ends */
   constructor(file: string | null, log: Logger) {
     this.#file = file
     this.#log = log
@@ -50,7 +50,7 @@ export class PendingEvents {
     return this.#dropped
   }
 
-  /** @param keepsFirst the first event is being sent, so it is not dropped */
+  /** @param keepsFirst true while the first event is being sent: it is not dropped */
   add(event: AlertEvent, keepsFirst: boolean): void {
     this.#events.push(event)
     if (this.#events.length > MAX_EVENTS) {
@@ -65,7 +65,7 @@ export class PendingEvents {
     this.#changed()
   }
 
-  /** Waiting events are in the file when this returns. */
+  /** Ends the queue. When this returns, the file contains all waiting events. */
   close(): void {
     this.#isClosed = true
     if (this.#file === null || !this.#isSaving) return
@@ -91,7 +91,7 @@ export class PendingEvents {
       this.#isStale = false
       try {
         await writeFile(part, this.#text, { mode: FILE_MODE })
-        // `close` has written newer events: a rename must not replace these by older ones.
+        // `close` has written newer events to the file: older events must not replace them.
         if (this.#isClosed) return
         renameSync(part, file)
         this.#hasFailed = false

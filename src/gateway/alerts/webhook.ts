@@ -6,9 +6,9 @@ import type { WebhookConfig } from '../../config/types.ts'
 import { PendingEvents, type AlertEvent } from './pending-events.ts'
 
 export interface WebhookOptions {
-  /** Of the active configuration; null = none. */
+  /** The webhook of the active configuration; null = none. */
   readonly config: () => WebhookConfig | null
-  /** Keeps waiting events over a restart; null = a restart loses them. */
+  /** The file that keeps waiting events while the gateway restarts; null = a restart loses them. */
   readonly file: string | null
   readonly gateway: string
   readonly clock: Clock
@@ -18,12 +18,12 @@ export interface WebhookOptions {
 const RESPONSE_TIMEOUT_MS = 10_000
 const FIRST_RETRY_MS = 1_000
 const MAX_RETRY_MS = 5 * 60_000
-/** Of one event: the last is about 19 minutes after the first, later if responses time out. */
+/** Maximum attempts for one event. The last attempt is about 19 minutes after the first, or later if attempts time out. */
 const MAX_ATTEMPTS = 12
 
 /**
- * Sends events one at a time and retries failed deliveries, also one that a restart interrupts. Signed as in
- * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+ * Sends events one at a time, and retries failed deliveries. A delivery that a restart interrupts is retried after the restart. Events are
+ * signed as in https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
 export class Webhook {
   readonly #options: WebhookOptions
@@ -72,7 +72,7 @@ export class Webhook {
     }
   }
 
-  /** null = delivered */
+  /** @returns null = delivered */
   async #post({ url, headers, secret }: WebhookConfig, event: AlertEvent): Promise<{ readonly why: string, readonly retryable: boolean } | null> {
     const { gateway, clock } = this.#options
     const body = JSON.stringify({ ...event, gateway })
@@ -94,7 +94,7 @@ export class Webhook {
     }
   }
 
-  /** Resolves after `ms`, or when the webhook is closed. */
+  /** Resolves after `ms`, or earlier when the webhook is closed. */
   async #pause(ms: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const end = (): void => resolve()
@@ -106,7 +106,7 @@ export class Webhook {
   }
 }
 
-/** A secret that begins with whsec_ is base64; any other is used unchanged. */
+/** Signs the content. A secret that begins with whsec_ is base64; any other secret is used as text. */
 function sign(secret: string, content: string): string {
   const key = secret.startsWith('whsec_') ? Buffer.from(secret.slice('whsec_'.length), 'base64') : secret
   return createHmac('sha256', key).update(content).digest('base64')

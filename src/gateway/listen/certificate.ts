@@ -6,11 +6,11 @@ import type { ServerConfig } from '../../config/types.ts'
 import type { Certificate } from './listener.ts'
 
 export interface ParsedCertificate extends Certificate {
-  /** The certificate, then the intermediate ones, in the order of `cert`. */
+  /** The certificate, and then the intermediate certificates, in the order of `cert`. */
   readonly chain: readonly X509Certificate[]
 }
 
-/** Reads the files and checks that OpenSSL accepts them. null = no TLS. @throws a system error, or OpenSSL's */
+/** Reads the files, and checks that OpenSSL accepts them. null = no TLS. @throws a system error, or an error of OpenSSL */
 export function readCertificate(tls: ServerConfig['tls']): ParsedCertificate | null {
   if (tls === null) return null
   const [cert, key] = [readFileSync(tls.cert, 'utf8'), readFileSync(tls.key, 'utf8')]

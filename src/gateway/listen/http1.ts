@@ -8,22 +8,22 @@ import { hasBody } from '../../proxy/client/read-body.ts'
 import { pendingResponse } from './pending-response.ts'
 import { hasExtraSpaces, hasHttp1Version } from './request-line.ts'
 
-/** Pipelined requests that may wait on one connection. */
+/** Maximum number of pipelined requests that wait on one connection. */
 const MAX_PIPELINED = 100
 
 export interface Http1Handlers {
   onRequest(req: ClientRequest, res: ClientResponse, awaitsContinue: boolean): void
-  /** A WebSocket handshake, or a CONNECT. */
+  /** Handles a WebSocket handshake, or a CONNECT request. */
   onUpgrade(req: http.IncomingMessage, socket: Duplex, head: Buffer): void
   /**
-   * Bytes that are not an HTTP request, at most once for a connection. The handler writes the response to the socket.
-   * @param own node's unused response object for the malformed request, if node has made one
+   * Handles bytes that are not an HTTP request. Called at most once for a connection. The handler writes the response to the socket.
+   * @param own node's unused response object for the malformed request; absent if node has created none
    */
   onMalformed(error: NodeJS.ErrnoException, socket: Duplex, own?: http.ServerResponse): void
 }
 
 export interface Http1State {
-  /** Each response is the last one of its connection. */
+  /** true if each response is the last response of its connection. */
   isDraining: boolean
   /** Connections that started with HTTP/1.1. */
   readonly sockets: Slots<net.Socket>
@@ -31,23 +31,26 @@ export interface Http1State {
   readonly upgraded: WeakSet<net.Socket>
 }
 
-/** Creates a server that does not listen: the listener hands it connections. @param timeouts ms for a head, between requests */
+/**
+ * Creates a server that does not listen: the listener passes connections to it.
+ * @param timeouts ms for a request head, and between requests
+ */
 export function createHttp1Server(
   handlers: Http1Handlers,
   { headersTimeout, keepAlive }: { headersTimeout: number; keepAlive: number }, state: Http1State,
 ): http.Server {
   const server = http.createServer({
-    // No timeout for the whole request: the deadlines of the exchange also bound uploads.
+    // Node must not limit the whole request: the deadlines of the exchange limit uploads too.
     ...serverOptions({ headersTimeout, requestTimeout: 0, keepAlive }),
-    // The gateway responds to a missing Host itself, as to any other error.
+    // The gateway itself responds to a request without Host, as to any other error.
     requireHostHeader: false,
     shouldUpgradeCallback: isWebSocket,
   } as http.ServerOptions)
   server.timeout = 0
-  // The head is limited by size. With a count limit, node would drop headers silently.
+  // The size limits the head. Node would silently drop headers above a maximum number.
   server.maxHeadersCount = 0
   const waiting = new WeakMap<net.Socket, number>()
-  /** Connections whose first request has arrived. A client writes all its request lines in the same way. */
+  /** Connections whose first request was checked: a client writes all its request lines in the same way. */
   const known = new WeakSet<net.Socket>()
   const isWellFormed = (req: http.IncomingMessage) => {
     if (!hasHttp1Version(req)) return false
@@ -67,7 +70,7 @@ export function createHttp1Server(
   server.on('checkContinue', (req, res) => accept(req, res, true))
   server.on('checkExpectation', (req, res) => accept(req, res, false))
   const upgrade = (req: http.IncomingMessage, socket: Duplex, head: Buffer) => {
-    // Pipelined behind an unfinished request, or followed by a body (node passes no real socket then): no real client does that.
+    // The handshake follows an unfinished request, or has a body, for which node passes no real socket. No client does that.
     state.upgraded.add(req.socket)
     if (pendingResponse(req.socket) || socket !== req.socket) req.socket.destroy()
     else handlers.onUpgrade(req, socket, head)
@@ -83,8 +86,9 @@ export function createHttp1Server(
 }
 
 /**
- * Drains connections: a response that has not started becomes the last one of its connection. An idle connection closes after
- * `timeout` ms, not at once: a request may already be on its way. @returns the timer that closes idle connections
+ * Drains connections. A response that has not started becomes the last of its connection. An idle connection is closed after `timeout` ms,
+ * because the client may have sent a request already.
+ * @returns the timer that closes idle connections
  */
 export function drainConnections({ sockets, upgraded }: Http1State, timeout: number): NodeJS.Timeout {
   const idle = new Map<net.Socket, number>()
@@ -100,8 +104,9 @@ export function drainConnections({ sockets, upgraded }: Http1State, timeout: num
 }
 
 /**
- * Starts a request when its response can be sent. A pipelined request waits for the previous response, with only its head in
- * memory. Too many waiting requests (`waiting`, by connection) are an attack: the connection is destroyed.
+ * Starts a request when its response can be sent. A pipelined request waits for the previous response; only its head is in memory. Too many
+ * waiting requests are an attack, and the connection is destroyed.
+ * @param waiting number of waiting requests of each connection
  */
 function afterPreviousResponses(
   { socket }: http.IncomingMessage, res: http.ServerResponse,
@@ -117,7 +122,9 @@ function afterPreviousResponses(
   })
 }
 
-/** Other upgrades, and those of HTTP/1.0 clients, are ignored (RFC 9110 section 7.8). */
+/**
+ * Tells whether the request is a WebSocket handshake. Other upgrades, and upgrades of HTTP/1.0 clients, are ignored (RFC 9110 section 7.8).
+ */
 function isWebSocket(req: http.IncomingMessage): boolean {
   const { method, httpVersion, headers: { upgrade } } = req
   const isOffered = upgrade?.toLowerCase() === 'websocket' && httpVersion === '1.1'

@@ -13,53 +13,57 @@ import { peerOf } from './new-exchange.ts'
 import type { ResetLimit } from './reset-limit.ts'
 import { detectHttp2 } from './sniff.ts'
 
-/** With its chain; PEM. */
+/** The certificate with its chain, and the key, as PEM. */
 export interface Certificate { readonly cert: string | Buffer, readonly key: string | Buffer }
 
 export interface ListenerOptions extends Http1Handlers {
   readonly listen: Address
-  /** Other processes may listen on the same address (SO_REUSEPORT); default false. */
+  /** true if other processes may listen on the same address (SO_REUSEPORT); default false. */
   readonly reusePort?: boolean
-  /** null = plain TCP */
+  /** Certificate for TLS; null = no TLS. */
   readonly tls: Certificate | null
   readonly maxConnections: () => number
-  /** Shared by all listeners of the process. */
+  /** The limit is shared by all listeners of the process. */
   readonly resetLimit: ResetLimit
-  /** ms for a request head, and for a TLS handshake; default 30 s. */
+  /** Maximum ms for a request head, and for a TLS handshake; default 30 s. */
   readonly headersTimeout?: number
-  /** ms that an idle connection stays open. */
+  /** ms after which an idle connection is closed. */
   readonly keepAlive: number
-  /** ms that an idle connection stays open while draining; default 10 s. */
+  /** ms after which an idle connection is closed while the listener drains; default 10 s. */
   readonly drainIdle?: number
-  /** A TLS handshake failed; the connection is closed. */
+  /** Called after a TLS handshake failed. The connection is closed. */
   onHandshakeFailure(error: NodeJS.ErrnoException, socket: net.Socket): void
-  /** No room for another connection, or no descriptor: the handler writes the response to the socket. */
+  /** Called if there is no room for another connection, or no descriptor. The handler writes the response to the socket. */
   onNoRoom(socket: Duplex, missing: 'connection' | 'descriptor'): void
 }
 
 export interface Listener {
-  /** With the actual port, such as `http://127.0.0.1:8080`. */
+  /** The URL with the actual port, such as `http://127.0.0.1:8080`. */
   readonly url: string
-  /** For handshakes from now on; does nothing without TLS. */
+  /** Sets the certificate for later handshakes. Does nothing without TLS. */
   setCertificate(certificate: Certificate): void
   /**
-   * Accepts no new connections and serves the open ones to their end: an HTTP/1.1 response announces that it is the last of its
-   * connection, an HTTP/2 session gets GOAWAY, an idle connection closes after `drainIdle`. Resolves when all have ended.
+   * Stops accepting connections, and serves the open connections to their end. An HTTP/1.1 response announces that it is the last of its
+   * connection, an HTTP/2 session gets GOAWAY, and an idle connection closes after `drainIdle`. Resolves when all connections have ended.
    */
   drain(): Promise<void>
-  /** Refuses new connections, closes idle ones at once, others when their data is sent or after `timeout` ms. Resolves at the end. */
+  /**
+   * Refuses new connections, and closes idle connections at once. Other connections close when their data is sent, or after `timeout` ms.
+   * Resolves when all are closed.
+   */
   close(timeout: number): Promise<void>
 }
 
-/** ms; many clients close idle connections sooner, and the others must handle a close at any time. */
+/** ms. Many clients close idle connections earlier, and all clients must expect that a connection closes at any time. */
 const DRAIN_IDLE = 10_000
-/** Bytes that may wait in a connection for the client to read, in addition to the system's own buffer. */
+/** Maximum bytes that wait in a connection until the client reads them, in addition to the system's own buffer. */
 const WRITE_AHEAD_BYTES = 16 * 1024
 const REJECTION_TIMEOUT_MS = 1_000
 
 /**
- * HTTP/1.1 and HTTP/2 on one port: by ALPN with TLS, by the first bytes without (HTTP/2 with prior knowledge, RFC 9113
- * section 3.3). @throws the system's error when the address cannot be listened on
+ * Serves HTTP/1.1 and HTTP/2 on one port. With TLS, ALPN chooses the protocol. Without TLS, the first bytes show the protocol (HTTP/2 with
+ * prior knowledge, RFC 9113 section 3.3).
+ * @throws the system's error if the address cannot be used
  */
 export async function listen(options: ListenerOptions): Promise<Listener> {
   const { headersTimeout = HEADERS_TIMEOUT, keepAlive, drainIdle = DRAIN_IDLE } = options
@@ -88,9 +92,9 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
         else detectHttp2(socket, headersTimeout, handOff)
       })
   front.on('connection', (socket: net.Socket) => {
-    // Before the TLS handshake no response is possible.
+    // Before the TLS handshake, no response is possible.
     if (options.tls && (isFull(socket) || isBlocked(socket))) socket.destroy()
-    // A broken connection ends its exchanges through their `close` event; the error itself needs a listener.
+    // A listener for `error` is required. The `close` event ends the exchanges of a broken connection.
     socket.on('error', ignore)
   })
   front.prependListener('connection', (socket: net.Socket) => {
@@ -110,7 +114,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     if (state.isDraining) drainSession(session, drainIdle)
   })
 
-  // Node enforces its head timeout only after `listening`; this server never emits it, because `front` listens.
+  // Node starts its head timeout at the event `listening`. This server does not listen itself, so emit the event.
   h1.emit('listening')
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   front.once('error', reject)
@@ -137,7 +141,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     },
     close: timeout => {
       const closed = stopListening()
-      // Stops the head timeout and closes idle connections.
+      // Stops the head timeout, and closes idle connections.
       h1.close()
       for (const session of sessions) session.close()
       const force = setTimeout(() => {
@@ -148,7 +152,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   }
 }
 
-/** Closes the server if it has no URL. @throws like `localUrl` */
+/** The URL of the server. If it has none, the server is closed. @throws like `localUrl` */
 function urlOf(front: net.Server, isSecure: boolean): string {
   try {
     return localUrl(front.address(), isSecure)
@@ -159,8 +163,9 @@ function urlOf(front: net.Server, isSecure: boolean): string {
 }
 
 /**
- * Sends one response, whatever the request, and closes without cutting the response off: the client's data is read for a while.
- * With the last descriptors it closes at once: otherwise the system would cut off the next clients without a response.
+ * Sends one response to any request, and closes the connection without cutting off the response: the client's data is read for some time.
+ * If almost no descriptors are left, the connection is closed at once: otherwise the system would cut off the next clients without a
+ * response.
  */
 function rejectConnection(socket: net.Socket, options: ListenerOptions, descriptors: DescriptorBounds): void {
   const descriptor = descriptorOf(socket)

@@ -9,16 +9,16 @@ import { peerOf } from './new-exchange.ts'
 import { pendingResponse } from './pending-response.ts'
 
 /**
- * Responds to bytes that are not an HTTP request, with an error in the shape of the chat protocol, and ends the connection.
- * @param own the response of the malformed request, if node has made one
+ * Responds to bytes that are not an HTTP request, and ends the connection. The response is an error in the format of the chat protocol.
+ * @param own node's response object for the malformed request; absent if node has created none
  */
 export function respondToMalformed(gateway: Gateway, error: NodeJS.ErrnoException, socket: Duplex, own?: ServerResponse): void {
-  // The client disconnected in the middle of a request.
+  // The client disconnected during a request.
   if (!socket.writable || error.code === 'ECONNRESET' || error.code === 'HPE_INVALID_EOF_STATE') return void socket.destroy()
   const refusal = malformedRequestError(error)
   const pending = pendingResponse(socket)
   if (!pending || pending === own) return endWithRefusal(gateway, refusal, socket, error.code)
-  // If an exchange is reading the body, it responds with the error. Otherwise the bytes follow a complete request.
+  // If an exchange still reads the body, the exchange responds with the error. Otherwise the malformed bytes follow a complete request.
   const isReading = !pending.headersSent && !pending.req.complete && pending.req.listenerCount('error') > 0
   if (isReading) pending.req.emit('error', refusal)
   else afterPendingResponses(socket, () => endWithRefusal(gateway, refusal, socket, error.code))
@@ -26,18 +26,18 @@ export function respondToMalformed(gateway: Gateway, error: NodeJS.ErrnoExceptio
 
 function endWithRefusal(gateway: Gateway, refusal: GatewayError, socket: Duplex, cause?: string): void {
   sendRawResponse(gateway, refusal, socket, cause)
-  // The rest of the input is not read.
+  // The remaining input is not read.
   socket.once('finish', () => socket.destroy())
 }
 
-/** Waits for the responses of a connection; `then` is not called if the connection ends with them. */
+/** Calls `then` after all responses of a connection. Not called if the connection ends with the last response. */
 function afterPendingResponses(socket: Duplex, then: () => void): void {
   const pending = pendingResponse(socket)
   if (pending) pending.once('finish', () => afterPendingResponses(socket, then))
   else if (socket.writable) then()
 }
 
-/** Ends a connection without a request by an error in the shape of the chat protocol. */
+/** Ends a connection that has no request with an error in the format of the chat protocol. */
 export function sendRawResponse(gateway: Gateway, refusal: GatewayError, socket: Duplex, cause?: string): void {
   const requestId = gateway.newId()
   const body = DEFAULT_FORMAT.errorBody(refusal, requestId)
@@ -55,9 +55,9 @@ export function sendRawResponse(gateway: Gateway, refusal: GatewayError, socket:
   socket.end(`${head}\r\n${body}`)
 }
 
-/** The client gets no response and sees only a connection error. */
+/** Logs a failed TLS handshake. The client gets no response, only a connection error. */
 export function logHandshakeFailure(gateway: Gateway, error: NodeJS.ErrnoException, socket: Socket): void {
-  // Health probes of load balancers connect and disconnect.
+  // Health probes of load balancers connect and disconnect: do not log them.
   if (error.code === 'ECONNRESET') return
   const cause = error.code ?? error.message
   gateway.log.info({ client: peerOf(socket), error: 'tls', cause }, 'turned away')

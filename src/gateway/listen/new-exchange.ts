@@ -9,14 +9,14 @@ import type { ClientRequest, ClientResponse } from '../../proxy/client/client.ts
 const REQUEST_ID = /^[\w.:-]{8,128}$/
 
 /**
- * An IPv6 address in brackets, with or without a port, or an IPv4 address with a port, as Azure's Application Gateway writes:
- * learn.microsoft.com/azure/application-gateway/how-application-gateway-works.
+ * Matches an IPv6 address in brackets, with or without a port, or an IPv4 address with a port. Azure's Application Gateway writes such
+ * addresses: learn.microsoft.com/azure/application-gateway/how-application-gateway-works.
  */
 const ADDRESS_WITH_PORT = /^(?:\[([^\]]+)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/
-/** An IPv4 address that is written as an IPv6 one (RFC 4291 section 2.5.5.2). */
+/** Matches an IPv4 address that is written as an IPv6 address (RFC 4291 section 2.5.5.2). */
 const IPV4_MAPPED = /^::ffff:([\d.]+)$/i
 
-/** A trusted proxy may set the request id, unless another request used the same id in the same millisecond. */
+/** Creates an exchange. A trusted proxy may set the request id, unless another request used the same id in the same ms. */
 export function newExchange(
   gateway: Gateway, req: ClientRequest, res: ClientResponse, awaitsContinue: boolean, isManagement = false,
   preAuthenticated: Identity | null = null,
@@ -36,12 +36,12 @@ export function newExchange(
   })
 }
 
-/** The peer address of a connection without a request; empty = disconnected. */
+/** The address of the peer of a connection; empty = the peer has disconnected. */
 export function peerOf(socket: { readonly remoteAddress?: string | undefined }): string {
   return withoutIpv4Mapping(withoutZone(socket.remoteAddress ?? ''))
 }
 
-/** The address of the peer, or the one that a trusted proxy forwards. */
+/** The client's address: the peer's address, or the address that a trusted proxy forwards. */
 export function clientOf(gateway: Gateway, req: ClientRequest): Client {
   const peer = peerAddress(req)
   const trusted = peer !== '' && gateway.trusts(peer)
@@ -49,10 +49,10 @@ export function clientOf(gateway: Gateway, req: ClientRequest): Client {
   return { address: withoutIpv4Mapping(address), trustedPeer: trusted ? withoutIpv4Mapping(peer) : null }
 }
 
-/** Without the zone of a link-local address, which has a meaning only on this machine. */
+/** The peer's address without the zone of a link-local address, because a zone has a meaning only on this machine. */
 function peerAddress(req: ClientRequest): string {
   if (!('stream' in req)) return withoutZone(req.socket.remoteAddress ?? '')
-  // Node throws when the session is already destroyed.
+  // Node throws if the session is destroyed.
   const { session } = req.stream
   return session && !session.destroyed ? withoutZone(session.socket.remoteAddress ?? '') : ''
 }
@@ -62,7 +62,7 @@ function withoutZone(address: string): string {
   return zone === -1 ? address : address.slice(0, zone)
 }
 
-/** A dual-stack listener reports IPv4 clients as `::ffff:1.2.3.4`. */
+/** Removes the IPv6 form of an IPv4 address: a dual-stack listener reports IPv4 clients as `::ffff:1.2.3.4`. */
 function withoutIpv4Mapping(address: string): string {
   if (!address.startsWith('::')) return address
   const ipv4 = IPV4_MAPPED.exec(address)?.[1]
@@ -70,8 +70,8 @@ function withoutIpv4Mapping(address: string): string {
 }
 
 /**
- * The last address in X-Forwarded-For that is not a trusted proxy. Stops at an entry that is not an address: any client may have
- * written the entries before.
+ * The last address in X-Forwarded-For that is not a trusted proxy. The search, from the end, stops at an entry that is not an address,
+ * because any client may have written that entry and the entries before it.
  */
 function forwardedFor(gateway: Gateway, req: ClientRequest, peer: string): string {
   const header = req.headers['x-forwarded-for']
@@ -86,7 +86,7 @@ function forwardedFor(gateway: Gateway, req: ClientRequest, peer: string): strin
   return client
 }
 
-/** Without the port; null = not an address. */
+/** The address in an entry, without its port; null = the entry is not an address. */
 function forwardedAddress(entry: string): string | null {
   const [, inBrackets, beforePort] = ADDRESS_WITH_PORT.exec(entry) ?? []
   const address = withoutZone(inBrackets ?? beforePort ?? entry)

@@ -4,7 +4,8 @@ import type { Logger } from 'pino'
 const SETTING = '/proc/sys/net/ipv4/tcp_migrate_req'
 
 /**
- * Warns if Linux resets waiting connections when a listener of a shared port closes, instead of handing them to another.
+ * Warns if Linux resets waiting connections when a listener of a shared port closes. With the right setting, Linux passes them to another
+ * listener.
  * Source: Linux, Documentation/networking/ip-sysctl.rst, tcp_migrate_req (5.14).
  */
 export function warnOfResets(log: Logger): void {
@@ -17,7 +18,7 @@ function readSetting(): string | null {
   try {
     return readFileSync(SETTING, 'utf8').trim()
   } catch {
-    // The setting does not exist: another system, or an older kernel.
+    // The setting does not exist: the system is not Linux, or the kernel is older.
     return null
   }
 }

@@ -2,36 +2,36 @@ import type { Clock } from '../../base/clock.ts'
 import { networkOf } from '../../base/network-of.ts'
 import { Bucket } from '../../limits/bucket.ts'
 
-/** Streams that the clients of one address may reset per minute: all at once, or 50 a second. */
+/** Streams that the clients of one address may reset per minute, at any rate within the minute: an average of 50 per second. */
 const PER_MINUTE = 3_000
 const BLOCK_TIME_MS = 60_000
-/** Above this number, the address that was added first is dropped. */
+/** Maximum number of addresses. If there are more, the address that was added first is dropped. */
 const MAX_ADDRESSES = 10_000
 
 export interface ResetLimitOptions {
   readonly clock: Clock
-  /** Resets per minute and address; default 3,000. */
+  /** Maximum resets per minute of one address; default 3,000. */
   readonly perMinute?: number
-  /** A proxy in front of the gateway forwards for many clients: it is never blocked. */
+  /** Tells whether the address is never blocked, such as a proxy that forwards for many clients. */
   isExempt(address: string): boolean
-  /** The address gets no new connections for this many seconds. */
+  /** Called when an address is blocked: it gets no new connections for this many seconds. */
   onBlocked(address: string, seconds: number): void
 }
 
 interface AddressState {
   readonly abandoned: Bucket
-  /** On the monotonic clock; 0 = not blocked. */
+  /** Time on the monotonic clock; 0 = the address is not blocked. */
   blockedUntil: number
 }
 
 /**
- * Limits how many HTTP/2 streams the clients of one address reset, over all its connections: resetting a stream after opening
- * it costs a client nothing, and the gateway a request (CVE-2023-44487, "rapid reset").
+ * Limits the number of HTTP/2 streams that the clients of one address reset, over all their connections. To open and reset a stream costs
+ * the client nothing, but costs the gateway a request (CVE-2023-44487, "rapid reset").
  */
 export class ResetLimit {
   readonly #options: ResetLimitOptions
   readonly #perMinute: number
-  /** By network. */
+  /** The states, by network. */
   readonly #states = new Map<string, AddressState>()
 
   constructor(options: ResetLimitOptions) {
@@ -39,7 +39,7 @@ export class ResetLimit {
     this.#perMinute = options.perMinute ?? PER_MINUTE
   }
 
-  /** Counts a reset stream. @returns false = above the limit: the connection must end */
+  /** Counts a stream that was reset. @returns false = above the limit: the connection must end */
   allows(address: string): boolean {
     const { clock, isExempt, onBlocked } = this.#options
     if (address === '' || isExempt(address)) return true
@@ -54,7 +54,7 @@ export class ResetLimit {
     return false
   }
 
-  /** Must new connections of the address be refused? */
+  /** Tells whether new connections of the address must be refused. */
   blocks(address: string): boolean {
     if (this.#states.size === 0) return false
     return (this.#states.get(networkOf(address))?.blockedUntil ?? 0) > this.#options.clock.monotonic()

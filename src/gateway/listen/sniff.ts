@@ -2,7 +2,7 @@ import type * as net from 'node:net'
 
 const HTTP2_PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
 
-/** Detects HTTP/2 by its preface, the first bytes of a plain connection (RFC 9113 section 3.4). */
+/** Detects HTTP/2 on a plain connection by the preface, which is the first bytes (RFC 9113 section 3.4). */
 export function detectHttp2(socket: net.Socket, timeout: number, onDetected: (socket: net.Socket, isHttp2: boolean) => void): void {
   let seen: Buffer = Buffer.alloc(0)
   const timer = setTimeout(() => socket.destroy(), timeout)
@@ -16,10 +16,10 @@ export function detectHttp2(socket: net.Socket, timeout: number, onDetected: (so
     clearTimeout(timer)
     socket.off('data', onData).off('end', onEnd).pause()
     socket.unshift(seen)
-    // An HTTP/2 session does not listen for the end of its connection: this closes both halves.
+    // Close both directions when the client closes one, because an HTTP/2 session does not notice the end of its connection.
     if (isHttp2) socket.allowHalfOpen = false
     onDetected(socket, isHttp2)
-    // An HTTP/2 session reads the unshifted bytes itself, and would lose them in flowing mode.
+    // An HTTP/2 session itself reads the unshifted bytes. In flowing mode it would lose them.
     if (!isHttp2) socket.resume()
   }
   socket.on('data', onData).on('end', onEnd)

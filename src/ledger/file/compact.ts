@@ -6,7 +6,7 @@ import { ledgerSchema } from './ledger-schema.ts'
 
 const BUSY_TIMEOUT_MS = 10_000
 
-/** Rewrites a ledger without the space of deleted rows; a running gateway waits. @returns bytes @throws {StoreError} if it is no ledger */
+/** Frees the space of deleted rows. A running gateway waits. @returns the sizes in bytes @throws {StoreError} if `file` is not a ledger */
 export function compactLedger(file: string): { readonly before: number, readonly after: number } {
   if (!fileExists(file)) throw new StoreError('missing', 'there is no such file')
   const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })

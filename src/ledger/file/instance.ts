@@ -4,8 +4,8 @@ import { toLedgerFailure } from '../ledger-failure.ts'
 import { acquireLock, isLocked } from './lock.ts'
 
 /*
- * A process that writes to a ledger holds a lock beside it as long as it lives. Process ids do not work across containers that share a
- * volume; nor do heartbeats, because a process without them may only be paused.
+ * A process that writes to a ledger holds a lock on a file in the same directory until the process ends, which shows other processes that
+ * it is alive. Process ids cannot show this across containers that share a volume. Without a heartbeat, a process may only be paused.
  */
 
 const LOCK_INFIX = '-live-'
@@ -15,12 +15,12 @@ function lockFile(ledger: string, instance: string): string {
   return ledger + LOCK_INFIX + instance
 }
 
-/** Marks an instance as alive until this process or thread ends. @param instance unique, valid in a file name @returns ends the mark */
+/** Marks an instance as alive until this process or thread ends. @param instance unique, valid in a file name @returns removes the mark */
 export function lockInstance(ledger: string, instance: string): () => void {
   return acquireLock(lockFile(ledger, instance), LOCK_TIMEOUT_MS)
 }
 
-/** false = the process has certainly ended. Needs no write permission. */
+/** @returns false = the process has certainly ended. Needs no write permission */
 export function isAlive(ledger: string, instance: string): boolean {
   return isLocked(lockFile(ledger, instance))
 }
@@ -35,7 +35,7 @@ export function removeStaleLocks(ledger: string): void {
     try {
       acquireLock(lockFile(ledger, instance), 0)()
     } catch (error) {
-      // Another process removes locks too.
+      // Another process may be removing the same lock.
       if (toLedgerFailure(error).code !== 'locked') throw error
     }
   }

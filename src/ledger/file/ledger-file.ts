@@ -9,27 +9,27 @@ import { toLedgerFailure } from '../ledger-failure.ts'
 import { ledgerSchema } from './ledger-schema.ts'
 import { acquireLock } from './lock.ts'
 
-/** ms that a statement waits for the transaction of another process. */
+/** Milliseconds that a statement waits for the transaction of another process. */
 const BUSY_TIMEOUT_MS = 2000
-/** The checkpoint thread keeps the log much smaller; this applies when it cannot. */
+/** Pages. A log of this size is copied by the writer itself, which happens only if the checkpoint thread cannot keep the log smaller. */
 const WRITER_CHECKPOINT_PAGES = 16_384
 const LOG_LIMIT = 32 * 1024 * 1024
 
 export interface LedgerFile {
   readonly db: DatabaseSync
-  /** Shows whether the path still leads to the open file. */
+  /** Identifies the open file, to detect that another file is at its path. */
   readonly identity: string
   /** The new path of a corrupt file; null = there was none. */
   readonly setAside: string | null
 }
 
 /**
- * Opens a ledger for writing; creates missing directory, file and schema. A corrupt file is renamed and replaced by a new one.
- * @throws {StoreError} `foreign`, `newer`, `unwritable`; else what node:fs or node:sqlite throw
+ * Opens a ledger for writing. Creates directory, file and schema if they are missing. Renames a corrupt file and creates a new one.
+ * @throws {StoreError} `foreign`, `newer`, `unwritable`; otherwise an error of node:fs or node:sqlite
  */
 export function openFile(file: string): LedgerFile {
   makeDirectory(dirname(file))
-  // One process at a time: the next steps depend on what they find.
+  // Only one process at a time may check and change the file.
   const release = acquireLock(`${file}-opening`, BUSY_TIMEOUT_MS)
   try {
     try {
@@ -46,16 +46,16 @@ export function openFile(file: string): LedgerFile {
 
 function connect(file: string): Omit<LedgerFile, 'setAside'> {
   const other = nonFileKind(file)
-  // SQLite would wait for a writer to a pipe, and report a directory only as impossible to open.
+  // Check first: SQLite would wait for a writer to a pipe, and would not report that the path is a directory.
   if (other !== null) throw new StoreError('unwritable', `this is ${other}, not a file`)
   createPrivateFile(file)
   const schema = ledgerSchema()
   const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
   try {
-    // Check first: the PRAGMAs would change a foreign file.
+    // Check first, because the PRAGMAs would change the file of another program.
     schema.versionOf(db)
-    // NORMAL uses fsync only to keep the file consistent; a killed process loses no committed rows.
-    // Only a new file gets auto_vacuum here, before its first table; `gateway ledger compact` gives it to an older one.
+    // synchronous = NORMAL uses fsync only to keep the file consistent. A killed process loses no committed rows.
+    // auto_vacuum has an effect only on a new file, before its first table. `gateway ledger compact` sets it in an older file.
     db.exec(`PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
       PRAGMA wal_autocheckpoint = ${WRITER_CHECKPOINT_PAGES}; PRAGMA journal_size_limit = ${LOG_LIMIT}`)
     schema.migrate(db)
@@ -68,7 +68,7 @@ function connect(file: string): Omit<LedgerFile, 'setAside'> {
   }
 }
 
-/** Renames a corrupt open file. @param identity of the open file @returns the new path; null = the path leads to another file */
+/** Renames a corrupt open file. @param identity of the open file @returns the new path; null = another file is at the path */
 export function quarantineFile(file: string, identity: string): string | null {
   const release = acquireLock(`${file}-opening`, BUSY_TIMEOUT_MS)
   try {
@@ -82,7 +82,7 @@ function moveAside(file: string): string {
   const stamp = new Date().toISOString().replace(/[-:]|\.\d+/g, '')
   let kept = `${file}.corrupt-${stamp}`
   for (let n = 2; existsSync(kept); n += 1) kept = `${file}.corrupt-${stamp}-${n}`
-  // The log first: SQLite deletes a log that it finds beside a new file.
+  // Rename the log first, because SQLite deletes a log that belongs to no file.
   for (const part of ['-wal', '-shm', '']) {
     if (existsSync(file + part)) renameSync(file + part, kept + part)
   }

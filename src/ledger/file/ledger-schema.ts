@@ -39,10 +39,10 @@ const ROW = `
   bytes_in INTEGER,
   bytes_out INTEGER`
 
-/** Requests that are not complete with status 200. A query must repeat this text exactly to use the index. */
+/** SQL condition for requests that are not complete with status 200. A query must contain exactly this text to use the index. */
 export const UNUSUAL = `(status IS NOT 200 OR "end" <> 'complete')`
 
-/* Two indices with all searched columns: a search reads only matching rows. An index per column would cost the writer more. */
+/* Two indexes with all searched columns, so that a search reads only matching rows. One index for each column would slow down writing. */
 const ROWS_2 = `
   ALTER TABLE requests ADD COLUMN route TEXT;
   ALTER TABLE in_flight ADD COLUMN route TEXT;
@@ -72,8 +72,8 @@ const ROWS_10 = `
   ALTER TABLE in_flight ADD COLUMN billed TEXT;`
 
 /**
- * `requests`: one row for each ended request. `in_flight`: drafts of running requests in case the process dies. That table stays small: a
- * request costs one insertion into the large table and its indices.
+ * `requests`: one row for each ended request. `in_flight`: checkpoints of running requests, in case the process dies. They are in a
+ * separate, small table, so that a request needs only one insertion into the large table and its indexes.
  */
 export const MIGRATIONS: readonly string[] = [
   `CREATE TABLE requests (id INTEGER PRIMARY KEY, ${ROW}
@@ -87,10 +87,10 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;`,
   ROWS_2 + ROLLUP_SCHEMA,
   ROWS_3,
-  // The id of this file among the journals of a cluster, and the last row that PostgreSQL has.
+  // The id of this file as a journal of a cluster, and the id of the last row that PostgreSQL has.
   `CREATE TABLE journal (id TEXT NOT NULL, shipped_to INTEGER NOT NULL) STRICT;
   INSERT INTO journal VALUES (lower(hex(randomblob(16))), 0);`,
-  // Rows that PostgreSQL refused: only this file has them.
+  // The ids of rows that PostgreSQL has refused, which are only in this file.
   'CREATE TABLE refused (id INTEGER PRIMARY KEY) STRICT;',
   ROWS_6,
   `ALTER TABLE requests ADD COLUMN upstream_protocol TEXT;
@@ -100,7 +100,7 @@ export const MIGRATIONS: readonly string[] = [
   ROWS_10,
 ]
 
-/** @param scripts of all versions; another version of the gateway has other scripts */
+/** @param scripts migration scripts, one for each version of the schema */
 export function ledgerSchema(scripts: readonly string[] = MIGRATIONS): Schema {
   return new Schema({ id: APPLICATION_ID, scripts })
 }

@@ -4,12 +4,13 @@ import { pathToFileURL } from 'node:url'
 import { StoreError } from '../../base/files/store-error.ts'
 
 const BUSY_TIMEOUT_MS = 5000
-/** SQLITE_READONLY or SQLITE_CANTOPEN, depending on whether there is a log. */
+/** SQLITE_READONLY (if there is a log) and SQLITE_CANTOPEN (if there is none). */
 const NOT_WRITABLE = new Set([8, 14])
 
 /**
- * SQLite may write an index of the log beside the file. A user without that right opens the file as immutable: no gateway has it open then.
- * @throws {StoreError} `unwritable`; else node:sqlite's error
+ * Opens a ledger for reading. SQLite may need to create an index of the log in the same directory. If the user may not write there, opens
+ * the file as immutable, which is possible only if no gateway has the file open.
+ * @throws {StoreError} `unwritable`; otherwise an error of node:sqlite
  */
 export function openReadOnly(file: string): DatabaseSync {
   const db = new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS })

@@ -3,11 +3,11 @@ import type { Filter } from './ledger-reader.ts'
 import { tagValue } from '../tags.ts'
 import { tagOf, type RowGroup, type UsageSum } from './usage-sum.ts'
 
-/* For the readers of both ledgers: usage is read from sums of whole days, and from rows before and after them. */
+/* For the readers of the ledgers in SQLite and PostgreSQL, which read the sums of whole days and the rows before and after those days. */
 
 export const DAY_MS = 86_400_000
 
-/** The summed columns. A sum can exceed the integers of SQLite and PostgreSQL, so it has two parts. */
+/** The summed columns. Each sum has two parts, because it can exceed the integers of SQLite and PostgreSQL. */
 const SUMMED = {
   input: 'input_tokens',
   cached: 'cached_input_tokens',
@@ -17,7 +17,7 @@ const SUMMED = {
   cost: 'cost_pico_usd',
 } as const
 
-/** Each figure as an SQL expression for one row. */
+/** The figures of a sum, each with an SQL expression for its value in one row. */
 const ROW_FIGURES: readonly (readonly [name: string, ofRow: string])[] = [
   ['requests', '1'],
   ['unpriced', 'CASE WHEN cost_pico_usd IS NULL THEN 1 ELSE 0 END'],
@@ -28,9 +28,9 @@ const ROW_FIGURES: readonly (readonly [name: string, ofRow: string])[] = [
 
 /** For SELECT: the names of the figures. */
 export const FIGURE_LIST = ROW_FIGURES.map(([name]) => name).join(', ')
-/** For SELECT: one row as its own sum. */
+/** For SELECT: the figures of one row. */
 export const ROW_FIGURE_LIST = ROW_FIGURES.map(([name, ofRow]) => `${ofRow} AS ${name}`).join(', ')
-/** For SELECT: sums of rows with the same names. */
+/** For SELECT: the sum of each figure over several rows. */
 export const FIGURE_SUMS = ROW_FIGURES.map(([name]) => `sum(${name}) AS ${name}`).join(', ')
 
 const DETAILS: ReadonlySet<RowGroup> = new Set(['group', 'protocol', 'status'])
@@ -46,8 +46,8 @@ export function dailyTable({ user, tags }: Filter, by: readonly RowGroup[]): 'da
 type Edge = Required<Pick<Filter, 'since' | 'until'>>
 
 /**
- * @param firstDay of the table, since 1970; Infinity = the table is empty
- * @returns the whole days (since 1970, `until` exclusive; may be none), and the time before and after them
+ * @param firstDay first day in the table, in days since 1970; Infinity = the table is empty
+ * @returns the whole days (in days since 1970, `until` exclusive; may be none), and the times before and after the whole days
  */
 export function splitByDay(
   { since = 0, until = Infinity }: Filter, firstDay: number,

@@ -3,7 +3,7 @@ import type { Usage } from '../../protocols/usage/usage.ts'
 import type { LedgerRow } from '../row.ts'
 import type { GroupBy, UsageSum } from './usage-sum.ts'
 
-/** A number whose digits must not pass through a float. */
+/** A number as text, because a float cannot represent all of its digits. */
 class Exact {
   readonly digits: string
 
@@ -19,7 +19,7 @@ export interface Field<T> {
   readonly value: (item: T) => Value
 }
 
-/** The names up to cost_usd are a contract with other programs. input_tokens is all input, output_tokens all output. */
+/** Do not rename the fields up to cost_usd, which other programs read. input_tokens includes all input, output_tokens all output. */
 export const ROW_FIELDS: readonly Field<LedgerRow>[] = ([
   { name: 'request_id', value: row => row.requestId },
   { name: 'started_at', value: row => new Date(row.startedAt).toISOString() },
@@ -64,7 +64,7 @@ export const ROW_FIELDS: readonly Field<LedgerRow>[] = ([
   { name: 'billed', value: row => row.billed },
 ] satisfies Field<LedgerRow>[]).map(({ name, value }) => ({ name, value: row => (isUnreadable(row, name) ? 'unreadable' : value(row)) }))
 
-/** The columns behind computed fields. */
+/** The ledger's columns from which computed fields are computed. */
 const COLUMNS_OF: ReadonlyMap<string, readonly string[]> = new Map(Object.entries({
   cost_usd: ['cost_pico_usd'], cache_write_tokens: ['cache_write_5m_tokens', 'cache_write_1h_tokens'],
 }))
@@ -73,7 +73,7 @@ function isUnreadable({ unreadable }: LedgerRow, field: string): boolean {
   return unreadable !== undefined && (COLUMNS_OF.get(field) ?? [field]).some(column => unreadable.includes(column))
 }
 
-/** The first fields have the names of the groups. */
+/** The fields of a sum: first the groups by name, then the figures. */
 export function sumFields(by: readonly GroupBy[]): readonly Field<UsageSum>[] {
   return [
     ...by.map((name, n): Field<UsageSum> => ({ name, value: sum => sum.groups[n] ?? null })),
@@ -88,23 +88,23 @@ export function sumFields(by: readonly GroupBy[]): readonly Field<UsageSum>[] {
   ]
 }
 
-/** One line of JSON with its line end; costs are numbers with all their digits. */
+/** @returns a line of JSON with a line end, in which costs are numbers with all digits */
 export function jsonLine<T>(fields: readonly Field<T>[], item: T): string {
   const members = fields.map(({ name, value }) => `${JSON.stringify(name)}:${jsonText(value(item))}`)
   return `{${members.join(',')}}\n`
 }
 
-/** The header line (RFC 4180). */
+/** @returns the header line (RFC 4180) */
 export function csvHeader<T>(fields: readonly Field<T>[]): string {
   return `${fields.map(({ name }) => name).join(',')}\r\n`
 }
 
-/** One record (RFC 4180); null is empty, lists are JSON, and no text is a formula. */
+/** @returns one record (RFC 4180). null becomes empty, lists become JSON, and texts that look like a formula get an apostrophe */
 export function csvLine<T>(fields: readonly Field<T>[], item: T): string {
   return `${fields.map(({ value }) => csvText(value(item))).join(',')}\r\n`
 }
 
-/** All tokens written to a cache, of any lifetime; null = both counts are unknown. */
+/** @returns the sum of the tokens written to a cache with either lifetime; null = both counts are unknown */
 export function cacheWrites({ cacheWrite5mTokens: a, cacheWrite1hTokens: b }: Usage): number | null {
   return a === null || b === null ? a ?? b : a + b
 }
@@ -118,7 +118,7 @@ function jsonText(value: Value): string {
   return typeof value === 'bigint' ? String(value) : JSON.stringify(value)
 }
 
-/** Clients choose names, and spreadsheets run text like a formula (OWASP, "CSV Injection"). */
+/** Text that a spreadsheet runs as a formula (OWASP, "CSV Injection"). Clients can choose such text as a name. */
 const FORMULA = /^[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20]/
 
 function csvText(value: Value): string {

@@ -21,7 +21,7 @@ function isReachable(file: string): boolean {
   }
 }
 
-/** @throws {StoreError} `missing`, `foreign`, `newer`, `unwritable`; else node:sqlite's error */
+/** @throws {StoreError} `missing`, `foreign`, `newer`, `unwritable`; otherwise an error of node:sqlite */
 export function openReader(file: string): LedgerReader {
   if (!isReachable(file)) throw new StoreError('missing', 'there is no such file; the gateway makes it when it starts')
   const db = openReadOnly(file)
@@ -42,7 +42,7 @@ const PAGE = 1000
 const NAME_COLUMNS = ['key', 'model', 'upstream', 'user'] as const
 const TIME_FORMATS = { day: '%Y-%m-%d', hour: '%Y-%m-%dT%H:00Z', minute: '%Y-%m-%dT%H:%MZ' } as const
 
-/** A group as an expression for rows. */
+/** @returns a group as an SQL expression for rows */
 function groupExpression(by: RowGroup): string {
   const tag = tagOf(by)
   if (tag !== null) return sqliteTag(tag)
@@ -56,7 +56,7 @@ function groupExpression(by: RowGroup): string {
   }
 }
 
-/** A group as an expression for sums by day. */
+/** @returns a group as an SQL expression for sums by day */
 function dailyGroupExpression(by: RowGroup): string {
   return by === 'day' ? `strftime('${TIME_FORMATS.day}', day * 86400, 'unixepoch')` : `"${by}"`
 }
@@ -86,7 +86,7 @@ class FileLedgerReader implements LedgerReader {
       const end = stored.at(-1)
       last = stored.length < PAGE || end === undefined ? null : [Number(end['started_at']), Number(end['id'])]
       const found = stored.map(decode)
-      // A starting gateway may have recovered some orphans meanwhile.
+      // Do not return an orphan twice: a starting gateway may have written its row meanwhile.
       for (const row of found) orphans.delete(identity(row))
       const upTo = last?.[0] ?? Infinity
       const due = [...orphans.values()].filter(row => row.startedAt < upTo)
@@ -104,7 +104,7 @@ class FileLedgerReader implements LedgerReader {
     })
   }
 
-  /** Whole days come from their sums, which outlive the rows, if the sums have the requested columns. */
+  /** Reads whole days from the sums by day if these have the requested columns, because the sums are kept longer than the rows. */
   sums(filter: Filter, by: readonly RowGroup[]): UsageSum[] {
     const groupList = (expression: (by: RowGroup) => string) => by.map((each, n) => `${expression(each)} AS group${n}, `).join('')
     const grouping = by.length === 0 ? '' : `GROUP BY ${by.map((_, n) => n + 1).join(', ')}`
@@ -147,7 +147,7 @@ class FileLedgerReader implements LedgerReader {
     this.#db.close()
   }
 
-  /** Sums of whole days, rows before and after them, and rows of these days that are not summed yet. */
+  /** Splits a filter into whole days, the times before and after, and the rows of the whole days that are not summed yet. */
   #split(filter: Filter, by: readonly RowGroup[]) {
     const table = dailyTable(filter, by)
     const state = this.#db.prepare(`SELECT up_to, ${DETAILED_FROM} AS detailed_from FROM summed`).get()
@@ -158,12 +158,12 @@ class FileLedgerReader implements LedgerReader {
       table: days.from < days.until ? table : null,
       days: allOf(names, 'day >= ? AND day < ?', [days.from, days.until]),
       edges,
-      // The plus keeps SQLite from using the index on time: these are the last rows by id.
+      // With a plus, SQLite does not use the index on time: unsummed rows are faster to find by id, because they are the last rows.
       unsummed: allOf(names, 'id > ? AND +started_at >= ? AND +started_at < ?', [state?.['up_to'] ?? 0, days.from * DAY_MS, days.until * DAY_MS]),
     }
   }
 
-  /** Running requests of dead processes that no gateway has recovered yet. */
+  /** The last checkpoints of dead processes' requests that no gateway has written as rows yet. */
   #orphans(filter: Filter): Map<string, LedgerRow> {
     const { sql, values } = this.#orphaned(filter)
     const drafts = allRows(this.#db.prepare(`SELECT ${READ_LIST} FROM in_flight WHERE ${sql}`), ...values)
@@ -173,7 +173,7 @@ class FileLedgerReader implements LedgerReader {
     }))
   }
 
-  /** Selects drafts of dead processes. */
+  /** SQL condition for the checkpoints of dead processes. */
   #orphaned(filter: Filter): Condition {
     const dead = this.#db.prepare('SELECT DISTINCT instance FROM in_flight').all()
       .map(({ instance }) => String(instance))
@@ -185,7 +185,7 @@ class FileLedgerReader implements LedgerReader {
     return !isAlive(this.#file, String(instance))
   }
 
-  /** All reads see the same moment. */
+  /** Runs all reads in one transaction, so that they see the same state. */
   #snapshot<T>(read: () => T): T {
     this.#db.exec('BEGIN')
     try {
@@ -205,7 +205,7 @@ function condition(filter: Filter): Condition {
   return until === Infinity ? from : allOf(from, 'started_at < ?', [until])
 }
 
-/** For rows and sums: a missing name is NULL in rows and 0 in sums. */
+/** SQL condition for rows and sums. It checks the type, because a missing name is NULL in rows and 0 in sums. */
 function nameCondition(filter: Filter): Condition {
   const wanted = NAME_COLUMNS.filter(column => filter[column] !== undefined)
   const tags = Object.entries(filter.tags ?? {})
@@ -231,7 +231,7 @@ function operator(glob: string): string {
   return glob.includes('*') ? 'GLOB' : '='
 }
 
-/** SQLite globs have more special characters than `*`. */
+/** Escapes `?` and `[`, which are special in SQLite's globs. */
 function pattern(glob: string): string {
   return glob.includes('*') ? glob.replace(/[?[]/g, '[$&]') : glob
 }

@@ -1,11 +1,11 @@
 import type { LedgerRow } from '../row.ts'
 import type { RowGroup, UsageSum } from './usage-sum.ts'
 
-/** Selects requests; an absent member selects all. */
+/** Selects requests that match all present members. */
 export interface Filter {
-  /** Started at or after, ms since 1970. */
+  /** Requests that started at or after this time, ms since 1970. */
   readonly since?: number
-  /** Started before, ms since 1970. */
+  /** Requests that started before this time, ms since 1970. */
   readonly until?: number
   /** The key's name, or a glob: `*` matches any characters. */
   readonly key?: string
@@ -19,20 +19,20 @@ export interface Filter {
   readonly tags?: Readonly<Record<string, string>>
 }
 
-/** The row of a running request is a draft. */
+/** A request with its row. The row of a running request is a checkpoint. */
 export interface FoundRequest {
   readonly row: LedgerRow
   readonly running: boolean
 }
 
 export interface LedgerReader {
-  /** Ended requests, oldest first, read by pages: a slow consumer does not block checkpoints. */
+  /** Ended requests, oldest first. Reads by pages, so that a slow consumer does not block checkpoints of the log. */
   rows(filter: Filter): Generator<LedgerRow, void, undefined>
-  /** The last `count` of `rows`, oldest first. */
+  /** The last `count` items of `rows`, oldest first. */
   latest(filter: Filter, count: number): LedgerRow[]
   /** One sum for each group, ordered by name; a single sum if `by` is empty. */
   sums(filter: Filter, by: readonly RowGroup[]): UsageSum[]
-  /** One request, unless a trusted proxy reused the id. */
+  /** Finds a request. There can be several, because a trusted proxy can reuse an id. */
   find(requestId: string): FoundRequest[]
   [Symbol.dispose](): void
 }

@@ -1,7 +1,7 @@
 import type { Filter, LedgerReader } from './ledger-reader.ts'
 import { add, byGroups, type GroupBy, type RowGroup, type UsageSum } from './usage-sum.ts'
 
-/** Like the reader's `sums`, also by owner. All sums of a key, also old ones, belong to the current owner. @param owners by key name */
+/** Like the reader's `sums`, but also by owner. All sums of a key, even old ones, count for its current owner. @param owners by key name */
 export function sumsWithOwners(reader: LedgerReader, filter: Filter, by: readonly GroupBy[], owners: ReadonlyMap<string, string>): UsageSum[] {
   const asked = [...new Set(by.map((name): RowGroup => (name === 'owner' ? 'key' : name)))]
   const merged = new Map<string, UsageSum>()

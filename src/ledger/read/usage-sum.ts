@@ -12,7 +12,7 @@ export function tagOf(group: GroupBy): string | null {
 }
 
 export interface UsageSum {
-  /** In the requested order: names, status, day (2026-11-21), hour or minute (2026-11-21T09:30Z); null = none. Empty = sum of all. */
+  /** In the requested order: name, status, day (2026-11-21), hour or minute (2026-11-21T09:30Z); null = none. Empty = not grouped. */
   readonly groups: readonly (string | null)[]
   readonly requests: number
   readonly inputTokens: bigint
@@ -20,9 +20,9 @@ export interface UsageSum {
   readonly cacheWriteTokens: bigint
   readonly outputTokens: bigint
   readonly reasoningTokens: bigint
-  /** Cost of the requests that have one; null = none has. */
+  /** Sum of the known costs, picodollars; null = the cost of all requests is unknown. */
   readonly costPico: bigint | null
-  /** Requests with an unknown cost. */
+  /** Number of requests with an unknown cost. */
   readonly unpriced: number
 }
 
@@ -31,7 +31,7 @@ export function byGroups({ groups: a }: UsageSum, { groups: b }: UsageSum): numb
   return at === -1 ? 0 : (a[at] ?? '') < (b[at] ?? '') ? -1 : 1
 }
 
-/** Adds both sums; the groups are those of the first. */
+/** @returns the sum of both, with the groups of `a` */
 export function add(a: UsageSum, b: UsageSum): UsageSum {
   return {
     groups: a.groups,

@@ -8,19 +8,19 @@ export interface CountedRow extends
   readonly protocol: string | null
   readonly end: string
   readonly source: string
-  /** Picodollars, as multiples of PART_SIZE, and the rest; both null = unknown cost. */
+  /** Picodollars in multiples of PART_SIZE; `costLow` is the rest. Both are null if the cost is unknown. */
   readonly costHigh: number | null
   readonly costLow: number | null
 }
 
-/** The columns of CountedRow except the cost, which is read in two parts. */
+/** The columns of a `CountedRow`, except its cost, which is read in two parts. */
 export const COUNTED_COLUMNS = [
   'started_at', 'key', 'model', 'upstream', 'group', 'protocol', 'status', 'end', 'source', 'first_byte_ms',
   'input_tokens', 'cached_input_tokens', 'cache_write_5m_tokens', 'cache_write_1h_tokens',
   'output_tokens', 'reasoning_tokens',
 ] as const
 
-/** @param at index of each column in the values */
+/** @param at index of each column in `values` */
 export function toCountedRow(
   values: readonly unknown[], at: Readonly<Record<(typeof COUNTED_COLUMNS)[number], number>>,
   costHigh: number | null, costLow: number | null,
@@ -49,7 +49,7 @@ export function toCountedRow(
   }
 }
 
-/** The order of `figures`. One 64-bit sum would overflow: each has two columns, multiples of PART_SIZE and the rest, without carry. */
+/** The order of `figures`. A sum has two columns, multiples of PART_SIZE (high) and the rest (low), because 64 bits could overflow. */
 export const SUM_COLUMNS = [
   'requests', 'errors', 'unpriced', 'estimated', 'input_high', 'input_low', 'cached_high', 'cached_low', 'cache_write_high',
   'cache_write_low', 'output_high', 'output_low', 'reasoning_high', 'reasoning_low', 'cost_high', 'cost_low',
@@ -65,17 +65,17 @@ export const SUM_NAMES = ['key', 'model', 'upstream'] as const
 export const DETAILED_NAMES = [...SUM_NAMES, 'group', 'protocol', 'status'] as const
 type Names = Readonly<Record<(typeof DETAILED_NAMES)[number], string | null>>
 
-/** Requests with the same names that began in one hour or day. Tables may have only some of the names. */
+/** The sums of requests with the same names that began in one hour or day. A table may have only some of the names. */
 export interface Sums extends Names {
-  /** Hours, or days, since 1970. */
+  /** Number of the hour or day since 1970. */
   readonly slot: number
-  /** In the order of SUM_COLUMNS. */
+  /** The figures in the order of SUM_COLUMNS. */
   figures: number[]
   /** Start of the last request, ms since 1970. */
   lastAt: number
 }
 
-/** Days are also summed by each of these alone; tables store the numbers. */
+/** Days are also summed by each of these dimensions alone. Tables store the number. */
 export const DIMENSION = { upstream: 0, key: 1, model: 2, group: 3 } as const
 export type Dimension = keyof typeof DIMENSION
 
@@ -85,21 +85,21 @@ interface DimensionSums extends Pick<Sums, 'slot' | 'figures' | 'lastAt'> {
   readonly name: string | null
 }
 
-/** Times to the first byte are counted for each of these. */
+/** Times to the first byte are counted for each of these scopes. Tables store the number. */
 export const FIRST_BYTE_SCOPE = { all: 0, upstream: 1, key: 2 } as const
 
 export interface FirstByteHistogram {
   /** Hours since 1970. */
   readonly hour: number
   readonly scope: number
-  /** The upstream or key; empty = all. */
+  /** The name of the upstream or key; empty = all requests. */
   readonly name: string
   readonly counts: Histogram
 }
 
 interface HourSums extends Sums { readonly firstBytes: Histogram }
 
-/** What rows add to the sums, collected so that each sum takes one SQL statement. */
+/** Collects what several rows add to the sums, so that each sum is changed by one SQL statement. */
 export class Contributions {
   readonly #hours = new Map<string, HourSums>()
 
@@ -144,14 +144,14 @@ export class Contributions {
     return mergedBy(DETAILED_NAMES, HOURS_OF_DAY, this.#hours.values())
   }
 
-  /** The days again, by each dimension alone. */
+  /** The sums of the days by each dimension alone. */
   dimensions(): Iterable<DimensionSums> {
     const sums = new Map<string, DimensionSums>()
     for (const hour of this.#hours.values()) {
       const slot = Math.floor(hour.slot / HOURS_OF_DAY)
       for (const dimension of DIMENSIONS) {
         const name = hour[dimension]
-        // Most keys have no group.
+        // Do not sum requests without a group by group.
         if (dimension === 'group' && name === null) continue
         const id = `${slot} ${dimension} ${lengthPrefixed(name)}`
         merge(sums, id, hour, figures => ({ slot, dimension, name, figures, lastAt: hour.lastAt }))
@@ -177,7 +177,7 @@ export class Contributions {
 
   #sumsOf(slot: number, row: CountedRow): HourSums {
     const { key, model, upstream, group, protocol, status, startedAt } = row
-    // Runs for each row; sumKey is slower.
+    // Do not use `sumKey`, which is slower: this runs for each row.
     const id = `${slot} ${lengthPrefixed(key)}${lengthPrefixed(model)}${lengthPrefixed(upstream)}${lengthPrefixed(group)}${lengthPrefixed(protocol)}${status}`
     const known = this.#hours.get(id)
     if (known !== undefined) {
@@ -195,7 +195,7 @@ export class Contributions {
 
 const DIMENSIONS = ['upstream', 'key', 'model', 'group'] as const
 
-/** @param hours number of hours in a slot */
+/** @param hours number of hours in a slot: 1 or 24 */
 function mergedBy(names: readonly (keyof Names)[], hours: number, sums: Iterable<Sums>): Iterable<Sums> {
   const merged = new Map<string, Sums>()
   for (const hour of sums) {
@@ -205,7 +205,7 @@ function mergedBy(names: readonly (keyof Names)[], hours: number, sums: Iterable
   return merged.values()
 }
 
-/** Adds an hour to the sums of `id`, or copies it there. */
+/** Adds an hour to the sums with the id `id`. If there are none, creates them as a copy of the hour. */
 function merge<T extends Pick<Sums, 'figures' | 'lastAt'>>(
   into: Map<string, T>, id: string, hour: Sums, begin: (figures: number[]) => T,
 ): void {
@@ -228,7 +228,7 @@ function addTokens(figures: number[], at: number, tokens: number | null, sign: 1
   figures[at + 1]! += sign * (tokens % PART_SIZE)
 }
 
-/** Names can contain any text, so each follows its length. */
+/** @returns an id of the names; each name follows its length, because names can contain any text */
 function sumKey(slot: number, names: readonly (keyof Names)[], sums: Names): string {
   let id = `${slot} `
   for (const name of names) id += lengthPrefixed(sums[name])

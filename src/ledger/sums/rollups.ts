@@ -8,17 +8,19 @@ import { addHistogramJson, toHistogramJson } from './first-byte.ts'
 import { UnsummedRows } from './unsummed-rows.ts'
 
 /*
- * Sums beside the rows, for charts: by hour and day for each combination of key, model and upstream; by day for each of these alone; by day
- * also with group, protocol and status; and histograms of the time to the first byte. Sums by day outlive the rows.
+ * Tables of sums, for charts: by hour and by day for each combination of key, model and upstream; by day for each dimension alone; by day
+ * for each combination of all names, including group, protocol and status; histograms of the time to the first byte. Sums by day are kept
+ * longer than the rows.
  *
- * Rows are summed in the order of their ids, many in one transaction; `summed` has the last id, and a reader adds the rows after it: sums
- * are exact after any crash, and for rows of an older version. The rows of this process are mostly still in memory (unsummed-rows.ts).
+ * Rows are summed in the order of their ids, many in one transaction. `summed` has the id of the last summed row, and a reader adds the
+ * rows after it, so that sums are exact after any crash, and for rows that an older version writes. The rows to sum are usually still in
+ * memory (unsummed-rows.ts).
  */
 
 const SUMS = `${SUM_COLUMNS.map(name => `${name} INTEGER NOT NULL`).join(', ')}, last_at INTEGER NOT NULL`
 const NAME_COLUMNS = 'key ANY NOT NULL, model ANY NOT NULL, upstream ANY NOT NULL'
 
-/** 0 stands for no name: a column of a primary key cannot be null. */
+/** A missing name is stored as 0, because a column of a primary key cannot be null. */
 export const ROLLUP_SCHEMA = `
   CREATE TABLE summed (up_to INTEGER NOT NULL) STRICT;
   INSERT INTO summed VALUES (0);
@@ -36,8 +38,8 @@ export const ROLLUP_SCHEMA = `
     counts TEXT NOT NULL, PRIMARY KEY (scope, name, day)) STRICT, WITHOUT ROWID;`
 
 /**
- * Sums by day for each combination of all names, since the day `detailed_from`: earlier requests were summed before this table existed. A
- * process of an older version adds only to the other tables: then `detailed_up_to` is less than `up_to`.
+ * Sums by day for each combination of all names, from the day `detailed_from` on, because requests of earlier days were summed before this
+ * table existed. If a process of an older version has summed rows without this table, `detailed_up_to` is less than `up_to`.
  */
 export const DETAILED_SCHEMA = `
   CREATE TABLE detailed_days (day INTEGER NOT NULL, ${DETAILED_NAMES.map(name => `"${name}" ANY NOT NULL`).join(', ')}, ${SUMS},
@@ -46,33 +48,33 @@ export const DETAILED_SCHEMA = `
   ALTER TABLE summed ADD COLUMN detailed_from INTEGER NOT NULL DEFAULT 0;
   UPDATE summed SET detailed_up_to = up_to, detailed_from = (SELECT coalesce(max(day) + 1, 0) FROM days);`
 
-/** A process of an older version that replaces a row subtracts the old one only from other tables: `detailed_days` starts anew next day. */
+/** If a process of an older version subtracts a row without this table, the trigger makes `detailed_days` start again on the next day. */
 export const TAKEN_BACK_SCHEMA = `
   CREATE TRIGGER day_taken_back AFTER UPDATE ON days WHEN NEW.requests < OLD.requests
     BEGIN UPDATE summed SET detailed_up_to = -1; END;`
 
-/** The day since which `detailed_days` is complete; null = an older process summed rows without it. SQL for `summed`. */
+/** SQL expression on `summed`: the day from which `detailed_days` is complete; null = an older process summed rows without the table. */
 export const DETAILED_FROM = 'iif(detailed_up_to = up_to, detailed_from, NULL)'
 
-/** Hours for which sums by hour are kept: a quarter, which charts compare with days. */
+/** Number of hours for which sums by hour are kept: 92 days, the longest quarter. */
 export const HOURS_KEPT = 92 * 24
 
-/** Rows that are summed in one transaction: about 15 ms, during which an ended request waits. */
+/** Rows that are summed in one transaction. It takes about 15 ms, in which rows of ended requests wait. */
 const ROWS_PER_TRANSACTION = 2500
 
 const COUNTED_LIST = `${COUNTED_COLUMNS.map(name => `"${name}"`).join(', ')},
   cost_pico_usd / ${PART_SIZE}, cost_pico_usd % ${PART_SIZE}`
-/** The index of each value after the id. */
+/** The index of each column in a read row, whose first value is the id. */
 const COLUMN_INDEX = Object.fromEntries(COUNTED_COLUMNS.map((name, at) => [name, at + 1])) as
   Readonly<Record<(typeof COUNTED_COLUMNS)[number], number>>
 
-/** @param read one row: its id, then COUNTED_LIST */
+/** @param read the values of one row: its id, then COUNTED_LIST */
 function readCountedRow(read: readonly SQLOutputValue[]): CountedRow {
   const [costHigh, costLow] = read.slice(COUNTED_COLUMNS.length + 1) as [number | null, number | null]
   return toCountedRow(read, COLUMN_INDEX, costHigh, costLow)
 }
 
-/** The tables of sums, for the writer. Calls block; those that write need a transaction of the writer. */
+/** Writes the tables of sums. Calls block. Call the methods that write inside a transaction of the writer. */
 export class Rollups {
   readonly #unsummed = new UnsummedRows()
   readonly #hasUnsummed: StatementSync
@@ -132,7 +134,7 @@ export class Rollups {
     return this.#hasUnsummed.get()?.['rest'] === 1
   }
 
-  /** Sums some rows. @returns whether there may be more */
+  /** Sums some rows. @returns true = there may be more */
   sum(): boolean {
     this.#skipUndetailed.run()
     const { up_to: upTo, id, request_id: requestId, started_at: startedAt } = this.#newest.get() ?? {}
@@ -152,30 +154,30 @@ export class Rollups {
     return rows.length === ROWS_PER_TRANSACTION
   }
 
-  /** Rows were committed, and none replaced another. @param rows by ascending id, without gaps @param last id of the last row */
+  /** Call this after rows were committed, if no row replaced another. @param rows by ascending id, without gaps @param last highest id */
   rowsWritten(rows: readonly RowValues[], last: number): void {
     this.#unsummed.add(rows, last)
   }
 
-  /** Subtracts a row, which is about to be replaced, if the sums contain it. */
+  /** Subtracts a row from the sums if they contain it. Call this before replacing the row. */
   subtractRow(requestId: SQLInputValue, startedAt: SQLInputValue): void {
     this.#skipUndetailed.run()
     const contributions = new Contributions()
     for (const row of arrays(this.#summedRow.all(requestId, startedAt))) contributions.add(readCountedRow(row), -1)
     this.#write(contributions)
-    // Undoes the trigger `day_taken_back`, which takes this for the work of an older process.
+    // Undo the effect of the trigger `day_taken_back`, which is meant for processes of an older version.
     this.#keepDetailed.run()
   }
 
-  /** New rows that reuse ids of deleted rows must not count as summed. */
+  /** Call this after deleting rows: new rows can get the ids of deleted rows, and must not count as summed. */
   rowsDeleted(): void {
     this.#skipUndetailed.run()
     this.#rewind.run()
   }
 
-  /** Deletes some old hours; times to the first byte move to their day. @param now ms since 1970 @returns whether there may be more */
+  /** Deletes old sums by hour, and merges old histograms of hours into days. @param now ms since 1970 @returns true = there may be more */
   expire(now: number): boolean {
-    // Whole days, because older times to the first byte are read by day.
+    // Expire whole days, because old histograms are read by day.
     const first = firstHourKept(now)
     const oldest = this.#oldestHour.get()?.['hour']
     const isOld = typeof oldest === 'number' && oldest < first
@@ -224,10 +226,10 @@ export class Rollups {
   }
 }
 
-/** Times to the first byte of an hour or a day. */
+/** The histogram of an hour or a day. */
 interface SlotHistogram extends Omit<FirstByteHistogram, 'hour'> { readonly slot: number }
 
-/** Hours since 1970; earlier requests are only in sums by day. */
+/** @returns the first hour (since 1970) for which sums by hour are kept; earlier requests are only in sums by day */
 export function firstHourKept(now: number): number {
   return Math.floor((Math.floor(now / HOUR) - HOURS_KEPT) / 24) * 24
 }

@@ -5,10 +5,10 @@ import { DIMENSION, PART_SIZE as COST_PART } from './contributions.ts'
 
 /** The cost of one key for one model on one UTC day. */
 export interface DaySpend {
-  /** null = without a key. */
+  /** null = requests without a key. */
   readonly key: string | null
   readonly model: string | null
-  /** Midnight, ms since 1970. */
+  /** UTC midnight, ms since 1970. */
   readonly startedAt: number
   /** Picodollars (1e-12 USD). */
   readonly pico: bigint
@@ -17,21 +17,22 @@ export interface DaySpend {
 const DAY = 86_400_000
 const PART = BigInt(COST_PART)
 
-/** The columns that are read of an unwritten row, and their index in its values. */
+/** The columns that are read from an unwritten row, with their index in the row's values. */
 const UNWRITTEN = (['request_id', 'started_at', 'key', 'model', 'cost_pico_usd', 'group'] as const)
   .map(name => ({ name, at: COLUMNS.indexOf(name) }))
 const REQUEST_ID = COLUMNS.indexOf('request_id')
 const STARTED_AT = COLUMNS.indexOf('started_at')
-/** A cost can exceed a number in JSON. */
+/** Reads the columns from JSON in SQL. The cost is text in JSON, because it can exceed a number. */
 const UNWRITTEN_LIST = UNWRITTEN.map(({ name }, at) => {
   const value = `value ->> ${at}`
   return `${name === 'cost_pico_usd' ? `CAST(${value} AS INTEGER)` : value} AS "${name}"`
 }).join(', ')
 
 /**
- * The sums from which budgets start, with drafts of running requests, also of dead processes, and deleted rows. A missing file has none.
- * @param since ms since 1970, at a UTC midnight @param unwritten rows that may not be in the file; the last of each request counts
- * @param keys names to read by index; null = all keys @throws node:sqlite's error for a file that cannot be read
+ * The past spend with which budgets start. Includes checkpoints of running requests and of dead processes, and deleted rows. Empty if there
+ * is no file. @param since ms since 1970, at a UTC midnight
+ * @param unwritten rows that may not be in the file; the last row of each request counts
+ * @param keys names to read by index; null = all keys @throws an error of node:sqlite if the file cannot be read
  */
 export function spentSince(
   file: string, since: number, unwritten: readonly RowValues[] = [], keys: readonly string[] | null = null,
@@ -41,7 +42,7 @@ export function spentSince(
   return sumsOf(file, since, unwritten, { rows: isAsked, days: isAsked }, keys)
 }
 
-/** Like spentSince, for requests without a key. */
+/** Like `spentSince`, for requests without a key. */
 export function spentWithoutKey(file: string, since: number, unwritten: readonly RowValues[] = []): DaySpend[] {
   return sumsOf(file, since, unwritten, { rows: 'key IS NULL', days: 'key = 0' })
 }
@@ -49,7 +50,7 @@ export function spentWithoutKey(file: string, since: number, unwritten: readonly
 /** The cost of the keys of one group on one UTC day. */
 interface GroupDaySpend extends Pick<DaySpend, 'startedAt' | 'pico'> { readonly group: string }
 
-/** Like spentSince, by the group that a key had at that time; parent groups are not counted. */
+/** Like `spentSince`, by the group that the key had when the request was made. The spend is not added to the groups above. */
 export function spentByGroup(file: string, since: number, unwritten: readonly RowValues[] = []): GroupDaySpend[] {
   const ended = `SELECT name, NULL AS model, day, cost_high AS high, cost_low AS low
     FROM dimension_days WHERE dimension = ${DIMENSION.group} AND day >= :since / ${DAY}`
@@ -57,7 +58,7 @@ export function spentByGroup(file: string, since: number, unwritten: readonly Ro
     .map(({ name, startedAt, pico }) => ({ group: String(name), startedAt, pico }))
 }
 
-/** @param isAsked selects keys, in SQL: a null key is 0 in the table of days */
+/** @param isAsked SQL conditions that select keys; they differ for rows and days, because a null key is 0 in days */
 function sumsOf(
   file: string, since: number, unwritten: readonly RowValues[],
   isAsked: { readonly rows: string; readonly days: string }, keys: readonly string[] | null = null,
@@ -69,7 +70,7 @@ function sumsOf(
 }
 
 interface SumQuery {
-  /** Group and model of the sum, as columns of rows. */
+  /** Name and model of the sum, as SQL expressions on rows. */
   readonly names: string
   readonly rows: string
   readonly ended: string
@@ -83,13 +84,13 @@ function readSums(
   using db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 })
   const tables = new Set(db.prepare('SELECT name FROM sqlite_schema').all().map(({ name }) => name))
   if (!tables.has('requests') || !tables.has('in_flight')) return []
-  // An older ledger gets this column, and its first groups, when it is opened for writing.
+  // A ledger of an older version has no column for groups, and so no spend of groups.
   const isOlder = !db.prepare('PRAGMA table_info(requests)').all().some(({ name }) => name === 'group')
   if (isOlder && names.startsWith('"group"')) return []
   const cost = `cost_pico_usd / ${PART} AS high, cost_pico_usd % ${PART} AS low`
   const rowsOf = (table: string) => `SELECT ${names}, started_at / ${DAY} AS day, ${cost}
     FROM ${table} WHERE started_at >= :since AND ${rows}`
-  // An older ledger gets its sums when it is opened for writing.
+  // A ledger of an older version has no sums by day: read its rows.
   const ended = tables.has('days')
     ? `${summed}
       UNION ALL ${rowsOf('requests NOT INDEXED')} AND id > (SELECT up_to FROM summed)`
@@ -112,7 +113,7 @@ function readSums(
   }))
 }
 
-/** Unwritten rows for UNWRITTEN_LIST, one for each request. */
+/** @returns JSON for UNWRITTEN_LIST, with the last row of each request */
 function unwrittenText(rows: readonly RowValues[]): string {
   const latest = new Map(rows.map(values => [`${values[STARTED_AT]} ${values[REQUEST_ID]}`, values]))
   return JSON.stringify(Array.from(latest.values(), values => UNWRITTEN.map(({ at }) => {

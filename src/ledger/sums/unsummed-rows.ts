@@ -6,28 +6,28 @@ type ColumnName = (typeof COLUMNS)[number]
 const COLUMN_INDEX = Object.fromEntries(COLUMNS.map((name, at) => [name, at])) as Readonly<Record<ColumnName, number>>
 const COST_PART = BigInt(PART_SIZE)
 
-/** Maximum sums in one transaction: as many as its rows can have. */
+/** Maximum sums in one transaction, equal to the maximum rows in one transaction. */
 const MAX_SUMS = 2500
 
-/** The row with the highest id. */
+/** The row with the highest id in the table. */
 interface NewestRow {
   readonly id: unknown
   readonly requestId: unknown
   readonly startedAt: unknown
 }
 
-/** Collects the sums of written rows, because reading rows again is most of the cost. If another process wrote, they are read. */
+/** Collects the sums of rows as they are written, because reading rows again is slow. If another process writes too, rows are read. */
 export class UnsummedRows {
   #rows: {
-    /** The id before the first row. */
+    /** The id of the row before the first collected row. */
     readonly after: number
-    /** Id and values of the last row. */
+    /** Id of the last collected row; `row` has its values. */
     last: number
     row: RowValues
     readonly contributions: Contributions
   } | null = null
 
-  /** @param rows committed, by ascending id, without gaps @param last id of the last row */
+  /** @param rows committed rows by ascending id, without gaps @param last id of the last row */
   add(rows: readonly RowValues[], last: number): void {
     const row = rows.at(-1)
     if (row === undefined) return
@@ -37,13 +37,13 @@ export class UnsummedRows {
     for (const values of rows) contributions.add(countedRow(values), 1)
     this.#rows.last = last
     this.#rows.row = row
-    // Too many for one transaction: the rows are read later, in pieces.
+    // Collect no more than one transaction can write: the rows are then read from the table later, in pieces.
     if (contributions.size > MAX_SUMS) this.#rows = null
   }
 
   /**
-   * Removes what was collected. If the last row is the newest of the table, no other was written: written and replaced rows get higher ids.
-   * @param upTo the last summed id @returns null = other rows are unsummed too: read the rows
+   * Takes the collected sums. They are complete if the last collected row is the newest in the table, because written and replaced rows get
+   * higher ids. @param upTo id of the last summed row @returns null = there are other unsummed rows, so read the rows from the table
    */
   take(upTo: unknown, newest: NewestRow): Contributions | null {
     const rows = this.#rows

@@ -3,11 +3,11 @@ import type { LedgerFailure, LedgerFailureCode } from '../ledger-failure.ts'
 
 const REMINDER_MS = 60_000
 
-/** Reports a failure when its cause changes, and again each minute while it lasts. */
+/** Reports a failure when its cause changes, and once a minute while the failure lasts. */
 export class Alarm {
   readonly #report: (failure: LedgerFailure) => void
   readonly #clock: Pick<Clock, 'monotonic' | 'wall'>
-  /** The time of each report, on the monotonic clock, which a changed date does not affect. */
+  /** When each cause was last reported, on the monotonic clock, because the date can change. */
   readonly #reportedAt = new Map<LedgerFailureCode, number>()
   #last: (LedgerFailure & { readonly at: number }) | null = null
 
@@ -16,7 +16,7 @@ export class Alarm {
     this.#clock = clock
   }
 
-  /** The last failure, with its time (ms since 1970); it may be over. */
+  /** The last failure, which may be over, with its time (ms since 1970); null = none. */
   get last(): (LedgerFailure & { readonly at: number }) | null {
     return this.#last
   }
@@ -30,7 +30,7 @@ export class Alarm {
     this.#report(failure)
   }
 
-  /** The next failure is reported at once. */
+  /** Call this when the failure is over. The next failure is reported at once. */
   end(): void {
     this.#reportedAt.clear()
   }

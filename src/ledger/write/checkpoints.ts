@@ -3,17 +3,17 @@ import { startThread } from '../../base/threads/supervised-thread.ts'
 import { threadUrl } from '../../base/threads/thread-url.ts'
 
 interface CheckpointTimes {
-  /** ms from a first write to the first checkpoint. */
+  /** Milliseconds from the first write to the first checkpoint. */
   readonly start: number
-  /** ms without a write after which the write was a single one, which needs no thread. */
+  /** Milliseconds. If no write follows within this time, the writer makes the checkpoint and no thread is started. */
   readonly quiet: number
-  /** ms without a write after which the thread (9 MB) ends. A start takes 50 to 90 ms of CPU, so short pauses must not end it. */
+  /** Milliseconds without a write after which the thread (9 MB) ends. Long, because a start takes 50 to 90 ms of CPU. */
   readonly idle: number
 }
 
 const TIMES: CheckpointTimes = { start: 1000, quiet: 500, idle: 300_000 }
 
-/** Copies the log into the database: the writer when nobody waits, a thread while writing continues. An ended thread leaves 5 MB used. */
+/** Decides who copies the log into the database: the writer after single writes, a thread while writes continue. */
 export class Checkpoints {
   readonly #file: string
   readonly #checkpoint: () => boolean
@@ -22,7 +22,7 @@ export class Checkpoints {
   #timer: NodeJS.Timeout | null = null
   #writtenAt = 0
 
-  /** @param copy makes a checkpoint in this thread; false = there is more to copy */
+  /** @param copy makes a checkpoint in the writer's thread; returns false if there is more to copy */
   constructor(file: string, copy: () => boolean, times = TIMES) {
     this.#file = file
     this.#checkpoint = copy
@@ -52,7 +52,7 @@ export class Checkpoints {
       name: 'ledger checkpoints',
       script: threadUrl('checkpoint-thread', import.meta.url),
       workerData: this.#file,
-      // For example a full disk: the next write starts another thread.
+      // If the thread dies, for example because the disk is full, the next write starts another thread.
       onExit: () => {
         if (this.#thread === thread) this.stop()
       },

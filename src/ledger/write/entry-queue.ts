@@ -1,10 +1,10 @@
 import type { LedgerEntry } from '../entry.ts'
 
-/** Entries that wait. A request that ends while its draft waits moves to the end: rows are written in the order in which requests ended. */
+/** The waiting entries. An entry moves to the end when its request ends, so that rows are written in the order in which requests end. */
 export class EntryQueue {
-  /** null = the entry moved to the end. */
+  /** null = the entry has moved to the end. */
   #entries: (LedgerEntry | null)[] = []
-  /** Position of the first entry since the start of the process. */
+  /** Position of the first entry of `#entries`. Positions are counted from the start of the process. */
   #firstPlace = 0
   size = 0
 

@@ -9,18 +9,18 @@ import { openFile, quarantineFile, type LedgerFile } from '../file/ledger-file.t
 import { Rollups } from '../sums/rollups.ts'
 import type { StoredRow } from '../stored-values.ts'
 
-/** What is written in one transaction. */
+/** The rows that are written in one transaction. */
 export interface Batch {
-  /** Ascending. */
+  /** Number of the batch, ascending. */
   readonly seq: number
-  /** Rows of running requests, as they are if the process dies now. */
+  /** Checkpoints of running requests: the rows to keep if the process dies now. */
   readonly drafts: readonly RowValues[]
   readonly closed: readonly RowValues[]
-  /** For each closed row, whether it can have a draft; absent = every row can. */
+  /** For each row of `closed`: true = its request can have a checkpoint in the file. Absent = every request can. */
   readonly hadDraft?: readonly boolean[]
 }
 
-/** Rows of a batch that SQLite can never store. */
+/** The rows of a batch that SQLite refuses because of their values. */
 interface RejectedRows {
   readonly closed: number
   /** The error of the first row. */
@@ -30,23 +30,23 @@ interface RejectedRows {
 const PLACEHOLDERS = COLUMNS.map(() => '?').join(', ')
 /** https://www.sqlite.org/pragma.html#pragma_auto_vacuum */
 const INCREMENTAL = 2
-/** Pages of 4 KiB that are returned to the system at a time. */
+/** Maximum pages of 4 KiB that are returned to the system at a time. */
 const VACUUM_PAGES = 500
-/** Free pages that stay: a share of the file, and a minimum. */
+/** Free pages that stay in the file: this share of the file, and at least `MIN_FREE_PAGES`. */
 const FREE_SHARE = 1 / 8
 const MIN_FREE_PAGES = 256
 const RETENTION_BATCH = 500
-/** This row stays although it is the last one: ids of later rows must be larger than any shipped id. */
+/** SQL for the id of the last shipped row. That row is not deleted, because the ids of later rows must be larger than any shipped id. */
 const LAST_SHIPPED = '(SELECT shipped_to FROM journal)'
 const SHIPPED_ONLY = `AND id <= ${LAST_SHIPPED}`
-/** Each row costs about 7 % less than in a statement of its own. */
+/** Rows in one statement, which takes about 7 % less time for each row than single statements. */
 const ROWS_PER_INSERT = 8
 const GROUP_PLACEHOLDERS = Array.from({ length: ROWS_PER_INSERT }, () => `(${PLACEHOLDERS})`).join(', ')
 
 /** All calls block. */
 export class LedgerStore {
   readonly file: string
-  /** The new path of a corrupt file; null = there was none. */
+  /** The new path of a corrupt file; null = the file was not corrupt. */
   readonly quarantinedAs: string | null
   readonly #instance: string
   readonly #openFile: LedgerFile
@@ -63,7 +63,7 @@ export class LedgerStore {
   readonly #deleteExpired: StatementSync
   readonly #deleteShipped: StatementSync
 
-  /** @param instance unique name @param isShipped PostgreSQL gets each row before it is deleted @throws as openFile */
+  /** @param instance unique name @param isShipped true = a row is deleted only after PostgreSQL has it @throws the errors of `openFile` */
   constructor(file: string, instance: string, isShipped = false) {
     this.file = file
     this.#instance = instance
@@ -76,10 +76,10 @@ export class LedgerStore {
       this.#rollups = new Rollups(db)
       this.#insertRow = db.prepare(`INSERT INTO requests (${COLUMN_LIST}) VALUES (${PLACEHOLDERS})
         ON CONFLICT (request_id, started_at) DO NOTHING`)
-      // FAIL, because ABORT keeps a copy of each page for a rollback.
+      // Use FAIL, because ABORT copies each page for a rollback.
       this.#insertRows = db.prepare(`INSERT OR FAIL INTO requests (${COLUMN_LIST}) VALUES ${GROUP_PLACEHOLDERS}
         ON CONFLICT (request_id, started_at) DO NOTHING`)
-      // A new id, so that readers who follow the ledger see the row.
+      // The row gets a new id, so that readers who follow the ledger by id see it.
       this.#replaceRow = db.prepare(`INSERT OR REPLACE INTO requests (id, ${COLUMN_LIST})
         VALUES ((SELECT max(id) + 1 FROM requests), ${PLACEHOLDERS})`)
       this.#instances = db.prepare('SELECT DISTINCT instance FROM in_flight WHERE instance <> ?')
@@ -99,22 +99,22 @@ export class LedgerStore {
     }
   }
 
-  /** Copies the log into the database as far as readers allow; waits for the disk. @returns whether everything was copied */
+  /** Copies the log into the database as far as readers allow. Waits for the disk. @returns true = everything was copied */
   checkpoint(): boolean {
     const { busy, log, checkpointed } = this.#openFile.db.prepare('PRAGMA wal_checkpoint(PASSIVE)').get() ?? {}
     return busy === 0 && log === checkpointed
   }
 
-  /** Writes all or nothing, except refused rows. @returns the refused rows; null = none @throws {StoreError} `moved`; or node:sqlite's */
+  /** Writes all rows except refused rows, or none. @returns refused rows; null = none @throws {StoreError} `moved`; node:sqlite's errors */
   write(batch: Batch): RejectedRows | null {
     if (fileIdentity(this.file) !== this.#openFile.identity) {
-      // Its log is not moved with it: copy the log into the moved file first.
+      // Copy the log into the moved file first, because its log was not moved with it.
       this.#openFile.db.exec('PRAGMA wal_checkpoint(FULL)')
       throw new StoreError('moved', 'the file was moved or deleted')
     }
     let closed = 0
     let first: unknown = null
-    /** null = a row existed already. */
+    /** Id of the last row; null = a row existed already. */
     let last: number | null = 0
     this.#transaction(() => {
       for (const values of batch.drafts) {
@@ -141,7 +141,7 @@ export class LedgerStore {
     return first === null ? null : { closed, error: first }
   }
 
-  /** Writes drafts of dead processes as interrupted requests, unless they had ended. @returns the rows */
+  /** Writes the checkpoints of dead processes as rows of interrupted requests, unless a request has its row already. @returns the rows */
   recover(): StoredRow[] {
     const interrupted: StoredRow[] = []
     for (const { instance } of this.#instances.all(this.#instance)) {
@@ -152,12 +152,12 @@ export class LedgerStore {
     return interrupted
   }
 
-  /** Sums some rows. @returns whether there may be more */
+  /** Adds some rows to the sums. @returns true = there may be more */
   sum(): boolean {
     return this.#rollups.isBehind && this.#transaction(() => this.#rollups.sum())
   }
 
-  /** Deletes some summed rows and old sums by hour. @param before ms since 1970; null = no rows @returns whether there may be more */
+  /** Deletes some summed rows and some old sums by hour. @param before ms since 1970; null = delete no rows @returns true = maybe more */
   expire(before: number | null, now: number): boolean {
     return this.#transaction(() => {
       const rows = before === null ? 0 : this.#deleteExpired.run(before).changes
@@ -166,7 +166,7 @@ export class LedgerStore {
     })
   }
 
-  /** Deletes some rows that are summed and shipped. @param before ms since 1970 @returns whether there may be more */
+  /** Deletes some rows that are summed and that PostgreSQL has. @param before ms since 1970 @returns true = there may be more */
   trim(before: number): boolean {
     return this.#transaction(() => {
       const rows = this.#deleteShipped.run(before).changes
@@ -175,7 +175,7 @@ export class LedgerStore {
     })
   }
 
-  /** Returns some free space to the system; new rows need the rest. @returns whether there may be more */
+  /** Returns some free pages to the system, and keeps the rest for new rows. @returns true = there may be more */
   vacuum(): boolean {
     const { db } = this.#openFile
     const read = (name: 'auto_vacuum' | 'freelist_count' | 'page_count') => Number(Object.values(db.prepare(`PRAGMA ${name}`).get() ?? {})[0])
@@ -185,29 +185,29 @@ export class LedgerStore {
     return true
   }
 
-  /** Closes a file that is no longer reliable. */
+  /** Closes the file without settling running requests, for example after an error. */
   abandon(): void {
     this.#releaseInstanceLock()
     this.#openFile.db.close()
   }
 
-  /** Closes and renames a corrupt file. @returns the new path; null = another process already renamed it */
+  /** Closes and renames a corrupt file. @returns the new path; null = another process has renamed the file already */
   quarantine(): string | null {
     try {
-      // Before closing: SQLite does not clean up a file that was moved.
+      // Rename the file before closing it, because SQLite does not clean up a file that was moved.
       return quarantineFile(this.file, this.#openFile.identity)
     } finally {
       this.abandon()
     }
   }
 
-  /** Closes the file. Running requests become interrupted. */
+  /** Closes the file. Requests that are still running get rows as interrupted. */
   close(): void {
     this.#settleInstance(this.#instance)
     this.abandon()
   }
 
-  /** A row exists if a batch is sent again, or a process was taken for dead. @returns the id; null = the row existed */
+  /** Replaces a row that exists because a batch is sent again or a process was considered dead. @returns the id; null = replaced */
   #insertOrReplace(values: RowValues): number | null {
     const { changes, lastInsertRowid } = this.#insertRow.run(...values)
     if (changes !== 0) return Number(lastInsertRowid)
@@ -216,7 +216,7 @@ export class LedgerStore {
     return null
   }
 
-  /** @returns the last id; null = insert each row alone: some may be stored already */
+  /** @returns the id of the last row; null = insert each row alone, because some rows may be stored already */
   #insertGroup(rows: readonly RowValues[]): number | null {
     if (rows.length < ROWS_PER_INSERT) return null
     try {
@@ -241,7 +241,7 @@ export class LedgerStore {
   }
 }
 
-/** Returns an error that the row itself causes. @throws any other */
+/** @returns the error if the values of the row cause it @throws any other error */
 function rowError(error: unknown): unknown {
   if (toLedgerFailure(error).code === 'row') return error
   throw error

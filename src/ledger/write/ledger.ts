@@ -4,63 +4,63 @@ import type { LedgerFailure } from '../ledger-failure.ts'
 import type { LedgerRow } from '../row.ts'
 
 export interface LedgerStats {
-  /** Ended requests in the file. */
+  /** Number of rows of ended requests in the file. */
   readonly written: number
-  /** Rows, ended or running, that are not in the file yet. */
+  /** Number of rows and checkpoints that are not in the file yet. */
   readonly waiting: number
-  /** Ended requests whose rows are lost. */
+  /** Number of ended requests whose rows are lost. */
   readonly lost: number
-  /** Recovered requests of dead processes. */
+  /** Number of requests of dead processes that got rows from their checkpoints. */
   readonly interrupted: number
-  /** Failed writes. */
+  /** Number of failed writes. */
   readonly failures: number
-  /** False while rows cannot be written. */
+  /** false = rows cannot be written now. */
   readonly healthy: boolean
-  /** With its time (ms since 1970); it may be over. */
+  /** The last failure, which may be over, with its time (ms since 1970); null = none. */
   readonly lastError: (LedgerFailure & { readonly at: number }) | null
 }
 
 /**
- * For the request path. No call blocks, waits or throws; `stats` and callbacks report failures. Rows are written in the order of `close`:
- * kill -9 usually loses the rows of the last 30 ms, and more if the writing thread or the disk is slow.
+ * The ledger for requests. No call blocks or throws: `stats` and callbacks report failures. Rows are written in the order of the calls of
+ * `close`. If the process is killed, usually the rows of the last 30 ms are lost, or more if the writing thread or the disk is slow.
  */
 export interface Ledger {
   /**
-   * A request was admitted (refused ones need no draft).
-   * @param draft makes the row that remains if the process dies: estimated usage, `interrupted` unless only the count is missing. Called
-   * when it is written, and after each `updateDraft`; never after `close`.
+   * Call this when a request was admitted. A refused request needs no checkpoint.
+   * @param draft creates a checkpoint: the row, with estimated usage, that remains if the process dies. The row's end is `interrupted`,
+   * unless only the count of tokens is missing. Called when the checkpoint is written, and after each `updateDraft`, but not after `close`.
    */
   open(draft: () => LedgerRow): LedgerEntry
-  /** The draft has become better: upstream known, stream running (about once a second), or ended and being counted. */
+  /** Writes a new checkpoint. Call this when the upstream is known, about once a second in a stream, and before tokens are counted. */
   updateDraft(entry: LedgerEntry): void
-  /** The request ended. The row must not change afterwards. @param entry absent = the request was never opened */
+  /** Call this when the request has ended. @param row must not change afterwards @param entry absent = `open` was not called */
   close(row: LedgerRow, entry?: LedgerEntry | null): void
   stats(): LedgerStats
-  /** Rows, ended or running, that may not be in the file yet. The last of each request counts. */
+  /** @returns rows and checkpoints that may not be in the file yet. Of each request, the last one counts */
   unwritten(): RowValues[]
-  /** Resolves when the file is open, or after the first failed try. */
+  /** Resolves when the file is open, or after the first attempt to open it has failed. */
   ready(): Promise<void>
-  /** Resolves when every row is written or counted as lost. */
+  /** Resolves when all rows are written or counted as lost. */
   flush(): Promise<void>
   /**
-   * Writes waiting rows and closes the file, which gets one more try if it failed before. Later and unwritten rows are lost and counted.
-   * @param timeoutMs ms, default 5000
+   * Writes waiting rows and closes the file. If writing failed before, tries once more. Counts unwritten and later rows as lost.
+   * @param timeoutMs maximum ms; default 5000
    */
   shutdown(timeoutMs?: number): Promise<void>
 }
 
 export interface LedgerOptions {
-  /** Path; its directory is created if it is missing. */
+  /** Path of the file. The directory is created if it is missing. */
   readonly file: string
-  /** ms that rows are kept; null = no limit. */
+  /** Milliseconds that rows are kept; null = forever. */
   readonly keep: number | null
-  /** PostgreSQL gets each row before it is deleted. Default: false. */
+  /** true = a row is deleted only after PostgreSQL has it; default false. */
   readonly isShipped?: boolean
-  /** Maximum rows that wait in memory, about 1 kB each; default 100,000. */
+  /** Maximum rows that wait in memory, of about 1 kB each; default 100,000. */
   readonly maxWaiting?: number
-  /** Called when rows cannot be written: at each change of the cause, and once a minute. */
+  /** Called when rows cannot be written: when the cause changes, and once a minute. */
   readonly onFailure: (failure: LedgerFailure, stats: LedgerStats) => void
   readonly onRecovered: (stats: LedgerStats) => void
-  /** Gets the recovered rows of dead processes. */
+  /** Called with the rows of dead processes' requests, which were created from their checkpoints. */
   readonly onInterrupted?: (rows: readonly LedgerRow[]) => void
 }

@@ -10,15 +10,15 @@ import type { Ledger, LedgerOptions, LedgerStats } from './ledger.ts'
 import type { LedgerRow } from '../row.ts'
 import { WriterLink } from './writer-link.ts'
 
-/** ms between batches; the first is sent at once. A longer time would save CPU (index pages) and leave more rows unsafe. */
+/** Milliseconds between two batches. A longer time would need less CPU, but lose more rows if the process is killed. */
 const BATCH_INTERVAL_MS = 25
 const MAX_BATCH_ROWS = 1000
-/** Batches that wait in the thread. Others wait here, where a final row replaces its draft. */
+/** Maximum batches that wait in the thread. Further entries wait in the queue, where a final row replaces its checkpoint. */
 const MAX_BATCHES_IN_FLIGHT = 4
 const MAX_WAITING = 100_000
 const SHUTDOWN_TIMEOUT_MS = 5000
 
-/** Starts a thread that writes. For an unusable file, calls `onFailure` and retries without limit. */
+/** Starts a thread that writes the ledger. If the file is unusable, calls `onFailure` and retries without limit. */
 export function openLedger(options: LedgerOptions): Ledger {
   return new ThreadedLedger(options)
 }
@@ -30,7 +30,7 @@ class ThreadedLedger implements Ledger {
   readonly #waiting = new EntryQueue()
   readonly #flushes: { readonly seq: number; readonly resolve: () => void }[] = []
   readonly #alarm: Alarm
-  /** A batch has rows of many requests, so it must not run in the context of one. */
+  /** Sends batches outside the async context of a request, because a batch has rows of many requests. */
   readonly #runOutsideRequest = AsyncLocalStorage.snapshot()
   #waiters = 0
   #sentRows = 0
@@ -73,7 +73,7 @@ class ThreadedLedger implements Ledger {
   }
 
   updateDraft(entry: LedgerEntry): void {
-    // A draft after its row is useless.
+    // Write no checkpoint after the final row.
     if (entry.row === null) this.#add(entry)
   }
 
@@ -103,7 +103,7 @@ class ThreadedLedger implements Ledger {
         const known = row ?? draft?.()
         return known ? [encode(known)] : []
       } catch {
-        // The write reports it.
+        // Ignore an error of `draft` here, because writing the checkpoint reports it.
         return []
       }
     })
@@ -192,7 +192,7 @@ class ThreadedLedger implements Ledger {
       this.#flushes.shift()
       next.resolve()
     }
-    // A flush does not wait for the next batch.
+    // While a flush waits, send the next batch at once.
     if (this.#flushes.length > 0) this.#send()
     else if (this.#waiting.size > 0) this.#schedule()
   }
@@ -220,7 +220,7 @@ class ThreadedLedger implements Ledger {
 
   async #runShutdown(patience: number): Promise<void> {
     const started = performance.now()
-    // Locks pass. Other failures stay: the thread tries once more when it ends.
+    // Wait for a lock, which other processes release. After other failures, do not wait: the thread tries once more when it ends.
     if (this.#healthy || this.#alarm.last?.code === 'locked') await within(patience, this.flush())
     else this.#send()
     await this.#link.close(Math.max(0, started + patience - performance.now()))
@@ -239,7 +239,7 @@ class ThreadedLedger implements Ledger {
   }
 }
 
-/** Resolves with the promise, or after `ms`. */
+/** Resolves when the promise resolves, or after `ms`. */
 async function within(ms: number, promise: Promise<void>): Promise<void> {
   const { promise: up, resolve } = Promise.withResolvers<void>()
   const deadline = setTimeout(resolve, ms)

@@ -6,18 +6,18 @@ import type { StoredRow } from '../stored-values.ts'
 import type { FromWriter, WriterOptions } from './writer-messages.ts'
 
 interface WriterEvents {
-  /** `lost`: the number of ended requests that were refused. */
+  /** @param lost number of rows of ended requests that SQLite refused @param refused why; null = no row was refused */
   written(batch: Batch, lost: number, refused: LedgerFailure | null): void
   interrupted(rows: readonly StoredRow[]): void
   failed(trouble: LedgerFailure): void
   recovered(): void
 }
 
-/** The writing thread. Keeps each batch until it is written. A restarted thread gets it again: rows have a unique key, so this is safe. */
+/** Sends batches to the writing thread. A restarted thread gets unwritten batches again, which is safe because rows have unique keys. */
 export class WriterLink {
   readonly #events: WriterEvents
   readonly #thread: SupervisedThread<FromWriter>
-  /** Sent, but not written yet. */
+  /** Batches that were sent to the thread but are not written yet. */
   readonly unwritten: Batch[] = []
 
   constructor(options: WriterOptions, events: WriterEvents) {
@@ -38,12 +38,12 @@ export class WriterLink {
     this.#thread.post(batch)
   }
 
-  /** @param wanted somebody waits, so the process must stay alive */
+  /** @param wanted true = the process must not end before the thread has replied */
   keepAlive(wanted: boolean): void {
     this.#thread.keepAlive(wanted)
   }
 
-  /** Batches that are not written in time stay in `unwritten`. @param timeoutMs ms until the thread is ended by force */
+  /** Ends the thread. Batches that are not written in time stay in `unwritten`. @param timeoutMs ms until the thread is terminated */
   close(timeoutMs: number): Promise<void> {
     return this.#thread.close(timeoutMs)
   }
@@ -52,7 +52,7 @@ export class WriterLink {
     switch (message.kind) {
       case 'written': {
         const batch = this.unwritten[0]
-        // The second response to a batch that was sent twice.
+        // Ignore the second reply to a batch that was sent twice.
         if (batch?.seq !== message.seq) return
         this.unwritten.shift()
         this.#thread.resetDelay()

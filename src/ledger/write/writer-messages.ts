@@ -5,20 +5,20 @@ import type { StoredRow } from '../stored-values.ts'
 export interface WriterOptions {
   readonly file: string
   readonly instance: string
-  /** ms that rows are kept; null = no limit. */
+  /** Milliseconds that rows are kept; null = forever. */
   readonly keep: number | null
-  /** PostgreSQL gets each row before it is deleted. */
+  /** true = a row is deleted only after PostgreSQL has it. */
   readonly isShipped: boolean
 }
 
 export type ToWriter = Batch | 'close'
 
 export type FromWriter =
-  /** A batch survives kill -9. `refused` is why `lost` of its rows are not stored. */
+  /** The batch is in the file, even if the process is killed now. `lost` of its rows are not stored because of `refused`. */
   | { readonly kind: 'written'; readonly seq: number; readonly lost: number; readonly refused: LedgerFailure | null }
-  /** Requests of dead processes were recovered from their drafts. */
+  /** Checkpoints of dead processes' requests were written as rows. */
   | { readonly kind: 'interrupted'; readonly rows: readonly StoredRow[] }
-  /** Nothing can be written; the thread keeps trying. */
+  /** Nothing can be written. The thread tries again. */
   | { readonly kind: 'trouble'; readonly trouble: LedgerFailure }
-  /** The file can be written: after the start, and after trouble. */
+  /** The file can be written. Sent after the start, and when a failure is over. */
   | { readonly kind: 'healthy' }

@@ -2,11 +2,11 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { Writer } from './writer.ts'
 import type { ToWriter, WriterOptions } from './writer-messages.ts'
 
-/** `WriterLink` starts this thread with `WriterOptions` and sends it `ToWriter` messages. */
+/** The writing thread. `WriterLink` starts it with `WriterOptions` and sends `ToWriter` messages. */
 
 const RECOVER_EVERY = 10_000
 const EXPIRE_EVERY = 60_000
-/** ms between two rounds of summing: a longer time makes summing cheaper, but a report must read more unsummed rows. */
+/** Milliseconds between two rounds of summing. A longer time needs less CPU, but a reader must read more unsummed rows. */
 const SUM_EVERY = 1000
 
 const port = parentPort

@@ -5,10 +5,10 @@ import type { FromWriter, WriterOptions } from './writer-messages.ts'
 
 const MIN_RETRY_DELAY_MS = 50
 const MAX_RETRY_DELAY_MS = 5000
-/** ms that shipped rows stay in the file, for reports while PostgreSQL is unreachable. */
+/** Milliseconds that shipped rows stay in the file, so that they can be read while PostgreSQL is unreachable. */
 const SHIPPED_KEEP_MS = 2 * 86_400_000
 
-/** Writes batches in order, with retries, in a thread of its own, because everything here can block. */
+/** Writes batches in order, and retries. Runs in a separate thread, because each call can block. */
 export class Writer {
   readonly #options: WriterOptions
   readonly #post: (message: FromWriter) => void
@@ -32,7 +32,7 @@ export class Writer {
     this.#attempt(store => this.#writeAll(store))
   }
 
-  /** Opens the file, and recovers the running requests of dead processes. */
+  /** Opens the file, and writes the checkpoints of dead processes as rows. */
   recover(): void {
     this.#attempt(store => this.#recover(store))
   }
@@ -41,10 +41,10 @@ export class Writer {
     this.#runInSteps('sum', store => store.sum())
   }
 
-  /** Deletes expired rows, and rows that PostgreSQL has had for a while. */
+  /** Deletes expired rows, and rows that PostgreSQL has and that are older than `SHIPPED_KEEP_MS`. */
   expire(): void {
     const { keep, isShipped } = this.#options
-    // Only summed rows can be deleted.
+    // Sum all rows first, because only summed rows can be deleted.
     this.#runInSteps('expire', store => {
       const now = Date.now()
       return store.sum() || store.expire(keep === null ? null : now - keep, now)
@@ -52,7 +52,7 @@ export class Writer {
     })
   }
 
-  /** Tries once more to write, and closes the file; running requests become interrupted. */
+  /** Tries once more to write, and closes the file. Requests that are still running get rows as interrupted. */
   close(): void {
     if (this.#retry !== null) clearTimeout(this.#retry)
     this.#retry = null
@@ -64,7 +64,7 @@ export class Writer {
     this.#closed = true
   }
 
-  /** @returns whether the database file has everything */
+  /** @returns true = everything was copied from the log into the database */
   #checkpoint(): boolean {
     let isAll = false
     this.#attempt(store => {
@@ -73,7 +73,7 @@ export class Writer {
     return isAll || this.#closed
   }
 
-  /** Lets waiting batches run between the pieces. @param piece returns whether there may be more */
+  /** Runs a task in pieces, and writes waiting batches between them. @param piece returns true if there may be more */
   #runInSteps(work: 'sum' | 'expire', piece: (store: LedgerStore) => boolean): void {
     if (this.#activeTasks.has(work)) return
     this.#attempt(store => {
@@ -132,7 +132,7 @@ export class Writer {
   #handleFailure(error: unknown): LedgerFailure {
     const trouble = toLedgerFailure(error, this.#options.file)
     const store = this.#store
-    // A full disk or a lock does not make the file unusable.
+    // Keep the file open after a lock or with a full disk, because the file is still usable.
     if (store === null || trouble.code === 'locked' || trouble.code === 'full') return trouble
     this.#checkpoints.stop()
     this.#store = null

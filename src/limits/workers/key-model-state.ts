@@ -2,21 +2,21 @@ import { MIN_LEASE_REQUESTS } from '../quota-lease.ts'
 import type { Estimate, LimitedKey, RateLimitStates, RateLimitState } from '../types.ts'
 import type { WorkerLease, WorkerReservation } from './worker-lease.ts'
 
-/** ms within which a second request makes a third one likely. */
+/** Milliseconds. If two requests are closer together, a third request is likely, so a lease is requested. */
 const BURST_WINDOW_MS = 100
-/** The first lease; later leases have up to MAX_LEASE_REQUESTS. */
+/** Requests in the first lease. Later leases have up to MAX_LEASE_REQUESTS requests. */
 const INITIAL_LEASE_REQUESTS = 16
 const MAX_LEASE_REQUESTS = 256
 
 /** A worker's lease and rate-limit states for one key and model. */
 export class KeyModelState<Waiting> {
-  /** Its limits are those of the lease. */
+  /** The key with the limits for which the lease was granted. */
   readonly key: LimitedKey
   lease: WorkerLease | null = null
   #rateLimitStates: RateLimitStates
-  /** ms of a monotonic clock. */
+  /** When `#rateLimitStates` was set, ms on a monotonic clock. */
   #statedAt: number
-  /** The lease that is already counted in the rate-limit states. */
+  /** The lease whose quota the rate-limit states count already; null = none. */
   #countedLease: WorkerLease | null = null
   #lastRequestAt = -Infinity
   #isLeaseRequested = false
@@ -31,7 +31,8 @@ export class KeyModelState<Waiting> {
   }
 
   /**
-   * Admits on the lease. When little is left, one request asks for the next lease, and the others do not wait.
+   * Admits a request with the lease. If little of the lease is left, one request asks the lease server for the next lease, and other
+   * requests use the rest.
    * @returns null = ask the lease server
    */
   admit(estimate: Estimate, now: number): WorkerReservation | null {
@@ -39,7 +40,7 @@ export class KeyModelState<Waiting> {
     return this.lease.admit(estimate, now)
   }
 
-  /** Called before each request to the lease server. @returns the number of requests for a lease; 0 = no lease */
+  /** Call this before each message to the lease server. @returns the number of requests in the lease to ask for; 0 = ask for no lease */
   startLimiterRequest(now: number): number {
     const isSoon = now - this.#lastRequestAt < BURST_WINDOW_MS
     this.#lastRequestAt = now
@@ -49,8 +50,8 @@ export class KeyModelState<Waiting> {
   }
 
   /**
-   * Waits for the requested lease, which takes no longer than asking the lease server. If the last lease was not granted, the
-   * next one is unlikely. @returns false = ask the lease server: no lease is requested, or waiting requests need all of it
+   * Makes a request wait for the lease that was requested, which takes no longer than asking the lease server.
+   * @returns false = ask the lease server: no lease is requested, the last one was not granted, or waiting requests need the whole lease
    */
   waitForLease(waiting: Waiting): boolean {
     if (!this.#isLeaseRequested || !this.#wasLeaseGranted || this.#waiting.length >= this.#nextLeaseRequests) return false
@@ -73,7 +74,7 @@ export class KeyModelState<Waiting> {
     return waiting
   }
 
-  /** The use of the ended lease decides the size of the next one. */
+  /** Sets the size of the next lease by the use of the ended lease. */
   leaseEnded(lease: WorkerLease): void {
     this.#rateLimitStates = this.#subtractLease(lease)
     this.lease = this.#countedLease = null
@@ -81,7 +82,7 @@ export class KeyModelState<Waiting> {
     this.#nextLeaseRequests = isMostlyUsed ? Math.min(MAX_LEASE_REQUESTS, admitted * 2) : Math.max(MIN_LEASE_REQUESTS, admitted)
   }
 
-  /** The latest states, minus later admissions on a lease, plus renewal since then. */
+  /** The latest states from the lease server, minus later admissions with a lease, plus the renewal since then. */
   rateLimitStates(now: number): RateLimitStates {
     const { requests, tokens } = this.lease === null ? this.#rateLimitStates : this.#subtractLease(this.lease)
     const elapsedMs = now - this.#statedAt
@@ -99,7 +100,7 @@ function subtractTaken(rateLimits: RateLimitState | null, taken: number): RateLi
   return rateLimits === null ? null : { ...rateLimits, remaining: Math.max(0, rateLimits.remaining - taken) }
 }
 
-/** Rate limits renew evenly within a minute. */
+/** Adds the renewal of `elapsedMs`: rate limits renew evenly within a minute. */
 function afterTime(rateLimits: RateLimitState | null, elapsedMs: number): RateLimitState | null {
   if (rateLimits === null || elapsedMs < 1) return rateLimits
   const { limit, remaining } = rateLimits

@@ -5,25 +5,25 @@ import type { LocalLimiter } from '../limiter.ts'
 import type { QuotaLease } from '../quota-lease.ts'
 import type { Admission, AdmissionRequest, LimitedKey, Reservation } from '../types.ts'
 
-/** What connections need of the lease server. */
+/** The part of the lease server that its connections use. */
 export interface LeaseService {
-  /** Returns one object for equal limits of the same key and groups. */
+  /** @returns the same object for equal limits of the same key and groups */
   internKey(key: LimitedKey): LimitedKey
   setDefaults(limits: Limits | null): void
-  /** Can wait until other workers return their leases. */
+  /** Decides now, or after other workers have returned their leases. */
   admit(request: AdmissionRequest, decide: (admission: Admission) => void): void
-  /** @returns null = too little is free, or a request waits for leases of that key or of its groups */
+  /** @returns null = not enough is free, or a request waits until leases of the key or of its groups are returned */
   lease(request: AdmissionRequest, maxRequests: number, recall: () => void): OutstandingLease | null
 }
 
-/** A lease in a worker. `recall` asks for its return. */
+/** A lease that a worker has. `recall` asks the worker to return the lease. */
 export interface OutstandingLease {
   readonly lease: QuotaLease
   recall(): void
   markReturned(): void
 }
 
-/** The open requests and leases of one worker at the lease server. */
+/** The connection of one worker at the lease server, with the worker's open requests and leases. */
 export class LeaseConnection extends LimiterConnection<LimitedKey, Reservation, OutstandingLease> {
   readonly #server: LeaseService
   readonly #limiter: LocalLimiter

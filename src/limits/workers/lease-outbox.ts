@@ -2,8 +2,8 @@ import type { LimiterRequest } from './lease-messages.ts'
 import type { ActualUsage } from '../types.ts'
 
 /**
- * Sends the requests of one turn of the event loop together. Successive settlements share one message; a settlement replaces the
- * release of its own concurrency just before it.
+ * Sends the messages of one turn of the event loop together. Merges successive settlements into one message, and drops a release of
+ * concurrency if the settlement of the same reservation follows directly.
  */
 export class LeaseOutbox {
   readonly #send: (requests: readonly LimiterRequest[]) => void

@@ -9,27 +9,27 @@ function textOf(limits: Limits | null): string {
   return JSON.stringify(limits, (_name, value: unknown) => (value instanceof Map ? [...value] : value))
 }
 
-/** ms that a request waits for returned leases, because a worker can hang. */
+/** Maximum ms that a request waits for returned leases. Limited, because a worker can hang. */
 const RECALL_TIMEOUT_MS = 1000
 
-/** The leases of one key, or of the keys of one group. */
+/** The leases that use the limits of one key or of one group. */
 interface OwnerLeases {
   readonly leases: Set<OutstandingLease>
-  /** Retries of requests that wait for returned leases. */
+  /** Callbacks that retry the requests which wait for returned leases. */
   readonly waiting: (() => void)[]
   recallTimeout: Timer | null
 }
 
-/** Keeps the limits of all workers, and gives workers quota leases. */
+/** Counts the limits for all workers, and gives quota leases to workers. */
 export class LeaseServer implements LeaseService {
   readonly #limiter: LocalLimiter
   readonly #clock: Pick<Clock, 'setTimeout'>
-  /** So that equal limits of a key are one object, whichever worker sent them. */
+  /** The last limits of each key, so that equal limits from different workers become one object. */
   readonly #keys = new Map<string, { readonly text: string; readonly key: LimitedKey }>()
   readonly #leases = new Map<string, OwnerLeases>()
   #defaults: string | null = null
 
-  /** @param limiter new, without defaults: the workers send them */
+  /** @param limiter a new limiter without defaults, because the workers send the defaults */
   constructor(limiter: LocalLimiter, clock: Pick<Clock, 'setTimeout'>) {
     this.#limiter = limiter
     this.#clock = clock
@@ -57,16 +57,16 @@ export class LeaseServer implements LeaseService {
     this.#limiter.reconfigure(limits)
   }
 
-  /** Unused leases never cause a refusal: they are recalled first, and then the limiter decides again. */
+  /** Before a refusal, recalls the leases that use the limit. When they are returned, the limiter decides again. */
   admit(request: AdmissionRequest, decide: (admission: Admission) => void): void {
     const admission = this.#limiter.admit(request)
-    // A refusal that waiting cannot help is not due to leases.
+    // If waiting cannot help, leases are not the cause of the refusal.
     const refusal = admission.ok || admission.refusal.retryAfterMs === null ? null : admission.refusal
     const owner = refusal && this.#leases.get(ownerOf(refusal.scope))
     if (!owner) return decide(admission)
     owner.waiting.push(() => this.admit(request, decide))
     for (const { recall } of owner.leases) recall()
-    // After the timeout, the lease stays reserved, but requests no longer wait for it.
+    // After the timeout, the leases stay reserved, but requests no longer wait for their return.
     owner.recallTimeout ??= this.#clock.setTimeout(() => {
       for (const { markReturned } of owner.leases) markReturned()
     }, RECALL_TIMEOUT_MS)
@@ -97,7 +97,7 @@ export class LeaseServer implements LeaseService {
   /** @returns the waiting retries if this was the owner's last lease */
   #remove(id: string, outstanding: OutstandingLease): readonly (() => void)[] {
     const owner = this.#leases.get(id)
-    // The timeout already dropped the lease; the owner may have later leases.
+    // If the timeout has removed the lease already, the owner's current leases are later ones.
     if (!owner?.leases.delete(outstanding) || owner.leases.size > 0) return []
     owner.recallTimeout?.cancel()
     this.#leases.delete(id)

@@ -5,12 +5,12 @@ import type { AdmissionReply, LimiterReplies, LimiterRequest, SharedSpend } from
 
 type RequestOf<K extends LimiterRequest['kind']> = LimiterRequest & { readonly kind: K }
 
-/** The open requests and leases of one worker. Sends the replies of a turn of the event loop together. */
+/** The open requests and leases of one worker. Sends the replies of one turn of the event loop together. */
 export abstract class LimiterConnection<Key, Open, Lease extends object> {
-  /** By the worker's ids, which are small numbers. */
+  /** The open requests, indexed by the worker's ids, which are small numbers. */
   protected readonly open: (Open | null)[] = []
   protected readonly leases = new Slots<Lease>()
-  /** The worker has ended, and everything that it held counts as used. */
+  /** true = the worker has ended, and its reservations and leases count as used. */
   protected isClosed = false
   readonly #send: (replies: LimiterReplies) => void
   readonly #keys = new Map<number, Key>()
@@ -26,7 +26,7 @@ export abstract class LimiterConnection<Key, Open, Lease extends object> {
     for (const request of requests) this.#handle(request)
   }
 
-  /** The worker has ended. Its reservations count as used, so that its end never lets a budget be overspent. */
+  /** Call this when the worker has ended. Counts its reservations and leases as used, so that budgets are not exceeded. */
   close(): void {
     this.isClosed = true
     for (const open of this.open.splice(0)) if (open) this.settle(open, null, null)
@@ -47,7 +47,7 @@ export abstract class LimiterConnection<Key, Open, Lease extends object> {
   protected abstract admit(request: RequestOf<'admit'>, key: Key): void
   protected abstract returnLease(lease: Lease, request: RequestOf<'return-lease'>): void
   protected abstract releaseConcurrency(open: Open): void
-  /** null = unknown: the reserved amount counts. @param pico 1e-12 USD */
+  /** @param tokens null = unknown, so that the reserved amount counts @param pico 1e-12 USD; null as for tokens */
   protected abstract settle(open: Open, tokens: number | null, pico: bigint | null): void
   protected abstract settleLost(lease: Lease): void
   protected abstract restore(rows: readonly SharedSpend[], keyOf: (ref: number) => Key): void

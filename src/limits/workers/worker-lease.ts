@@ -3,10 +3,10 @@ import type { GrantedLease, LimiterRequest } from './lease-messages.ts'
 import { normalizeUsage, normalizeEstimate } from '../reservation.ts'
 import type { Estimate, ActualUsage, Reservation } from '../types.ts'
 
-/** A reservation in a worker: part of a lease, or with an id of its own. */
+/** A reservation in a worker. It is a part of a lease, or has its own reservation at the lease server. */
 export class WorkerReservation implements Reservation {
   readonly estimate: Estimate
-  /** Gets a call when the request ends; null after that. */
+  /** Called when the request ends; null = ended. */
   #owner: ReservationOwner | null = null
   #slot = 0
   /** Written by this class. */
@@ -40,16 +40,16 @@ export class WorkerReservation implements Reservation {
   }
 }
 
-/** Gets the calls of a reservation; `settled` ends it. */
+/** Receives the calls of a reservation. `settled` is the last call. */
 export interface ReservationOwner {
   concurrencyReleased(slot: number): void
   settled(slot: number, outcome: ActualUsage): void
 }
 
-/** The next lease is requested at this used share of the requests or of the lifetime. */
+/** The next lease is requested when this share of the lease's requests or lifetime is used. */
 const RENEWAL_THRESHOLD = 3 / 4
 
-/** A quota lease in its worker. */
+/** A quota lease in the worker that uses it. */
 export class WorkerLease implements ReservationOwner {
   readonly leaseId: number
   readonly #expiresAt: number
@@ -59,7 +59,7 @@ export class WorkerLease implements ReservationOwner {
   #pico: bigint | null
   /** Number of admitted requests; written by this class. */
   admitted = 0
-  /** Used by ended requests and reserved by running ones; written by this class. */
+  /** Tokens that ended requests have used and running requests have reserved; written by this class. */
   takenTokens = 0
   #usedPico = 0n
   readonly #open = new Slots<WorkerReservation>()
@@ -82,7 +82,7 @@ export class WorkerLease implements ReservationOwner {
     return this.isMostlyUsed || now >= this.#renewFrom
   }
 
-  /** @returns null = the lease does not have enough left */
+  /** @returns null = not enough of the lease is left, or the lease has expired */
   admit(estimate: Estimate, now: number): WorkerReservation | null {
     if (this.admitted === this.#requests || now >= this.#expiresAt) return null
     const worst = normalizeEstimate(estimate)
@@ -98,7 +98,7 @@ export class WorkerLease implements ReservationOwner {
     return reservation
   }
 
-  /** Concurrency is released with the lease. */
+  /** Does nothing, because the concurrency is released when the lease ends. */
   concurrencyReleased(): void {}
 
   settled(slot: number, outcome: ActualUsage): void {
@@ -110,7 +110,7 @@ export class WorkerLease implements ReservationOwner {
     this.#usedPico += pico ?? reservation.estimate.pico ?? 0n
   }
 
-  /** @param owner takes over the open reservations @param idOf gives each an id at `owner` */
+  /** @param owner takes over the open reservations @param idOf gives each open reservation an id at `owner` */
   close(owner: ReservationOwner, idOf: (reservation: WorkerReservation) => number): LimiterRequest & { kind: 'return-lease' } {
     let usedTokens = this.takenTokens
     const open = Array.from(this.#open, reservation => {

@@ -9,7 +9,7 @@ import { idOf, isUnlimited } from '../types.ts'
 import type { Admission, AdmissionRequest, Estimate, RateLimitStates, LimitedKey, Limiter, ActualUsage, Spend } from '../types.ts'
 import { WorkerLease, WorkerReservation, type ReservationOwner } from './worker-lease.ts'
 
-/** With this many states, all are dropped. */
+/** At this number of states, all states are dropped. */
 const MAX_KEY_STATES = 10_000
 
 const NO_SPEND: ReadonlyMap<string, bigint> = new Map()
@@ -30,8 +30,8 @@ type PendingAdmission = WaitingAdmission & { readonly isLeaseRequested: boolean 
 type WorkerKeyState = KeyModelState<WaitingAdmission>
 
 /**
- * The limiter of a worker. The lease server has the limits of all workers and is asked to admit, except for keys without limits
- * and for requests with a quota lease: far from the limits, few requests ask.
+ * The limiter of a worker. It asks the lease server, which counts for all workers, to admit each request, except requests with a quota
+ * lease and requests of keys without limits. Far below the limits, most requests have a lease.
  */
 export class WorkerLimiter implements Limiter, ReservationOwner {
   readonly #outbox: LeaseOutbox
@@ -39,16 +39,16 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
   readonly #clock: WorkerLimiterClock
   #defaults: Limits | null
   #refs = 0
-  /** By `idOf`. A key keeps its reference when its limits change. */
+  /** The known keys by `idOf`. A key keeps its `ref` when its limits change. */
   readonly #keys = new Map<string, { key: LimitedKey; ref: number }>()
   readonly #keyStates = new Map<string, WorkerKeyState>()
-  /** By id, until they are refused or settled. */
+  /** The requests at the lease server, by id, until they are refused or settled. */
   readonly #open = new Slots<PendingAdmission | WorkerReservation>()
   readonly #leaseStates: (WorkerKeyState | null)[] = []
 
   /**
-   * @param send takes requests to the lease server, whose replies go to `receive`
-   * @param budgetSpend what the lease server counted; absent = another process counts
+   * @param send sends messages to the lease server, whose replies go to `receive`
+   * @param budgetSpend the spend that the lease server has counted; absent = this worker does not know the spend
    */
   constructor(
     defaults: Limits | null, clock: WorkerLimiterClock, send: (requests: readonly LimiterRequest[]) => void,
@@ -63,14 +63,14 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
 
   admit({ key, model, estimate, isPart = false }: AdmissionRequest): Admission | Promise<Admission> {
     if (isUnlimited(key, this.#defaults)) {
-      // The lease server must learn that the key has no limits now.
+      // Tell the lease server that the key has no limits any more.
       const known = this.#keys.get(idOf(key))
       if (known && !isUnlimited(known.key, null)) this.#ref(key)
       return UNLIMITED
     }
     const ref = this.#ref(key)
     const state = this.#keyState(key, model)
-    // A lease admits only whole requests.
+    // A lease admits only whole requests, not parts.
     const reservation = isPart ? null : state.admit(estimate, this.#clock.monotonic())
     if (reservation !== null) return { ok: true, reservation }
     const { promise, resolve } = Promise.withResolvers<Admission>()
@@ -87,7 +87,7 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
     }
   }
 
-  /** From the last reply, with renewal since then, and without what was admitted on a lease later. */
+  /** The states from the lease server's last reply, minus later admissions with a lease, plus the renewal since then. */
   rateLimitStates(key: LimitedKey, model: string | null): RateLimitStates {
     return isUnlimited(key, this.#defaults) ? NO_RATE_LIMITS : this.#keyStates.get(nameOf(key, model))?.rateLimitStates(this.#clock.monotonic()) ?? NO_RATE_LIMITS
   }
@@ -192,7 +192,7 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
     return state
   }
 
-  /** Ends a lease for the old limits. The rate-limit states stay. */
+  /** Replaces the state after the key's limits have changed. Ends the lease for the old limits, and keeps the rate-limit states. */
   #resetKeyState(name: string, state: WorkerKeyState, key: LimitedKey): WorkerKeyState {
     this.#endLease(state)
     const now = this.#clock.monotonic()
@@ -202,7 +202,7 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
   }
 }
 
-/** Compares objects: equal means that no limit has changed. */
+/** Compares by identity: the same objects mean that no limit has changed. */
 function hasSameLimits(one: LimitedKey, other: LimitedKey): boolean {
   return one.limits === other.limits && one.groups === other.groups
 }

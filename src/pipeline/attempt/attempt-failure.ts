@@ -16,15 +16,15 @@ import type { HeldResponse, RejectedResponse } from '../respond/response-gate.ts
 
 /** How an attempt failed before the client got any of its response. */
 export interface AttemptFailure {
-  /** null = the upstream sent an error of its own. */
+  /** null = the upstream itself sent the error. */
   readonly error: GatewayError | null
-  /** null = no head arrived. */
+  /** null = no response head arrived. */
   readonly status: number | null
-  /** The upstream's error if it is complete. */
+  /** The upstream's error; null = none, or incomplete. */
   readonly response: HeldResponse | null
   /** The body of the upstream's error, decompressed; null = incomplete. */
   readonly said: Buffer | null
-  /** Why the upstream refused the request: by 401 or 403, or for a reason for which the route names another target. */
+  /** Why the upstream refused the request's content, if the status is 401 or 403, or if the route has a target for the reason. */
   readonly reason: RefusalReason | null
   readonly retryAfterMs: number | null
 }
@@ -41,7 +41,7 @@ export function failureWithoutResponse(error: GatewayError, nowMs: number): Atte
   return { error, status: null, response: null, said: null, reason: null, retryAfterMs }
 }
 
-/** @returns null = not a JSON object with an error */
+/** @returns the error as an event of the client's stream; null = the response is not a JSON object with an error */
 export function upstreamErrorEvent(
   { response, attempt: { translated } }: { readonly response: HeldResponse, readonly attempt: UpstreamAttempt },
   format: ClientFormat, requestId: string,
@@ -58,7 +58,7 @@ export function upstreamErrorEvent(
   }
 }
 
-/** An upstream can report an error with the status of a success. If it is translated, the client gets the status of the error. */
+/** A translated error gets an error status, because an upstream can report an error with the status of a success. */
 export function withErrorStatus(response: HeldResponse, { translated }: Pick<UpstreamAttempt, 'translated'>): HeldResponse {
   const { head } = response
   if (translated === null || head.status >= 400) return response
@@ -82,7 +82,7 @@ function errorEventIn(stream: Buffer): Buffer {
   return Buffer.from(found ?? '')
 }
 
-/** For a client that cannot get the upstream's own error. @param reason why the upstream refused the content; null = not refused */
+/** The error that replaces the upstream's error. @param reason why the upstream refused the request's content; null = not refused */
 export function undeliveredError(status: number | null, reason: RefusalReason | null = null): GatewayError {
   if (reason !== null) return new GatewayError('upstream_invalid', `the upstream refused the request: ${reason}`)
   if (status === null || !isCredentialRefused(status)) {
@@ -91,18 +91,18 @@ export function undeliveredError(status: number | null, reason: RefusalReason | 
   return credentialRejected(status)
 }
 
-/** @param said the error, decompressed; null = incomplete @param nowMs milliseconds since 1970 @returns milliseconds; null = none */
+/** @param said the body of the error, decompressed; null = incomplete @param nowMs ms since 1970 @returns milliseconds; null = none */
 export function requestedRetryDelay(headers: RawHeaders, said: Buffer | null, nowMs: number): number | null {
   return retryAfter(headers, nowMs) ?? (said && retryDelay(said))
 }
 
-/** Bytes of `errorText`. */
+/** Maximum bytes in `errorText`. */
 const MAX_TEXT_BYTES = 1024
 const CONTROL_CHARACTERS = /(?![\n\t])\p{Cc}/gu
-/** The rest of a character that the limit has cut. */
+/** Replacement characters for a last character that `MAX_TEXT_BYTES` cuts. */
 const CUT_CHARACTER = /\ufffd+$/
 
-/** The beginning of an upstream's error, for the ledger. @param secrets of the credential that was sent: they are masked */
+/** The beginning of an upstream's error, for the ledger. @param secrets values of the sent credential, which are masked */
 export function errorText(body: Buffer, secrets: readonly string[]): string | null {
   // Mask first: cutting first could leave the beginning of a secret.
   const masked = maskBody(body, null, secrets) ?? body

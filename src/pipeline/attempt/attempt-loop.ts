@@ -14,21 +14,21 @@ import type { LiveTarget } from '../../upstreams/live-targets.ts'
 import { failureWithoutResponse, type AttemptFailure } from './attempt-failure.ts'
 import { otherCredential, type AttemptRecorder } from './recorder.ts'
 
-/** Requests from this size on get a turn of the event loop for each attempt: writing them takes long enough to delay others. */
+/** Bytes. A larger request waits for the next turn of the event loop before each attempt, because writing its body delays others. */
 const LARGE_BODY = 256 * 1024
 const NONE_REFUSED: readonly Authorization[] = []
-/** retry-after in ms if waiting does not help: the request is larger than the limit. */
+/** Milliseconds for retry-after if the request is larger than the limit, so that waiting does not help. */
 const DEFAULT_WAIT = 60_000
 
 export type AttemptOutcome<A extends UpstreamAttempt, End> =
   /** The response went to the client, complete or not. */
   | { readonly kind: 'ended', readonly end: End }
   | { readonly kind: 'failed', readonly attempt: A, readonly failure: AttemptFailure, readonly isLast: boolean }
-  /** The client got the beginning of the response, and another attempt continues it. */
+  /** Another attempt continues the response, whose beginning the client got. */
   | { readonly kind: 'interrupted', readonly attempt: A, readonly failure: AttemptFailure, readonly step: RetryStep }
 
 export interface TargetPlan {
-  /** The target of the running attempt, or of the first. */
+  /** The target of the running attempt or, before any attempt, of the first attempt. */
   readonly current: Target
   /** @returns null = no attempt follows */
   next(failure: AttemptFailure, isContinuation: boolean): RetryStep | null
@@ -36,16 +36,16 @@ export interface TargetPlan {
   passOver(isContinuation: boolean): RetryStep | null
 }
 
-/** How attempts are made: over HTTP or a WebSocket. */
+/** Makes the attempts over HTTP or over a WebSocket. */
 export interface AttemptCarrier<A extends UpstreamAttempt, End> {
-  /** The client's stream has begun and has to be continued. */
+  /** The next attempt continues a stream that broke after the client got its beginning. */
   readonly isContinuation: boolean
   /** Ends the exchange without an attempt at the target; null = make the attempt. */
   endBefore(target: Target): End | null
   /** @param refused credentials that the target refused for this request @returns the error if the request cannot be made for the target */
   begin(target: Target, refused: readonly Authorization[], reservation: Reservation | null): A | GatewayError
   carry(attempt: A): Promise<AttemptOutcome<A, End>>
-  /** No attempt follows. @throws GatewayError if the client gets nothing from an upstream */
+  /** Called if no further attempt follows. @throws GatewayError if the client gets nothing from an upstream */
   giveUp(failure: AttemptFailure): Promise<End>
 }
 
@@ -54,7 +54,7 @@ export class AttemptLoop<A extends UpstreamAttempt, End> {
   readonly #exchange: Exchange
   readonly #plan: TargetPlan
   readonly #recorder: AttemptRecorder
-  /** The error with the shortest retry-after of all upstreams at their limit. */
+  /** The error with the shortest retry-after among those of upstreams at their limit. */
   #full: GatewayError | null = null
   #cancelWait: (() => void) | null = null
 
@@ -113,7 +113,7 @@ export class AttemptLoop<A extends UpstreamAttempt, End> {
     }
   }
 
-  /** @returns the error if the request cannot be made for the target: there is no attempt then */
+  /** @returns an error, and begins no attempt, if the request cannot be made for the target */
   begin(create: () => A | GatewayError, reservation: Reservation | null): A | GatewayError {
     const isFirst = this.#exchange.attempts.length === 0
     let begun: A | GatewayError | null = null
@@ -122,12 +122,12 @@ export class AttemptLoop<A extends UpstreamAttempt, End> {
     } finally {
       if (begun === null || begun instanceof GatewayError) reservation?.release()
     }
-    // For the ledger, in case the process dies.
+    // If the process dies, the ledger row shows this attempt.
     if (!isFirst && !(begun instanceof GatewayError)) writeCheckpoint(this.#gateway, this.#exchange)
     return begun
   }
 
-  /** @returns an error if the limits have no room: nothing was reserved then */
+  /** @returns an error, and reserves nothing, if the limits have no room */
   async reserve(key: UpstreamLimits): Promise<Reservation | GatewayError> {
     const estimate = { tokens: this.#exchange.reserved?.tokens ?? 0, pico: 0n }
     const admission = await this.#gateway.accounts.limiter.admit({ key, model: null, estimate })

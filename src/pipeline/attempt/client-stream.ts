@@ -17,7 +17,7 @@ import { upstreamErrorEvent } from './attempt-failure.ts'
 import type { AttemptRecorder } from './recorder.ts'
 import type { RetryPlan } from './retry-plan.ts'
 
-/** Redirects that repeat the request at another address; 303 fetches something else. */
+/** Redirects after which the client repeats the request at another address. After a 303, the client makes a different request. */
 const REDIRECT_STATUSES = new Set([301, 302, 307, 308])
 
 export interface RelayedAttempt extends UpstreamAttempt {
@@ -26,7 +26,7 @@ export interface RelayedAttempt extends UpstreamAttempt {
   readonly heldContent: HeldContent
   /** The end that the gateway added to a held response that broke; null = none. */
   readonly missingEnd: Buffer | null
-  /** Milliseconds from the request to the last bytes of the response, or to its failure. */
+  /** Milliseconds from sending the request to the last bytes of the response, or to the failure of the attempt. */
   readonly waitedMs: number
 }
 
@@ -37,7 +37,7 @@ export interface ClientStreamOptions {
   readonly resume: ResumeMode
 }
 
-/** The client's response: of one attempt, or of several if another target continues a broken stream. */
+/** The client's response. It comes from several attempts if another target continues a broken stream. */
 export class ClientStream {
   readonly relay: Relay
   readonly resumeMode: Exclude<ResumeMode, 'continue_or_hold'>
@@ -48,7 +48,7 @@ export class ClientStream {
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #recorder: AttemptRecorder
-  /** Why the upstream's stream did not end properly although its content is complete; null = it did. */
+  /** Why the upstream's stream did not end properly although its content is complete; null = the stream ended properly. */
   #endFault: GatewayError | null = null
   #headers: ResponseHead['headers'] = []
   #attempt: RelayedAttempt | null = null
@@ -71,12 +71,12 @@ export class ClientStream {
     this.keepAliveTimer.start()
   }
 
-  /** The error that broke the client's stream, if another target is to continue it; null = not broken. */
+  /** The error that broke the client's stream, which another target is to continue; null = not broken. */
   get streamError(): GatewayError | null {
     return this.continuation?.streamError ?? null
   }
 
-  /** @returns why the response cannot go to the client; null = its head was sent */
+  /** @returns why the response cannot go to the client; null = the head of the response was sent */
   open(attempt: RelayedAttempt, head: ResponseHead, source: RelaySource): GatewayError | null {
     const isRedirect = REDIRECT_STATUSES.has(head.status)
     const refusal = this.relay.accepts(head) ?? (isRedirect ? selfRedirectError(head, attempt) : null)
@@ -98,7 +98,7 @@ export class ClientStream {
     if (this.relay.status < 400) attempt.health.responseStarted(attempt.elapsedMs)
   }
 
-  /** @returns null = there is no error of an upstream to send */
+  /** @returns null, and sends nothing, if no upstream sent an error or the client's stream has begun */
   sendLastError(): Promise<RelayEnd> | null {
     const last = this.#recorder.lastErrorResponse
     if (last === null || this.relay.isWaiting) return null
@@ -111,7 +111,7 @@ export class ClientStream {
     return this.relay.outcome as Promise<RelayEnd>
   }
 
-  /** @returns the missing end of a broken stream; `continue` = another target can continue it; null = neither */
+  /** @returns the missing end of a broken stream; `continue` = another target can continue the stream; null = neither is possible */
   recovery(attempt: RelayedAttempt, error: GatewayError): Buffer | 'continue' | null {
     if (attempt.missingEnd !== null) {
       this.#endFault = error
@@ -127,7 +127,7 @@ export class ClientStream {
     return recovery === null || recovery.can === 'nothing' ? null : 'continue'
   }
 
-  /** A stream that has begun ends without a further response. The upstream's own error event is preferred. */
+  /** Ends a stream that has begun with an error event: the upstream's event if there is one, otherwise an event for `error`. */
   fail(error: GatewayError): void {
     const { classified: { endpoint: { format } }, id } = this.#exchange
     const inStream = error.source === 'upstream' ? this.continuation?.upstreamErrorEvent ?? null : null
@@ -140,7 +140,7 @@ export class ClientStream {
     return end
   }
 
-  /** @returns null if the response passes unread; an error if it cannot be translated */
+  /** @returns null = the response passes unread; an error = the response cannot be translated */
   #stages(attempt: RelayedAttempt, head: ResponseHead): ReadBody | GatewayError | null {
     try {
       const onFault = (error: GatewayError) => this.#onStreamFault(error)
@@ -165,14 +165,14 @@ export class ClientStream {
   }
 
   #onStreamFault(error: GatewayError): void {
-    // The stream may have ended meanwhile.
+    // The stream may have broken already, so that the relay waits for another attempt.
     if (this.relay.isWaiting) return
     this.#attempt?.stop(error)
     this.relay.broken(error)
   }
 }
 
-/** A client that follows a redirect to the upstream itself comes back endlessly. @returns null = no such redirect */
+/** An error for a redirect to the address of the request, which the client would follow endlessly. @returns null = no such redirect */
 function selfRedirectError({ status, headers }: ResponseHead, { target: { upstream }, path }: RelayedAttempt): GatewayError | null {
   const location = headerValue(headers, 'location') ?? ''
   const same = sameAddress(location, upstream, path)

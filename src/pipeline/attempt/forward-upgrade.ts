@@ -37,7 +37,7 @@ import { AttemptRecorder } from './recorder.ts'
 const NOTHING = Buffer.alloc(0)
 const UNREAD_MESSAGES: ResponseContent = { metered: DELIVERED, encoding: null, errorBody: null }
 const EXTENSIONS = 'sec-websocket-extensions'
-/** Handshake headers that are forwarded; RFC 6455 section 4.1. */
+/** Handshake headers that the gateway forwards. Source: RFC 6455 section 4.1. */
 const HANDSHAKE_HEADERS = ['sec-websocket-key', 'sec-websocket-version', EXTENSIONS] as const
 
 export interface Upgrade {
@@ -46,16 +46,16 @@ export interface Upgrade {
   readonly head: Buffer
 }
 
-/** A response that refuses the handshake because of its content. */
+/** The upstream refused the handshake because of the request's content. */
 export interface DeniedHandshake {
   readonly attempt: UpstreamAttempt
   readonly response: HeldResponse
 }
 
-/** How a WebSocket ended: `failure` null = properly. */
+/** How a WebSocket ended: `failure` null = properly; `denied` = it was never open. */
 export type TunnelEnd = { readonly failure: GatewayError | null } | { readonly denied: DeniedHandshake }
 
-/** Tries the targets until one accepts the handshake, then tunnels. @throws GatewayError if none accepts it or refuses its content */
+/** Tries the targets until one accepts the handshake or refuses the request's content. @throws GatewayError if no target does */
 export function forwardUpgrade(
   gateway: Gateway, exchange: Exchange, plan: Plan, upgrade: Upgrade, rules: SessionRules,
 ): Promise<TunnelEnd> {
@@ -113,7 +113,7 @@ class Upgrading implements Stoppable, AttemptCarrier<WebSocketAttempt, TunnelEnd
 
   async carry(attempt: WebSocketAttempt): Promise<AttemptOutcome<WebSocketAttempt, TunnelEnd>> {
     const head = this.#unsent
-    // http-proxy-3 puts the head back onto the connection, where later attempts find it.
+    // http-proxy-3 puts `head` back onto the connection: later attempts read those bytes from there.
     this.#unsent = NOTHING
     const failure = await attempt.run(this.#plan, this.#socket, head, this.#rules)
     if (failure?.status && attempt.refusesClient(failure.status)) return this.#refusedClient(attempt, failure)
@@ -169,7 +169,7 @@ class HandshakePlan implements TargetPlan {
   }
 }
 
-/** Another attempt can follow until the upstream accepts the handshake. */
+/** An attempt over a WebSocket. It ends with a failure only if the upstream does not accept the handshake. */
 class WebSocketAttempt extends UpstreamAttempt {
   readonly mayBeBilled = false
   /** Why an open WebSocket ended; null = properly. */
@@ -233,7 +233,7 @@ class WebSocketAttempt extends UpstreamAttempt {
         this.record.status = 101
         this.health.responseStarted(this.elapsedMs)
         const { session } = exchange.classified.endpoint
-        // The gateway reads no messages of this WebSocket: they are billed, with unknown usage.
+        // The gateway does not read the messages of this endpoint, so their usage is unknown; they are billed.
         if (session === null) this.deliver(UNREAD_MESSAGES)
         else this.session = new MeteredSession(gateway, exchange, this, session, extensions, rules.reservations)
         writeCheckpoint(gateway, exchange)
@@ -258,7 +258,7 @@ class WebSocketAttempt extends UpstreamAttempt {
 function refusedHandshake({ status, headers, body }: HandshakeRefusal, nowMs: number, isClients: boolean): AttemptFailure {
   const head = responseHead(status, headers)
   const said = body && decompressedOrRaw(body, head.coding)
-  // A 401 or 403 with a denial reason refuses the content, not the credential: the client gets the response unchanged.
+  // A 401 or 403 with a denial reason refuses the request's content, not the credential: the client gets the response unchanged.
   const reason = said && isCredentialRefused(status) ? denialReason(said) : null
   return {
     error: reason === null && !isClients ? handshakeError(status, headerValue(headers, 'retry-after')) : null,
@@ -306,7 +306,7 @@ function withoutExtensions(headers: readonly string[]): string[] {
   return headers.filter((_, i) => (headers[i - i % 2] as string).toLowerCase() !== EXTENSIONS)
 }
 
-/** @param isPlain messages are read before they are forwarded: allow no compression */
+/** @param isPlain allow no compression, because the gateway reads messages before it forwards them */
 function handshakeHeaders(req: IncomingMessage, presentedKeys: readonly string[], isPlain: boolean): Record<string, string> {
   const headers: Record<string, string> = { connection: 'Upgrade', upgrade: 'websocket' }
   for (const name of HANDSHAKE_HEADERS) {

@@ -17,13 +17,13 @@ import { NO_REFUSAL_TARGETS, RetryPlan } from './retry-plan.ts'
 
 const NONE_REFUSED: readonly Authorization[] = []
 
-/** The target has no endpoint to count tokens: the gateway counts them. */
+/** The result of `forward` if the target has no endpoint that counts tokens, so that the gateway must count them. */
 export const COUNT_TOKENS = Symbol('count tokens')
 
-/** null = the response ended properly; COUNT_TOKENS = nothing was sent to the client. */
+/** null = the response ended properly; COUNT_TOKENS = the client got nothing yet. */
 type ForwardEnd = GatewayError | null | typeof COUNT_TOKENS
 
-/** Tries the targets in order and relays the response. @throws GatewayError if nothing was sent; later errors go into the stream */
+/** Tries the targets in order and relays the response. @throws GatewayError if the client got nothing yet */
 export function forward(gateway: Gateway, exchange: Exchange, plan: Plan): Promise<ForwardEnd> {
   return new Forwarding(gateway, exchange, plan).run()
 }
@@ -66,12 +66,12 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
       return await this.#loop.run(this)
     } catch (thrown) {
       if (relay.status === 0) throw thrown
-      // The client already has the head: its stream gets an error event.
+      // The client already has the head of the response, so it gets an error event in the stream.
       this.#stream.fail(asGatewayError(thrown))
       return await relay.outcome as GatewayError | null
     } finally {
       this.current?.health.abandoned()
-      // The attempt refers to the request's body, and the client's connection may refer to this object for longer.
+      // Free the attempt, which refers to the request's body: the client's connection may refer to this object for longer.
       this.current = null
       this.#stream.keepAliveTimer?.stop()
       this.#deadlines.stop()
@@ -86,13 +86,13 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
     return this.#gateway.targets.at(target, endpoint, model).isSpoken ? null : COUNT_TOKENS
   }
 
-  /** @param own deadlines of an attempt that runs beside another; null = those of the exchange */
+  /** @param own deadlines of a second, hedged attempt; null = use the deadlines of the exchange */
   begin(
     target: Target, refused: readonly Authorization[], reservation: Reservation | null, own: Deadlines | null = null,
   ): HttpAttempt | GatewayError {
     const { relay, resumeMode, continuation } = this.#stream
     const whole = resumeMode === 'hold'
-    // A client that got keep-alive events can only get an event stream.
+    // The response must be checked if the client got keep-alive events, because then only an event stream can follow.
     const isFree = !whole && this.#stream.keepAliveTimer?.isRunning !== true && !relay.isWaiting
     const isLast = own === null && isFree && this.#plan.isLast
     const claim = this.isContinuation ? null : this.#hedged?.claim ?? null
@@ -167,11 +167,11 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
     const { relay } = this.#stream
     const { status, isWaiting } = relay
     attempt?.stop(error)
-    // A held response that lacked only its end was just passed to the relay.
+    // Stop the relay only if it was open before: stopping an attempt whose held response lacks only its end opens the relay.
     if (status !== 0 && !isWaiting) relay.stop(error)
   }
 
-  /** Waits for the end of the client's response, and decides what follows if its stream breaks. */
+  /** Waits for the end of the client's response. If the stream breaks, decides whether another attempt continues it. */
   async #relay(attempt: HttpAttempt): Promise<AttemptOutcome<HttpAttempt, ForwardEnd>> {
     const { relay, continuation } = this.#stream
     for (;;) {

@@ -11,15 +11,15 @@ import type { HttpAttempt } from './http-attempt.ts'
 import type { AttemptRecorder } from './recorder.ts'
 import type { RetryPlan } from './retry-plan.ts'
 
-/** The exchange whose attempts are hedged. */
+/** Reserves, begins and stops attempts of the exchange for `HedgedAttempts`. */
 export interface HedgeHost {
-  /** The running attempt, or the first of two. */
+  /** The running attempt; the first attempt if two are running. */
   current: HttpAttempt | null
   /** @returns an error if the limits have no room */
   reserve(limits: UpstreamLimits): Promise<Reservation | GatewayError>
   /** @returns the error if the attempt cannot start */
   beginHedge(target: Target, deadlines: Deadlines, reservation: Reservation | null): HttpAttempt | GatewayError
-  /** A deadline of the second attempt has passed. @param attempt null = not begun */
+  /** Called when a deadline of the second attempt has passed. @param attempt the second attempt; null = not begun */
   expired(error: GatewayError, attempt: HttpAttempt | null): void
 }
 
@@ -28,12 +28,12 @@ export interface HedgedAttemptsOptions {
   readonly plan: RetryPlan
   /** Deadlines of the first attempt, and of the response that goes to the client. */
   readonly deadlines: Deadlines
-  /** Milliseconds without a response to the first attempt. */
+  /** Milliseconds without a response to the first attempt after which the second attempt starts. */
   readonly afterMs: number
   readonly host: HedgeHost
 }
 
-/** The first attempt of a request and, if it is slow, a second one at another target (`hedge`). */
+/** Runs the first attempt of a request and, if no response begins in time, a second attempt at another target (`hedge`). */
 export class HedgedAttempts {
   readonly #gateway: Gateway
   readonly #exchange: Exchange
@@ -54,18 +54,18 @@ export class HedgedAttempts {
     })
   }
 
-  /** @returns the end of the attempt that remains */
+  /** @returns the end of the attempt whose response the client gets or, if all attempts failed, of the last one */
   async run(attempt: HttpAttempt): Promise<AttemptEnd> {
     const end = await this.#hedge.run(attempt)
-    // From now on the deadlines of the exchange apply to the response.
+    // The deadlines of the exchange apply to the rest of the response, whichever attempt won.
     this.stopDeadlines()
     return end
   }
 
-  /** A response is about to go to the client. @returns false if the other attempt may still respond */
+  /** Call this before a response goes to the client. @returns false = an error of this attempt must wait for the other attempt */
   readonly claim = (attempt: HttpAttempt, status: number): boolean => this.#hedge.claim(attempt, status)
 
-  /** Milliseconds from the start of the first attempt to the start of this one; 0 = this is the first. */
+  /** Milliseconds from the start of the first attempt to the start of `attempt`; 0 = `attempt` is the first. */
   waitedMsBefore(attempt: HttpAttempt): number {
     return attempt === this.#second?.attempt ? this.#second.afterMs : 0
   }
@@ -78,7 +78,7 @@ export class HedgedAttempts {
     this.#hedge.stop(reason)
   }
 
-  /** @returns null = there is no other target, or its upstream is at its limit */
+  /** @returns null = there is no other target, or the upstream of the other target is at its limit */
   async #reserveSecond(): Promise<SecondTarget | null> {
     const target = this.#options.plan.hedgeTarget
     if (target === null) return null
@@ -87,7 +87,7 @@ export class HedgedAttempts {
     return reservation instanceof GatewayError ? null : { target, reservation }
   }
 
-  /** Called by a timer, which would not catch an error. */
+  /** Catches all errors, because the timer that calls it does not. */
   #startSecondSafely(second: SecondTarget): HttpAttempt | null {
     try {
       return this.#startSecond(second)
@@ -132,7 +132,7 @@ export class HedgedAttempts {
     else deadlines.betweenAttempts()
     plan.failHedge(failed.target, other.target, failure)
     recorder.failed(failed, failure, { isRetried: false, isLast: failed.isLast, isContinuation: false })
-    // The exchange is now billed for the other attempt.
+    // The exchange is billed for the other attempt from now on.
     this.#exchange.serveAsLast(other)
     if (this.#exchange.stopped?.code === 'client_gone') recorder.billAbandoned(failed)
   }
@@ -160,7 +160,7 @@ interface AttemptEnd {
 
 interface SecondTarget {
   readonly target: Target
-  /** null = its upstream has no limits. */
+  /** null = the upstream has no limits. */
   readonly reservation: Reservation | null
 }
 
@@ -170,12 +170,12 @@ interface HedgeOptions {
   /** @returns null = the attempt cannot be made */
   start(second: SecondTarget): HttpAttempt | null
   onFailed(failed: AttemptEnd & { readonly failure: AttemptFailure }, other: HttpAttempt): void
-  /** A good response has begun. @param other the attempt that runs beside; null = none */
+  /** A response of `attempt` is about to go to the client. @param other the other running attempt; null = none */
   onWon(attempt: HttpAttempt, other: HttpAttempt | null): void
 }
 
 /**
- * Starts one second attempt if the first is silent for `hedge.after`. The client gets the response that begins first.
+ * Starts a second attempt if the first has no response after `hedge.after`. The client gets the response that begins first.
  * Source: J. Dean, L. A. Barroso, "The Tail at Scale", hedged requests.
  */
 class Hedge {
@@ -188,14 +188,14 @@ class Hedge {
   #timer: Timer | null = null
   #isUsed = false
 
-  /** @param afterMs without a response to the first attempt */
+  /** @param afterMs milliseconds without a response to the first attempt after which the second attempt starts */
   constructor(clock: Clock, afterMs: number, options: HedgeOptions) {
     this.#clock = clock
     this.#afterMs = afterMs
     this.#options = options
   }
 
-  /** @returns the end of the attempt that remains */
+  /** @returns the end of the attempt whose response the client gets or, if all attempts failed, of the last one */
   async run(first: HttpAttempt): Promise<AttemptEnd> {
     const secondStarted = Promise.withResolvers<null>()
     this.#first = first
@@ -204,7 +204,7 @@ class Hedge {
     try {
       for (;;) {
         const ends = [...this.#running.values()]
-        // After a second attempt has started, wait for both.
+        // While the timer is set, also wait for the start of a second attempt, and then for the ends of both attempts.
         const end = await Promise.race(ends.length === 1 && this.#timer ? [...ends, secondStarted.promise] : ends)
         if (end === null || !this.#running.has(end.attempt)) continue
         const { attempt, failure } = end
@@ -219,7 +219,7 @@ class Hedge {
     }
   }
 
-  /** @returns false if an error of the second attempt must wait, because the first may still respond */
+  /** @returns false = the second attempt must not send its error, because the first attempt may still respond */
   claim(attempt: HttpAttempt, status: number): boolean {
     this.#cancelTimer()
     const other = [...this.#running.keys()].find(each => each !== attempt) ?? null
@@ -237,7 +237,7 @@ class Hedge {
   async #startSecond(onStarted: (none: null) => void): Promise<void> {
     this.#isUsed = true
     const target = await this.#options.reserve()
-    // While the reservation waited, the first attempt has ended or begun to respond: no second attempt.
+    // The timer is null if the first attempt ended or began to respond during the reservation: start no second attempt.
     if (this.#timer === null) return target?.reservation?.release()
     const second = target && this.#options.start(target)
     if (second !== null) this.#add(second)
@@ -255,7 +255,7 @@ class Hedge {
   }
 }
 
-/** Only streams of text are hedged: other responses are silent to their end. @param after ms, of the route @returns null = not hedged */
+/** Hedges only streams of text: other responses send nothing until they are complete. @param after ms @returns null = not hedged */
 export function hedgeAfter(exchange: Exchange, after: number, { targets, retries }: Route): number | null {
   if (targets.length < 2 || retries === 0) return null
   const isStream = wantsEventStream(exchange) && callsModel(exchange) && respondsWithText(exchange.classified.endpoint)

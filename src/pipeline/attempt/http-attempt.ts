@@ -18,23 +18,23 @@ import { attemptOptions, missingOwnCredential } from './attempt-loop.ts'
 import { outgoingRequest, providerRequest } from './outgoing-request.ts'
 import { NO_REFUSAL_TARGETS } from './retry-plan.ts'
 
-/** Hold the response only to detect refused content or a rejected credential. */
+/** For responses that are held only to distinguish refused content from a rejected credential. */
 const ERROR_REQUIREMENTS: ResponseRequirements = { reasons: NO_REFUSAL_TARGETS, whole: false, content: false }
 
 export interface HttpAttemptOptions extends Pick<UpstreamAttemptOptions, 'target' | 'refused' | 'reservation'> {
   readonly deadlines: Deadlines
   readonly stream: ClientStream
-  /** What a response must show before the client gets any of it; null = no attempt follows, so it passes unchanged. */
+  /** What a response must show before the client gets any of the response; null = it passes unchecked, because no attempt follows. */
   readonly requirements: ResponseRequirements | null
   readonly resume: Plan['route']['resume']
   readonly translate: Plan['route']['translate']
-  /** Called when a good response begins while another attempt runs. @returns false if the other one is to respond */
+  /** Called before the response goes to the client. @returns false = the client gets another attempt's response; null = not hedged */
   readonly claim: ((attempt: HttpAttempt, status: number) => boolean) | null
-  /** Edits of the request's body that ask for the rest of a response; null = request a whole response. */
+  /** Edits of the request's body, after which the upstream generates only the rest of a response; null = request a whole response. */
   readonly continuationEdits: ((body: Buffer) => Edit[]) | null
 }
 
-/** @throws GatewayError if the request cannot be made: there is no attempt then */
+/** @throws GatewayError, and begins no attempt, if the request cannot be made */
 export function beginHttpAttempt(gateway: Gateway, exchange: Exchange, options: HttpAttemptOptions): HttpAttempt {
   const { target, translate, continuationEdits } = options
   const missing = missingOwnCredential(exchange, target)
@@ -62,7 +62,7 @@ export function beginHttpAttempt(gateway: Gateway, exchange: Exchange, options: 
   return new HttpAttempt(gateway, exchange, part, options, made, translatedBytes)
 }
 
-/** An attempt over HTTP. The response is held as long as another attempt can follow. */
+/** An attempt over HTTP. While another attempt can follow, the response is held until it is classified. */
 export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
   readonly path: string
   readonly #gateway: Gateway
@@ -71,7 +71,7 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
   readonly #call: UpstreamCall
   /** Bytes of the translated request and its capsules, counted in `server.body_memory`. */
   #translatedBytes: number
-  /** null = no head has arrived, or the response is not held. */
+  /** null = no response head has arrived, or the response is not held. */
   #gate: ResponseGate | null = null
   #hasFailed = false
 
@@ -113,7 +113,7 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
     return this.#options.requirements === null
   }
 
-  /** Milliseconds from the request to the last bytes of the response, or to its failure. */
+  /** Milliseconds from sending the request to the last bytes of the response, or to the failure of the attempt. */
   get waitedMs(): number {
     return this.#call.waitedMs
   }
@@ -173,7 +173,7 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
     this.#gate?.stop(reason)
   }
 
-  /** The client has the whole response: the upstream gets a short time to end it. */
+  /** Gives the upstream a short time to end a response that the client has completely. */
   discardRest(): void {
     this.#call.discardRest(this.#gateway.clock)
   }
@@ -228,7 +228,7 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
 
 function ignoreFault(): void {}
 
-/** The body and the contents of its capsules together are limited by `server.body_limit`. @param reserveMemory throws if memory is short */
+/** `server.body_limit` limits the sum of the body and the contents of its capsules. @param reserveMemory throws if memory is short */
 function capsuleAccess(
   { config: { server: { bodyLimit } }, sharedState: { capsuleKeys } }: Gateway, { request: { body } }: Exchange,
   reserveMemory: (bytes: number) => void,

@@ -3,13 +3,13 @@ import type { Exchange } from '../exchange/exchange.ts'
 import type { MessageCheck } from '../respond/session-reservations.ts'
 import { SocketMessages } from '../../protocols/events/socket-messages.ts'
 
-/** Checks the messages of a WebSocket's client before the upstream gets their last bytes. They are not compressed. */
+/** Checks each message of a WebSocket's client before the upstream gets its last bytes. The messages must not be compressed. */
 export class MessageGuard {
   readonly #messages: SocketMessages
   readonly #refuse: (error: GatewayError) => void
   #undecided: Promise<void>[] = []
 
-  /** @param check throws if the upstream must not get a message, at once or later @param refuse ends the connection at once */
+  /** @param check throws or rejects if the upstream must not get a message @param refuse ends the connection at once */
   constructor(exchange: Exchange, check: MessageCheck, refuse: (error: GatewayError) => void) {
     this.#refuse = refuse
     this.#messages = new SocketMessages('client', null, exchange.memory.reserveForResponse, message => {
@@ -22,7 +22,7 @@ export class MessageGuard {
     })
   }
 
-  /** Call this before forwarding the chunk. @returns null = forward the chunk now; otherwise when the promise is resolved */
+  /** Call this before forwarding the chunk. @returns null = forward the chunk now; a promise = forward it when the promise is resolved */
   push(chunk: Buffer): Promise<void> | null {
     this.#messages.push(chunk)
     if (this.#messages.unreadable) this.#refuse(new GatewayError('bad_framing', 'a message of the client cannot be read, or is too large'))

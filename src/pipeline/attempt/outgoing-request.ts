@@ -21,7 +21,8 @@ import { upstreamPath } from '../../proxy/upstream/upstream-address.ts'
 import type { CallOptions } from '../../proxy/upstream/upstream-call.ts'
 
 /**
- * The request as it is sent to the target. @param continuationEdits ask for the rest of a response; null = request a whole response
+ * Makes the request that the target gets.
+ * @param continuationEdits edits that request the rest of a response; null = request a whole response
  * @param trace headers that name the attempt's span; flat
  * @throws GatewayError not_translatable, translation_lossy, body_too_large, overloaded, and errors of opening a capsule
  */
@@ -54,11 +55,11 @@ export function outgoingRequest(
     host: translationHost(upstream), isStrict: mode === 'strict', capsules: capsules(),
   }) : null
   const changed = restored?.body ?? edited
-  // A provider that changes the body must be able to read it.
+  // A provider that changes the body needs it decompressed.
   const isPlain = changed !== null || upstream.provider?.bodyOf !== undefined
   const plain = changed ?? body?.bytes ?? null
   const bytes = isPlain ? plain : body?.wire ?? plain
-  // If the request named no model, `model` in the query means something else.
+  // If the gateway read no model from the request, a `model` in its query is not the name of the model.
   const isQueryRenamed = isRenamed && exchange.request.model !== null
   const request = {
     method: req.method ?? 'GET',
@@ -80,7 +81,7 @@ export function outgoingRequest(
   return { request, sent }
 }
 
-/** Checks that the body can be parsed into objects. They are freed before more memory is reserved. @throws body_too_large, overloaded */
+/** Checks that memory has room for the objects that parsing the body creates. @throws GatewayError body_too_large, overloaded */
 function checkParseMemory({ config: { server }, sharedState: { bodyMemory } }: Gateway, { request: { body } }: Exchange): void {
   if (!body?.json) return
   const { size, length } = body.json
@@ -96,14 +97,14 @@ function checkParseMemory({ config: { server }, sharedState: { bodyMemory } }: G
   }
 }
 
-/** Some streams report usage only on request: the gateway requests and hides it if the client does not. @returns null = no edits */
+/** Edits that request usage, because some streams report usage only on request. @returns null = no edits */
 function requestUsage(exchange: Exchange, upstream: LiveUpstream): Edit[] | null {
   const { classified: { endpoint: { usageOption } }, request: { body } } = exchange
   if (upstream.config.usage === 'as_is' || !body?.json || usageOption === null) return null
   return usageOption.edits(body.bytes, body.json)
 }
 
-/** @param speaks null = all protocols @returns null = the target speaks the protocol @throws GatewayError not_translatable */
+/** @param speaks protocols of the target; null = all @returns null = no translation is needed @throws GatewayError not_translatable */
 export function translatorFor(endpoint: Endpoint, speaks: readonly string[] | null, mode: TranslateMode): Translator | null {
   const translator = findTranslator(endpoint, speaks)
   if (translator !== null && mode === 'off') {
@@ -125,7 +126,7 @@ export function translationHost({ config: { url, name } }: LiveUpstream): string
   return url?.host ?? name
 }
 
-/** Only translated parts of the client's request are sent. @throws GatewayError not_translatable, translation_lossy, capsule errors */
+/** The upstream gets only translated parts of the request. @throws GatewayError not_translatable, translation_lossy, capsule errors */
 export function translatedRequest(
   exchange: Exchange, { upstream, model }: Pick<LiveTarget, 'upstream' | 'model'>, { translator, isStrict, capsules, continuationEdits, trace }: {
     readonly translator: Translator
@@ -162,7 +163,7 @@ export function translatedRequest(
 
 type ProviderRequest = Pick<CallOptions, 'request' | 'readResponse'>
 
-/** Converts a request of a vendor's own API for the cloud provider of the upstream. @throws GatewayError not_translatable */
+/** Converts a request of the vendor's own API to the API of the upstream's cloud provider. @throws GatewayError not_translatable */
 export function providerRequest(
   { provider, headerRules }: LiveUpstream, request: OutgoingRequest, part: Pick<NativeRequest, 'endpoint' | 'model' | 'stream'>,
 ): ProviderRequest {
@@ -170,7 +171,7 @@ export function providerRequest(
   const at = request.path.indexOf('?')
   const native = { ...part, path: at === -1 ? request.path : request.path.slice(0, at), query: at === -1 ? '' : request.path.slice(at) }
   const { path, query } = provider.addressOf(native)
-  // The provider reads in the body some values that the vendor's API has in headers.
+  // The provider takes from the body some values that the vendor's API takes from headers.
   const vendorHeaders = () => upstreamHeaders({ ...headerRules, dropped: NONE }, request.source, null)
   const body = request.body && (provider.bodyOf?.(native, request.body, vendorHeaders()) ?? request.body)
   return {

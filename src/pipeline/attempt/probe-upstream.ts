@@ -18,7 +18,7 @@ import { providerRequest } from './outgoing-request.ts'
 import { credentialReason } from './recorder.ts'
 
 export interface ProbeResult {
-  /** `unclear`: the upstream responds, but does not show whether the credential is good. */
+  /** `unclear`: the response does not show whether the upstream accepts the credential. */
   readonly verdict: 'ok' | 'unclear' | 'failed'
   /** Milliseconds until the response was complete, including the time to fetch a token. */
   readonly ms: number
@@ -26,13 +26,13 @@ export interface ProbeResult {
   readonly detail: string
 }
 
-/** Milliseconds for a token, the connection and the response. */
+/** Milliseconds in total to fetch a token, connect and get the response. */
 const DEADLINE = 15_000
-/** Timeouts later than DEADLINE, which covers the whole probe. */
+/** Timeouts that never apply, because DEADLINE ends the whole probe earlier. */
 const NO_TIMEOUTS = { connect: 2 * DEADLINE, firstByte: 2 * DEADLINE, idle: 2 * DEADLINE, total: 2 * DEADLINE }
 const MAX_READ = 64 * 1024
 
-/** Sends a request that costs nothing, with the operator's credential. @param model of the upstream; null = none is known */
+/** Sends a request that costs nothing, with the operator's credential. @param model a model of the upstream; null = none is known */
 export async function probeUpstream(config: Config, upstream: Upstream, model: string | null, clock: Clock): Promise<ProbeResult> {
   const { name } = upstream
   const live = liveUpstreams({ ...config, upstreams: new Map([[name, upstream]]) }, { clock, log: pino({ enabled: false }) }, null)
@@ -115,7 +115,7 @@ class BodySink implements ResponseSink {
     this.#onFull = onFull
   }
 
-  /** Why the response is incomplete; null = it is complete. */
+  /** Resolves when the response ends: to null if it is complete, otherwise to the reason. */
   get ended(): Promise<GatewayError | null> {
     return this.#end.promise
   }

@@ -15,14 +15,14 @@ import type { RetryStep } from '../../routing/retry-policy.ts'
 import type { HeldResponse } from '../respond/response-gate.ts'
 import { errorText, requestedRetryDelay, withErrorStatus, type AttemptFailure } from './attempt-failure.ts'
 
-/** Why a credential was not sent, as the ledger stores it. */
+/** The ledger's text for a credential that was not sent. */
 const NOT_SENT = 'not sent: the upstream refused the credential a moment ago'
 
 /** Records how attempts end: for the ledger and the trace (`record`), the health of the target, the log and the console. */
 export class AttemptRecorder {
   /** The latest error of an upstream, which the client gets if no attempt follows. */
   lastErrorResponse: { readonly response: HeldResponse; readonly attempt: UpstreamAttempt } | null = null
-  /** Milliseconds that the gateway waited for earlier attempts and between them. */
+  /** Milliseconds that the gateway waited for earlier attempts and between the attempts. */
   waitedMs = 0
   readonly #gateway: Gateway
   readonly #exchange: Exchange
@@ -32,13 +32,13 @@ export class AttemptRecorder {
     this.#exchange = exchange
   }
 
-  /** @param isRetried with another credential @param isLast the error goes to the client @param isContinuation of the client's stream */
+  /** @param isRetried with another credential @param isLast the client gets the error @param isContinuation it continued a stream */
   failed(
     attempt: UpstreamAttempt, failure: AttemptFailure,
     { isRetried, isLast, isContinuation }: { readonly isRetried: boolean, readonly isLast: boolean, readonly isContinuation: boolean },
   ): void {
     const { error, status, response, said, reason, retryAfterMs } = failure
-    // A request refused for its content says nothing about the credential, whatever the status.
+    // If the upstream refused the request's content, even a 401 or 403 does not mean that the credential is bad.
     const isOurs = reason === null && status !== null
     const isClients = status !== null && attempt.concernsClient(status)
     const isSecret = isOurs && isCredentialRefused(status) && !isClients
@@ -53,27 +53,27 @@ export class AttemptRecorder {
     if (isFault) attempt.health.failed(retryAfterMs)
     else attempt.health.abandoned()
     attempt.fail(this.#exchange.stopped !== null && attempt.mayBeBilled ? NOT_DELIVERED : null)
-    // The part that was generated is billed, although the client got none of it.
+    // If the client disconnected, the held part of the response is billed, although the client got none of it.
     const held = error?.code === 'client_gone' ? attempt.readHeld() : null
     if (held !== null) attempt.deliver(held)
     if (isOurs && isOperatorError(status) && !isClients && attempt.rememberRefusal(status) && !isRetried) this.credentialRejected(attempt.target, status)
     if (error?.code === 'credential_unavailable') {
-      // The credential itself logs the reason.
+      // The log has the reason from the credential's source already.
       const reason = causeOf(error) ?? error.message
       this.#gateway.sharedState.credentialFailures.set(attempt.target.upstream.name, { reason, at: this.#gateway.clock.wall() })
     }
     if (response && !isSecret && !isContinuation) this.lastErrorResponse = { response: withErrorStatus(response, attempt), attempt }
   }
 
-  /** The client got the beginning, and another attempt continues the response. */
+  /** The stream broke after the client got its beginning, and another attempt continues it. */
   interrupted(attempt: UpstreamAttempt, error: GatewayError, status: number): void {
-    // The next attempt may use the same upstream. This usage is settled when the exchange ends.
+    // Release concurrency now, because the next attempt may use the same upstream. The usage is settled when the exchange ends.
     attempt.reservation?.releaseConcurrency()
     this.#outcome(attempt, error.code, status)
     attempt.health.failed(null)
   }
 
-  /** @param end why the response is incomplete @param endFault the error of a stream whose content is complete and whose end was missing */
+  /** @param end why the response is incomplete; null = complete @param endFault why a stream with complete content had no proper end */
   ended(attempt: UpstreamAttempt, end: GatewayError | null, { status, headers }: Pick<ResponseHead, 'status' | 'headers'>, endFault: GatewayError | null): void {
     const errorBody = attempt.response?.errorBody ?? null
     const error = end ?? endFault
@@ -97,7 +97,7 @@ export class AttemptRecorder {
     else attempt.health.failed(null)
   }
 
-  /** The client gets the response of another attempt. */
+  /** The attempt is stopped because the client gets the response of another attempt. */
   lost(attempt: UpstreamAttempt): void {
     this.#outcome(attempt, HEDGE_LOST, null)
     attempt.health.abandoned()
@@ -105,7 +105,7 @@ export class AttemptRecorder {
     this.billAbandoned(attempt)
   }
 
-  /** Bills an attempt that nobody waits for: by the usage reported so far, else by the prompt. A refused attempt is not billed. */
+  /** Bills a stopped attempt: by the usage reported so far, otherwise by the prompt. Does not bill an attempt that the upstream refused. */
   billAbandoned(attempt: UpstreamAttempt): void {
     if (!attempt.mayBeBilled) return
     const { accounts: { counter }, config: { billing } } = this.#gateway
@@ -167,7 +167,7 @@ export function otherCredential(attempt: UpstreamAttempt, { error, status, reaso
   return attempt.alternatives({ status: refusedWith, retryAfterMs })
 }
 
-/** Why a credential was not available, as the ledger stores it. */
+/** The ledger's text for a credential that is not available. */
 export function credentialReason(error: GatewayError): string {
   return `credentials: ${causeOf(error) ?? error.message}`
 }

@@ -11,7 +11,7 @@ import type { FailedAttempt, RetryContext, RetryState, RetryStep } from '../../r
 import type { AttemptFailure } from './attempt-failure.ts'
 
 export class RetryPlan {
-  /** Targets for refused requests that were not tried yet. */
+  /** Targets for refused requests, by reason, without those that were tried. */
   readonly refusalTargets: Map<RefusalReason, Target>
   readonly #gateway: Gateway
   readonly #exchange: Exchange
@@ -44,7 +44,7 @@ export class RetryPlan {
   next({ error, status, reason, retryAfterMs }: AttemptFailure, isContinuation: boolean): RetryStep | null {
     const { retryable, sameTargetAllowed } = retryability(error, status)
     if (isContinuation) {
-      // Another target may be able to continue, whatever the failure was.
+      // Any failure is retryable at another target, because that target may be able to continue the stream.
       return this.#decide({ retryable: true, sameTargetAllowed: retryable && sameTargetAllowed, sameTargetFirst: false, retryAfterMs }, this.#canContinue)
     }
     const target = reason === null ? undefined : this.refusalTargets.get(reason)
@@ -67,7 +67,7 @@ export class RetryPlan {
     this.#state = startHedge(this.#state, each => each === target)?.state ?? this.#state
   }
 
-  /** Of two attempts that run at once, one failed: the other becomes the current attempt. */
+  /** Makes the other attempt the current attempt, after one of two attempts that run at once failed. */
   failHedge(failed: Target, other: Target, { error, status, retryAfterMs }: AttemptFailure): void {
     const failure = { ...retryability(error, status), sameTargetFirst: false, retryAfterMs }
     this.#state = failHedge(this.#state, failed, other, failure, this.#retryContext)
@@ -77,14 +77,14 @@ export class RetryPlan {
     this.#state = select(this.#state, target)
   }
 
-  /** Skips the current target, which does not count as an attempt. @returns null = there is no other target */
+  /** Skips the current target without counting an attempt. @returns null = there is no other target */
   passOver(isContinuation: boolean): RetryStep | null {
     this.#state = { ...this.#state, attemptsLeft: this.#state.attemptsLeft + 1 }
     const failure = { retryable: true, sameTargetAllowed: false, sameTargetFirst: false, retryAfterMs: null }
     return this.#decide(failure, isContinuation ? this.#canContinue : undefined)
   }
 
-  /** Without output so far, every target can continue the stream: it starts over. */
+  /** A target that supports prefill can continue the stream. Any target can, if the stream has no content yet. */
   readonly #canContinue = ({ prefill }: Target): boolean => (
     prefill || !this.#exchange.attempts.some(({ metered }) => metered?.kind === 'stream' && metered.meter.sawContent)
   )

@@ -6,7 +6,7 @@ class ExchangeCounter {
   size = 0
   readonly #waiting: (() => void)[] = []
 
-  /** Calls back once, when no exchange is running. */
+  /** Calls `callback` once: now if no exchange is running, otherwise when the last running exchange ends. */
   whenIdle(callback: () => void): void {
     if (this.size === 0) callback()
     else this.#waiting.push(callback)
@@ -18,7 +18,7 @@ class ExchangeCounter {
   }
 }
 
-/** All running exchanges, of every configuration. */
+/** The running exchanges of all configurations, including those that a reload replaced. */
 export class ActiveExchanges extends ExchangeCounter {
   readonly #exchanges = new Slots<Exchange>()
 

@@ -1,8 +1,8 @@
 import type { MemoryBudget } from '../../base/memory-budget.ts'
 
-/** The memory for bodies that one exchange holds (`server.body_memory`). */
+/** The part of `server.body_memory` that one exchange has reserved. */
 export class ExchangeMemory {
-  /** Bytes of responses that are kept to be read at the end. */
+  /** Bytes of responses that are kept until settlement reads them. */
   responseBytes = 0
   readonly #budget: MemoryBudget
   readonly #limit: number
@@ -15,7 +15,7 @@ export class ExchangeMemory {
     this.#limit = limit
   }
 
-  /** @returns false if there is not enough memory: nothing was reserved then */
+  /** @returns false, and reserves nothing, if there is not enough memory */
   reserve(bytes: number): boolean {
     if (!this.#budget.reserve(bytes, this.#limit)) return false
     this.#bytes += bytes
@@ -27,7 +27,7 @@ export class ExchangeMemory {
     this.#bytes -= bytes
   }
 
-  /** Reserves until the exchange ends. @param bytes negative = release @returns false if memory is short: nothing was reserved then */
+  /** Reserves memory until the exchange ends. @param bytes negative = release @returns false, and reserves nothing, if memory is short */
   readonly reserveForResponse = (bytes: number): boolean => {
     if (bytes < 0) this.#budget.releaseForResponse(-bytes)
     else if (!this.#budget.reserveForResponse(bytes, this.#limit)) return false

@@ -20,12 +20,12 @@ import { ExchangeMemory } from './exchange-memory.ts'
 import type { UpstreamAttempt } from './upstream-attempt.ts'
 
 export interface ClientDelivery {
-  /** HTTP status; 499 = the client disconnected before any status, 0 = none yet. */
+  /** HTTP status; 499 = the client disconnected before it got a status; 0 = no status was sent yet. */
   readonly status: number
   readonly delivered: boolean
   /** Bytes of the body written to the client's connection. */
   readonly bytes: number
-  /** When the first byte of the body arrived, on the monotonic clock; 0 = not yet. */
+  /** When the first byte of the body arrived from the upstream, ms on the monotonic clock; 0 = not yet. */
   readonly firstByteAt: number
 }
 
@@ -36,7 +36,7 @@ export interface Stoppable {
 }
 
 export interface RequestContent {
-  /** The name as the client wrote it. */
+  /** The model's name as the client wrote it; null = the request names no model. */
   readonly model: string | null
   readonly stream: boolean
   readonly body: InspectedBody | null
@@ -50,14 +50,14 @@ export interface Plan {
   readonly reachable: readonly Target[]
   /** The prices of `reachable`; null = unpriced. */
   readonly quotes: readonly (QuotedPrice | null)[]
-  /** Milliseconds without a response after which another target is asked too; null = never. */
+  /** Milliseconds without a response after which a second attempt starts at another target; null = never. */
   readonly hedgeAfter: number | null
 }
 
 export interface Reserved {
   /** null = the key has no limits. */
   readonly reservation: Reservation | null
-  /** Tokens of the client's own body; null = unknown. */
+  /** Tokens of the body as the client sent it; null = unknown. */
   readonly estimatedInput: number | null
   /** Tokens of input and output, at most. */
   readonly tokens: number
@@ -75,11 +75,11 @@ class WritableExchange {
   readonly id: string
   readonly req: ClientRequest
   readonly res: ClientResponse
-  /** On the monotonic clock, ms. */
+  /** Milliseconds on the monotonic clock. */
   readonly startedAt: number
-  /** On the wall clock, ms since 1970. */
+  /** Milliseconds since 1970, on the wall clock. */
   readonly startedWall: number
-  /** The peer, or the address reported by a trusted proxy. */
+  /** The peer's address, or the address that a trusted proxy reports. */
   readonly clientAddress: string
   /** The peer's address if it is a trusted proxy. */
   readonly trustedPeer: string | null
@@ -87,12 +87,12 @@ class WritableExchange {
   readonly awaitsContinue: boolean
   /** null = not traced. */
   readonly trace: RequestTrace | null
-  /** The ids that each log line contains. */
+  /** The ids that each log line about the exchange contains. */
   readonly logIds: { readonly request: string, readonly trace_id?: string, readonly span_id?: string }
   readonly isManagement: boolean
-  /** The console has authenticated the request; null = `identify` reads the credential. */
+  /** The identity of a request that the console has authenticated; null = `identify` reads the key. */
   readonly preAuthenticated: Identity | null
-  /** A user of the console who may see the upstreams. */
+  /** The request comes from a user of the console who may see the upstreams. */
   get isOperator(): boolean {
     return this.preAuthenticated?.unlimited ?? false
   }
@@ -115,9 +115,9 @@ class WritableExchange {
   request: RequestContent = NO_CONTENT
   /** null = the configuration attributes nothing, or the request was refused before. Written by `attribute`. */
   attributed: Attributed | null = null
-  /** Bytes of the body, and of a WebSocket that has ended. Written by `classify` and `pipeline.ts`. */
+  /** Bytes that the client sent: of the body, or on a WebSocket that has ended. Written by `classify` and `pipeline.ts`. */
   bytesIn = 0
-  /** Milliseconds until the client had sent its body. Written by `classify`. */
+  /** Milliseconds that `classify` waited for the body. Written by `classify`. */
   bodyWaitMs = 0
   /** Written by `pipeline.ts`. */
   plan: Plan | null = null
@@ -129,18 +129,18 @@ class WritableExchange {
   ledgerEntry: LedgerEntry | null = null
   /** null = bodies are not kept. Written by `startRecording`. */
   recording: ResponseRecorder | null = null
-  /** `at`: on the monotonic clock, before the cost is counted. null = running. Written by `settle`. */
+  /** `at`: ms on the monotonic clock, before tokens are counted. null = running. Written by `settle`. */
   ended: { readonly failure: GatewayError | null, readonly at: number } | null = null
 
-  /** Attempts in the order of their start, but the responding attempt is last. Written by `begin` and `serveAsLast`. */
+  /** Attempts in the order of their start, except that `serveAsLast` moves an attempt to the end. Written by `begin` and `serveAsLast`. */
   attempts: readonly UpstreamAttempt[] = []
-  /** The attempt whose response the client gets; until then the latest. Written by `begin`, `serve` and `serveAsLast`. */
+  /** The attempt whose response the client gets; before a response, the latest attempt. Written by `begin`, `serve` and `serveAsLast`. */
   servedBy: UpstreamAttempt | null = null
   /** Written by `deliverBy`. */
   delivery: ClientDelivery = NOTHING_SENT
   /** Milliseconds that the gateway itself added before the first byte; null = no first byte. Written by `setOverhead`. */
   overheadMs: number | null = null
-  /** Why the exchange was ended from outside: the client disconnected, or a deadline passed. Written by `stop`. */
+  /** Why the exchange must end early, for example `client_gone` or a deadline; null = not stopped. Written by `stop`. */
   stopped: GatewayError | null = null
   #stoppable: Stoppable | null = null
 
@@ -160,45 +160,45 @@ class WritableExchange {
     this.memory = init.memory ?? new ExchangeMemory(new MemoryBudget(), Infinity)
   }
 
-  /** Attempts that another one continued or replaced: each is billed separately. */
+  /** The attempts that another attempt continued or replaced. Each of them is billed separately. */
   get interruptedAttempts(): readonly UpstreamAttempt[] {
     return this.attempts.filter(({ share }) => share !== null)
   }
 
-  /** The response to settle, without the parts of interrupted attempts; null = nothing. */
+  /** The response to settle, without the parts of interrupted attempts; null = there is no response to settle. */
   get response(): MeteredResponse | null {
     const { servedBy } = this
     return servedBy === null || servedBy.share !== null ? null : servedBy.metered
   }
 
-  /** The price at the target of the current attempt; null = unpriced. */
+  /** The price at the target of `servedBy` or, before any attempt, of the first target; null = unpriced. */
   get quoted(): QuotedPrice | null {
     return this.servedBy === null ? this.plan?.quotes[0] ?? null : this.servedBy.quoted
   }
 
-  /** Tokens of the request as sent upstream; null = unknown. */
+  /** Estimated tokens of the request as it was sent upstream; null = unknown. */
   get estimatedInput(): number | null {
     return this.servedBy === null ? this.reserved?.estimatedInput ?? null : this.servedBy.estimatedInput
   }
 
-  /** The body that the upstream reads; null = none that can be read. */
+  /** The body that was sent upstream, decompressed; null = there is no body, or the gateway cannot read it. */
   get prompt(): Buffer | null {
     return this.servedBy?.sentBody ?? this.request.body?.bytes ?? null
   }
 
-  /** The upstream's endpoint if the request is translated. */
+  /** The endpoint that defines the format of the response: the upstream's if the request is translated, otherwise the client's. */
   get meteredEndpoint(): Endpoint {
     return this.servedBy?.endpoint ?? this.classified.endpoint
   }
 
-  /** Ends the exchange from outside, in any phase. The request to the upstream is aborted at once. */
+  /** Ends the exchange early, in any phase. A running request to the upstream is aborted at once. */
   stop(reason: GatewayError): void {
     if (this.stopped !== null) return
     this.stopped = reason
     this.#stoppable?.stop(reason)
   }
 
-  /** Sets what `stop` ends from now on: the reading of the body, or the attempts; null = nothing. */
+  /** @param stoppable what `stop` stops from now on: the reading of the body, or the attempts; null = nothing */
   stopBy(stoppable: Stoppable | null): void {
     this.#stoppable = stoppable
   }
@@ -208,12 +208,12 @@ class WritableExchange {
     this.servedBy = attempt
   }
 
-  /** The client gets the response of this attempt; null = of none. */
+  /** Call this when the client gets the response of `attempt`. @param attempt null = the gateway itself responds */
   serve(attempt: UpstreamAttempt | null): void {
     this.servedBy = attempt
   }
 
-  /** Of attempts that ran at the same time, this one responds to the client: it becomes the last. */
+  /** Call this when the client gets the response of `attempt`, which ran at the same time as another. Moves `attempt` to the end. */
   serveAsLast(attempt: UpstreamAttempt): void {
     const at = this.attempts.indexOf(attempt)
     if (at < this.attempts.length - 1) {
@@ -231,13 +231,13 @@ class WritableExchange {
     this.overheadMs = ms
   }
 
-  /** A due ledger checkpoint may refer to the exchange for longer. */
+  /** Frees the bodies, because a scheduled ledger checkpoint may refer to the exchange after its end. */
   releaseBody(): void {
     this.request = { ...this.request, body: null }
     for (const attempt of this.attempts) attempt.releaseBody()
   }
 
-  /** Call it after every await: the client may have disconnected. @throws GatewayError `stopped` */
+  /** Call this after every await, because the client may have disconnected meanwhile. @throws GatewayError `stopped` */
   throwIfStopped(): void {
     if (this.stopped !== null) throw this.stopped
   }
@@ -247,11 +247,11 @@ type ExchangeInit =
   Pick<WritableExchange, 'id' | 'req' | 'res' | 'startedAt' | 'startedWall' | 'clientAddress' | 'trustedPeer' | 'awaitsContinue'> &
   Partial<Pick<WritableExchange, 'isManagement' | 'preAuthenticated' | 'trace' | 'memory'>>
 
-/** An exchange for reading. The methods change only what may change at any time. */
+/** An exchange whose fields a phase can only read. Any phase may call the methods, which change fields. */
 export type Exchange = Readonly<WritableExchange>
 export const Exchange = WritableExchange
 
-/** An exchange for a phase that writes these fields. */
+/** An exchange in which a phase can write the fields `field`. */
 export type Writes<field extends keyof Exchange> = Omit<Exchange, field> & Pick<WritableExchange, field>
 
 export function wantsEventStream({ request: { stream }, classified, target }: Exchange): boolean {
@@ -264,22 +264,22 @@ export function isBackgroundRequest({ request: { body } }: Exchange): boolean {
   return body?.json?.fields.get('background')?.at(-1)?.type === 'true'
 }
 
-/** Does the request fetch something that exists, rather than call a model? */
+/** @returns true = the request reads something that exists, and does not call a model */
 export function isRead({ req, request: { model } }: Exchange): boolean {
   return model === null && (req.method === 'GET' || req.method === 'HEAD')
 }
 
-/** Does the request call a model, judging by its body and path? */
+/** @returns true = the request names a model, or its method and path are those of a call of a model */
 export function callsModel({ req, request: { model }, target }: Exchange): boolean {
   return model !== null || (req.method === 'POST' && isModelCallPath(target.path))
 }
 
-/** A stream was requested, and the head does not show whether the response is a stream. */
+/** @returns true = the request asks for a stream, and the response's head does not show whether the response is a stream */
 export function isFormatUnknown({ request: { stream } }: Exchange, { status, contentType }: ResponseHead): boolean {
   return stream && contentType === '' && status !== 204
 }
 
-/** The price of the target's model; null = unpriced, or there is no model. */
+/** The price of the model that the target uses; null = unpriced, or no model is named. */
 export function quote(
   prices: PriceBook, { request: { model: named }, startedWall }: Exchange, { model: own, upstream: { url } }: Target,
 ): QuotedPrice | null {

@@ -17,13 +17,13 @@ import type { HealthReporter } from '../../routing/circuit.ts'
 import { Attempt, type CredentialUse } from '../../upstreams/attempt.ts'
 import type { LiveUpstream } from '../../upstreams/live-upstreams.ts'
 
-/** The record of an attempt while it is written. */
+/** The record of a running attempt, whose fields can change. */
 export type AttemptDraft = { -readonly [field in keyof AttemptRecord]: AttemptRecord[field] } & { readonly atMs: number }
 
 export interface AttemptRequest {
-  /** A translated body, or one that asks for the rest of a response; null = the client's own. */
+  /** A translated body, or a body that requests the rest of a response; null = the client's body was sent. */
   readonly sentBody: Buffer | null
-  /** The gateway requested usage in the stream, and the client did not: the client must not see that event. */
+  /** The client must not get the usage event, because only the gateway requested usage. */
   readonly hidesUsage: boolean
   /** Client fields that were not sent upstream. */
   readonly dropped: readonly string[]
@@ -34,7 +34,7 @@ export interface AttemptRequest {
 export interface ResponseContent {
   /** null = an error, or not billed. */
   readonly metered: MeteredResponse | null
-  /** The coding of a whole body that is still compressed. */
+  /** The coding of a whole body that is still compressed; null = not compressed. */
   readonly encoding: string | null
   /** The body of an error, decompressed; null = not an error. */
   readonly errorBody: Buffer | null
@@ -47,17 +47,17 @@ export interface SessionUsage extends SettledCost {
 }
 
 export interface Session {
-  /** The usage so far, without counting tokens; null = nothing was requested. */
+  /** The usage so far, in which no tokens are counted; null = no response was requested. */
   usageSoFar(): SessionUsage | null
-  /** The known part of the usage, which limits count if another part is unknown. */
+  /** The known part of the usage. Limits count it if another part is unknown. */
   readonly knownUsage: { readonly tokens: number, readonly pico: bigint }
   receiveFromUpstream(chunk: Buffer): void
   receiveFromClient(chunk: Buffer): void
-  /** @param endedBy the side that ended first @returns the error of an interrupted response; null = no response was running */
+  /** @param endedBy the side that ended the connection first @returns the error of an interrupted response; null = none was running */
   connectionClosed(endedBy: 'client' | 'upstream' | null): Promise<GatewayError | null>
   /** The upstream closed the connection because of what the client sent. */
   readonly isClientFault: boolean
-  /** The usage of the session that its responses have not settled with the limits. */
+  /** The part of the session's usage that the settled responses have not counted in the limits. */
   unsettled(used: ActualUsage): ActualUsage
   /** Settles all responses. @param failure null = the session ended properly */
   end(failure: GatewayError | null): Promise<SessionUsage>
@@ -75,7 +75,7 @@ export interface UpstreamAttemptOptions {
   /** Credentials that the target refused for this request. */
   readonly refused: readonly Authorization[]
   readonly sent: AttemptRequest
-  /** Estimated tokens of the client's own body; null = unknown. */
+  /** Estimated tokens of the body as the client sent it; null = unknown. */
   readonly ownInput: number | null
   /** The price of the target's model; null = unpriced. */
   readonly quoted: QuotedPrice | null
@@ -88,7 +88,7 @@ export interface UpstreamAttemptOptions {
   readonly startedAt: number
 }
 
-/** One attempt of an exchange at one target, over HTTP or a WebSocket. `recorder.ts` records how it ends. */
+/** One attempt of an exchange at one target, over HTTP or a WebSocket. `recorder.ts` records how the attempt ends. */
 export abstract class UpstreamAttempt extends Attempt {
   readonly target: Target
   readonly record: AttemptDraft
@@ -101,25 +101,25 @@ export abstract class UpstreamAttempt extends Attempt {
   readonly reservation: Reservation | null
   /** null = not a WebSocket, not open, or not read. */
   session: Session | null = null
-  /** The usage if another attempt continues or replaces the response; null = not the case. */
+  /** The usage of an attempt that another attempt continues or replaces; null = no attempt does. */
   share: InterruptedUsage | null = null
-  /** null = no trace needs them. */
+  /** Facts of the response for the trace; null = no trace needs facts. */
   facts: ResponseFactsReader | null = null
   /** The client got an error of the upstream; null = not known yet. Written by `AttemptRecorder.ended`. */
   receivedError: boolean | null = null
-  /** Only the end of the protocol was missing, and the gateway sent it. */
+  /** The gateway completed the response: only the protocol's end was missing. */
   completedByGateway = false
   readonly startedAt: number
   readonly #clock: Clock
-  /** The endpoint at the upstream; null = the client's. */
+  /** The endpoint at the upstream; null = the client's endpoint, because the request is not translated. */
   readonly endpoint: Endpoint | null
-  /** null = the client's own body was sent. Written by `releaseBody`. */
+  /** null = the client's body was sent. Written by `releaseBody`. */
   sentBody: Buffer | null
   /** null = the upstream speaks the client's protocol. Written by `releaseBody`. */
   translated: TranslatedAttempt | null
-  /** The response that goes to the client; null = none, or not billed. Written by `deliver` and `fail`. */
+  /** The response that the client gets; null = no response, or a response that is not billed. Written by `deliver` and `fail`. */
   response: ResponseContent | null = null
-  /** What is billed although the client gets nothing; null = nothing. */
+  /** The settlement basis of a response that the client does not get; null = not billed. */
   #abandoned: MeteredResponse | null = null
 
   constructor(options: UpstreamAttemptOptions) {
@@ -140,7 +140,7 @@ export abstract class UpstreamAttempt extends Attempt {
 
   abstract stop(reason: GatewayError): void
 
-  /** The upstream may have begun to work, and has not refused the request. */
+  /** The upstream may bill the attempt: it got the request and has not refused it. */
   abstract readonly mayBeBilled: boolean
 
   /** The settlement basis if the client no longer waits for the response. */
@@ -148,12 +148,12 @@ export abstract class UpstreamAttempt extends Attempt {
     return NOT_DELIVERED
   }
 
-  /** Reads what is held of a response that does not go to the client; null = nothing is held. */
+  /** The held part of a response that the client does not get, as content to settle; null = nothing is held. */
   readHeld(): ResponseContent | null {
     return null
   }
 
-  /** Tokens of the request as it was sent, where the upstream does not report them; null = unknown. */
+  /** Estimated tokens of the request as it was sent, for an upstream that does not report them; null = unknown. */
   get estimatedInput(): number | null {
     if (this.sentBody !== null) this.#sentInput ??= estimateTokens(this.sentBody)
     return this.#sentInput ?? this.#ownInput
@@ -168,7 +168,7 @@ export abstract class UpstreamAttempt extends Attempt {
     return this.response?.metered ?? this.#abandoned
   }
 
-  /** What is held of a response that must be complete before the client gets it; null = nothing. */
+  /** The held part of a response that the client gets only when it is complete; null = nothing is held. */
   get held(): MeteredResponse | null {
     return null
   }
@@ -178,7 +178,7 @@ export abstract class UpstreamAttempt extends Attempt {
     this.response = response
   }
 
-  /** @param abandoned the settlement basis if the client may be billed although nobody waits for the response; null = not billed */
+  /** @param abandoned the settlement basis of a response that the client does not get but that may be billed; null = not billed */
   fail(abandoned: MeteredResponse | null): void {
     this.response = null
     this.#abandoned = abandoned

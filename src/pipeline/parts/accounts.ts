@@ -27,34 +27,34 @@ export interface Accounts {
   /** null = the ledger's rows are not sent to PostgreSQL. */
   readonly shipping: Shipping | null
   readonly checkpointTimer: CheckpointTimer
-  /** Restores the budgets of keys added at run time. @param defaults limits of keys without their own */
+  /** Restores the budgets of keys that were added at run time. @param defaults the limits of keys that have no limits of their own */
   restoreBudgets(keys: readonly LimitedKey[], defaults: Limits | null): void
   /** Restores the budgets of all callers of these issuers. */
   restoreCallerBudgets(issuers: Config['callers'], defaults: Limits | null): void
   /** Restores the budgets of groups added at run time. @param all every group of the configuration */
   restoreGroupBudgets(groups: readonly LimitedKey[], all: Config['groups']): void
-  /** Resolves when the ledger can be written, and the limits of all gateways are known or unavailable. */
+  /** Resolves when the ledger is writable and the cluster's limits are known or unavailable. */
   ready(): Promise<unknown>
   close(): Promise<void>
 }
 
-/** The key of requests without a key, for default limits. No real key has an empty name. */
+/** The key that stands for requests without a key, so that default limits apply to them. No real key has an empty name. */
 export const ANONYMOUS_KEY: LimitedKey = Object.freeze({ name: '', limits: null })
 
 export interface AccountsOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly stored?: readonly LimitedKey[] | undefined
-  /** Makes a limiter that other workers share; absent = a limiter of this process. */
+  /** Creates a limiter that all workers share; absent = the limiter counts only in this process. */
   readonly openLimiter?: ((defaults: Limits | null) => Limiter) | undefined
-  /** Called with the rows of requests that were cut off because another process ended. */
+  /** Called with the rows of requests that were interrupted because another process ended. */
   readonly onInterrupted?: (rows: readonly LedgerRow[]) => void
 }
 
-/** Restores the budgets from the ledger. */
+/** Opens ledger and limiter, and restores the spend of budgets from the ledger. */
 export function openAccounts(config: Config, options: AccountsOptions): Accounts {
   const { clock, log, stored = [], openLimiter, onInterrupted } = options
-  // Workers reach the limits of all gateways through their supervisor.
+  // A worker uses the cluster's limits through its supervisor, and does not open them itself.
   const cluster = openLimiter === undefined ? openClusterLimits(config.cluster, log) : null
   const limiter = openLimiter?.(config.limits) ?? (cluster && clusterLimiter(cluster, config.limits))
     ?? createLimiter({ defaults: config.limits, compileGlob, clock })
@@ -73,7 +73,7 @@ export function openAccounts(config: Config, options: AccountsOptions): Accounts
     restoreFrom(history => pastSpend(history, keys, defaults, isFew))
   const restoreGroups = (groups: readonly LimitedKey[], all: Config['groups']): void =>
     restoreFrom(history => pastGroupSpend(history, groups, all))
-  // Of keys with the same name the last one applies, which is the one in the configuration.
+  // Of two keys with the same name the last one applies: put the configuration's keys last.
   restore([ANONYMOUS_KEY, ...stored, ...config.keys], config.limits, false)
   const restoreCallers = (issuers: Config['callers'], defaults: Limits | null): void =>
     restoreFrom(history => pastCallerSpend(history, issuers, defaults))
@@ -108,7 +108,7 @@ export function reprice(accounts: Accounts, config: Config): Accounts {
   return { ...accounts, prices: createPriceBook(config) }
 }
 
-/** If more keys are looked up, the whole ledger is read. */
+/** If the spend of more keys is needed, read the whole ledger once. */
 const MAX_SINGLE_LOOKUPS = 100
 
 interface BudgetConfig<K> {
@@ -128,7 +128,7 @@ export function newlyBudgeted<K extends Pick<LimitedKey, 'name' | 'limits'>>(bef
   })
 }
 
-/** For example `month` and, of a budget for some models, `day gpt-*`. */
+/** @returns period and models of each budget, for example `month ` for all models and `day gpt-*` for some */
 function periodsOf(own: Limits | null, defaults: Limits | null): string[] {
   if (own === null && defaults === null) return []
   const { whole, models } = effectiveLimits(own, defaults)
@@ -160,14 +160,14 @@ function openLoggedLedger(
   })
 }
 
-/** `unwritten`: rows that are not in the file yet. */
+/** Where past spend is read: the ledger's file, and `unwritten` rows that are not in the file yet. */
 interface SpendHistory {
   readonly file: string
   readonly unwritten: readonly RowValues[]
   readonly clock: Clock
 }
 
-/** @param isFew look up only these keys, which takes long for many */
+/** @param isFew read only the rows of these keys; false = read all rows, which is faster for many keys */
 function* pastSpend(
   { file, unwritten, clock }: SpendHistory, keys: readonly LimitedKey[], defaults: Limits | null, isFew: boolean,
 ): Generator<Spend> {
@@ -218,12 +218,12 @@ function budgetsOf(limits: Limits | null): string[] {
   return [limits, ...limits.models.values()].flatMap(({ budget }) => budget?.per ?? [])
 }
 
-/** Does one of the limits have a budget, or a budget for some models? */
+/** @returns true = at least one of the limits has a budget, for all or for some models */
 export function hasBudget(...limits: (Limits | null)[]): boolean {
   return limits.some(each => budgetsOf(each).length > 0)
 }
 
-/** The start of the longest period, ms since 1970. */
+/** The start of the longest budget period in the limits, ms since 1970. */
 function earliestPeriodStart(limits: readonly (Limits | null)[], clock: Clock): number {
   const periods = new Set(limits.flatMap(budgetsOf))
   if (periods.has('total')) return 0

@@ -5,7 +5,7 @@ import { compileGlob } from '../../config/glob.ts'
 import type { BodyRule, Config } from '../../config/types.ts'
 import { Archive } from '../../transcripts/archive.ts'
 
-/** Opens the archive even if no new bodies are kept: old bodies still expire. null = there is no ledger. */
+/** Opens the archive even if no rule keeps new bodies, so that old bodies expire. @returns null = there is no ledger */
 export function openArchive({ ledger }: Config, clock: Clock, log: Logger): Archive | null {
   if (ledger === null) return null
   const file = join(dirname(ledger.file), 'bodies.db')

@@ -31,7 +31,7 @@ import type { LiveTargets } from '../../upstreams/live-targets.ts'
 import type { LiveUpstream } from '../../upstreams/live-upstreams.ts'
 import type { StoreStates } from '../../cluster/store-states.ts'
 
-/** What the pipeline uses, built once from a configuration. An exchange keeps the gateway with which it began. */
+/** The objects that the pipeline uses, built once from a configuration. After a reload, an exchange keeps the gateway it began with. */
 export interface Gateway {
   readonly config: Config
   readonly version: string
@@ -53,27 +53,27 @@ export interface Gateway {
   readonly activeExchanges: GatewayExchanges
   /** The health of each model at each upstream. */
   readonly health: Health
-  /** Active health checks; they run while the configuration is in use. */
+  /** The active health checks of this configuration. They end when a reload replaces the configuration. */
   readonly checks: HealthChecks
   readonly bodyRules: BodyRules
   readonly sharedState: SharedState
   newId(): string
-  /** May this peer set x-forwarded-* and the request id? */
+  /** @returns true = the peer may set x-forwarded-* and the request id */
   trusts(address: string): boolean
   /** No new requests are accepted. */
   readonly draining: boolean
 }
 
-/** The largest share of a budget that was passed in a period. */
+/** The largest share of a budget whose alert was sent in a period. */
 export interface PassedShare {
   readonly share: number
   /** The start of the period, ms since 1970. */
   readonly period: number
 }
 
-/** Keeps passed shares, by `idOf`, for the process that replaces this one. */
+/** Hands the passed shares, by `idOf`, to the process that replaces this one. */
 export interface PassedShares {
-  /** null = no previous process, or it had checked no budget. */
+  /** The shares that the previous process saved; null = there was no previous process, or it checked no budget. */
   readonly initial: ReadonlyMap<string, PassedShare> | null
   save(passed: ReadonlyMap<string, PassedShare>): void
 }
@@ -82,22 +82,22 @@ export interface GatewayParts {
   readonly version: string
   readonly clock: Clock
   readonly log: Logger
-  /** The number of this process; absent = there is only one worker. */
+  /** The number of this worker; absent = there is only one process. */
   readonly worker?: number
-  /** Another worker reports alerts; absent = this process does. */
+  /** false = another worker reports alerts; absent = this process reports them. */
   readonly reportsAlerts?: boolean
-  /** What the keys of all workers have spent, picodollars; null = not known yet; absent = this process counts it. */
+  /** The spend of each key at all workers, picodollars; null = not known yet; absent = only this process counts spend. */
   readonly budgetSpend?: () => ReadonlyMap<string, bigint> | null
-  /** Absent = no process replaces this one. */
+  /** Absent = no other process replaces this one. */
   readonly passedShares?: PassedShares
-  /** The key that all workers start with if no store has a key; absent = there is only one process. */
+  /** The capsule key that all workers use until a store has one; absent = there is only one process. */
   readonly capsuleKey?: CapsuleKey
-  /** Configuration keys that need a restart. */
+  /** Changed configuration keys that need a restart. */
   readonly pending?: readonly string[]
   /** Warnings of the first configuration. */
   readonly warnings?: readonly Problem[]
   readonly telemetry?: Telemetry | null
-  /** Makes a limiter that other workers share; absent = a limiter of this process. */
+  /** Creates a limiter that all workers share; absent = the limiter counts only in this process. */
   readonly openLimiter?: (defaults: Limits | null) => Limiter
 }
 
@@ -106,11 +106,11 @@ export interface Reloads {
   loadedAt: number
   /** Warnings of the active configuration. */
   warnings: readonly Problem[]
-  /** Why the last reload was rejected, with the file's text (null = unreadable); null = not rejected. */
+  /** Why the last reload was rejected; null = not rejected. `text`: the file's text; null = unreadable. */
   failure: { readonly at: number; readonly problems: readonly Problem[]; readonly text: string | null } | null
   /** Configuration keys that changed and need a restart. */
   pending: readonly string[]
-  /** Reloads since the start. */
+  /** Number of applied reloads since the start. */
   applied: number
   rejected: number
   readonly log: EventLog<ReloadEvent>
@@ -123,7 +123,7 @@ export interface CredentialFailure {
   readonly at: number
 }
 
-/** State that is kept across reloads. */
+/** The state that a gateway keeps over a reload. */
 export interface SharedState extends GatewayParts {
   /** When this process started, ms since 1970. */
   readonly startedAt: number
@@ -131,17 +131,17 @@ export interface SharedState extends GatewayParts {
   /** Running exchanges of every configuration. */
   readonly activeExchanges: ActiveExchanges
   readonly keyStore: KeyStore | null
-  /** Keys that open the capsules of clients. */
+  /** Keys that seal and open capsules. */
   readonly capsuleKeys: CapsuleKeyStore
   readonly proxy: ProxyServer
   readonly health: Health
-  /** Memory for request bodies, and for responses that are held or kept to be read. */
+  /** The memory for request bodies, for held responses and for responses that settlement reads (`server.body_memory`). */
   readonly bodyMemory: MemoryBudget
-  /** Shares the event loop among the responses of upstreams. */
+  /** Distributes reading time among the responses of upstreams. */
   readonly readTurns: ReadTurns
   /** null = there is no ledger. */
   readonly archive: Archive | null
-  /** The rules of the current configuration, also for exchanges that began with an older one. */
+  /** The rules of the current configuration. They also apply to exchanges that began with an older configuration. */
   bodyRules: BodyRules
   readonly reloads: Reloads
   /** The last failure caused by the operator's credential, by upstream name. */
@@ -152,11 +152,11 @@ export interface SharedState extends GatewayParts {
   /** The certificate chain of the listener, its own certificate first; empty without TLS. */
   readonly shown: { chain: readonly X509Certificate[] }
   newId(): string
-  /** Responses of the gateway itself that clients have not read yet. */
+  /** The number of the gateway's own responses that clients have not read yet. */
   unreadResponses: number
   /**
-   * `delay`: serve requests while load balancers learn of the shutdown. `refuse`: accept no new requests.
-   * `hand_over`: another process has the address; serve requests on open connections. null = not shutting down.
+   * `delay`: serve requests until load balancers notice the shutdown. `refuse`: accept no new requests.
+   * `hand_over`: another process listens on the address; serve requests only on open connections. null = not shutting down.
    */
   shutdown: null | 'delay' | 'refuse' | 'hand_over'
 }

@@ -6,11 +6,11 @@ interface CheckpointHost {
   readonly accounts: { readonly ledger: Ledger | null, readonly checkpointTimer: CheckpointTimer }
 }
 
-/** Writes the progress of an exchange to the ledger, in case the process dies. */
+/** Writes ledger checkpoints of one exchange, from which the ledger row is completed if the process dies. */
 export class LedgerCheckpoint {
   readonly #gateway: CheckpointHost
   readonly #exchange: Exchange
-  /** No write is due, and there is a ledger to write to. */
+  /** There is a ledger, and no checkpoint is scheduled. */
   isIdle: boolean
 
   constructor(gateway: CheckpointHost, exchange: Exchange) {
@@ -19,7 +19,7 @@ export class LedgerCheckpoint {
     this.isIdle = exchange.ledgerEntry !== null
   }
 
-  /** Writes a second from now, with the progress until then. */
+  /** Schedules a checkpoint in one second, with the progress at that time. */
   schedule(): void {
     if (!this.isIdle) return
     this.isIdle = false
@@ -42,13 +42,13 @@ export function writeCheckpoint({ accounts: { ledger } }: CheckpointHost, { ledg
 
 /** Milliseconds from the first change of a stream to its checkpoint. */
 const DELAY_MS = 1_000
-/** Milliseconds: checkpoints that are due so soon after the first are written together. */
+/** Milliseconds. Checkpoints that are due within this time after the first one are written together. */
 const COALESCE_MS = 20
 
-/** Writes checkpoints a second after a stream changes, with one timer for all. A stream that does not change costs nothing. */
+/** Writes each checkpoint one second after it is added, with one timer for all checkpoints. */
 export class CheckpointTimer {
   readonly #clock: Pick<Clock, 'monotonic' | 'setTimeout'>
-  /** Checkpoints in the order in which they are due: all have the same delay. */
+  /** Checkpoints in the order in which they were added and are due: the delay is the same for all. */
   #waiting: { readonly at: number; readonly write: () => void }[] = []
   #timer: Timer | null = null
 

@@ -4,10 +4,10 @@ import type { Gateway } from './gateway.ts'
 
 /** A part that the management listener serves in addition to the pipeline: the console. */
 export interface Mount {
-  /** The pipeline handles all other requests. */
+  /** @returns false = the pipeline handles the request */
   accepts(req: ClientRequest): boolean
   handle(req: ClientRequest, res: ClientResponse): void
-  /** The gateway is about to end: unread responses must not delay it. */
+  /** Called when the gateway begins to drain: the mounted part limits the time of open responses, so that the gateway can end. */
   drain(): void
   close(): Promise<void>
 }
@@ -17,14 +17,14 @@ export interface MountHost {
   /** The gateway of the current configuration. */
   current(): Gateway
   clientOf(req: ClientRequest): Client
-  /** Sends a request through the pipeline as if it had a credential of that identity. */
+  /** Runs a request through the pipeline with the identity of `request`. */
   run(req: ClientRequest, res: ClientResponse, request: PreAuthenticatedRequest): void
 }
 
 export type OpenMount = (host: MountHost) => Mount
 
 export interface Client {
-  /** The peer, or the address reported by a trusted proxy. */
+  /** The peer's address, or the address that a trusted proxy reports. */
   readonly address: string
   /** The peer's address if it is a trusted proxy. */
   readonly trustedPeer: string | null
@@ -33,8 +33,8 @@ export interface Client {
 export interface PreAuthenticatedRequest {
   /** Replaces the URL of the request. */
   readonly url: string
-  /** null = read the credential of the request. */
+  /** null = the pipeline reads the key in the request. */
   readonly identity: Identity | null
-  /** Lower-case names. */
+  /** Headers that the pipeline must not see; lower-case names. */
   readonly strippedHeaders: ReadonlySet<string>
 }

@@ -7,10 +7,10 @@ import type { ResponseHead } from '../../proxy/upstream/response-head.ts'
 import { MAX_RESPONSE_BYTES, responseTooLarge, type ResponseClassifier, type Classification } from './classification.ts'
 
 const MAX_BODY_BYTES = 256 * 1024
-/** Within these bytes of a JSON array the first field of its first element must begin. */
+/** Bytes of a JSON array that are searched for the first field of the first element. */
 const MAX_START_BYTES = 256
 
-/** A whole body must be JSON, and not only an error. */
+/** A whole body is good if it is JSON and not an error. */
 export class BodyClassifier implements ResponseClassifier {
   readonly maxBytes: number = MAX_BODY_BYTES
   readonly timeoutMs = null
@@ -27,7 +27,7 @@ export class BodyClassifier implements ResponseClassifier {
   }
 
   decide(body: Buffer, whole: boolean): 'good' | 'bad' {
-    // The beginning of a compressed body shows nothing, and the client may have requested an unknown coding.
+    // Accept a body that cannot be decompressed: an incomplete one, or one in a coding that only the client knows.
     const plain = this.#encoding === null ? body : whole ? decompressed(body, this.#encoding) : null
     if (plain === null) return 'good'
     if (plain !== 'broken') {
@@ -40,7 +40,7 @@ export class BodyClassifier implements ResponseClassifier {
   }
 }
 
-/** The first element of a JSON array must not be an error. */
+/** A JSON array is good if its first element is not an error. */
 export class FirstElementClassifier extends BodyClassifier {
   #start = ''
 
@@ -51,7 +51,7 @@ export class FirstElementClassifier extends BodyClassifier {
   }
 }
 
-/** A whole body that is translated must be complete, and not an error. */
+/** A whole body that must be translated is good if it is complete JSON and not an error. */
 export class TranslatableBodyClassifier extends BodyClassifier {
   override readonly maxBytes = MAX_RESPONSE_BYTES
   readonly #head: ResponseHead
@@ -68,12 +68,12 @@ export class TranslatableBodyClassifier extends BodyClassifier {
   }
 }
 
-/** Without content coding and byte order mark. */
+/** @returns the body without content coding and byte order mark */
 export function plainText(body: Buffer, { coding }: ResponseHead): Buffer {
   return withoutByteOrderMark(decompressedOrRaw(body, coding))
 }
 
-/** Is it `{"error": ...}`, or a list that begins with one (a generate stream without server-sent events)? */
+/** @returns true = the body is an error, or (of Google's API without server-sent events) a list whose first element has an error */
 export function isErrorResponse(body: Buffer): boolean {
   const text = body.toString('latin1', 0, 64).trimStart()
   if (!text.startsWith('[')) return isErrorBody(body)
@@ -81,7 +81,7 @@ export function isErrorResponse(body: Buffer): boolean {
   return Array.isArray(value) && isPresent(member(value[0], 'error'))
 }
 
-/** A response is never a bare value. */
+/** @returns true = a JSON object or list; other JSON values are never a response */
 function isJson(body: Buffer): boolean {
   const value = parseJsonText(body.toString('utf8'))
   return typeof value === 'object' && value !== null

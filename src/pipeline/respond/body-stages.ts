@@ -16,7 +16,7 @@ const NOTHING = Buffer.alloc(0)
 /** A longer body is not read, and its usage is unknown. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024
 const MAX_ERROR_BYTES = 64 * 1024
-/** Maximum bytes to decompress synchronously: no error with status 200 is longer. */
+/** Maximum bytes of a body to decompress synchronously. An error with the status 200 fits. */
 const MAX_SYNC_DECOMPRESS_BYTES = 4 * 1024
 
 /** @param content the settlement basis */
@@ -37,7 +37,7 @@ export function sinkOf(stages: readonly Stage[]): EventSink {
   }
 }
 
-/** The client gets a whole body unchanged. It ends with the HTTP message. */
+/** A body that is not a stream. The client gets the body unchanged, and the end of the HTTP message is the end of the body. */
 export abstract class WholeBody implements Stage, ResponseBody, ResponseContent {
   metered: MeteredResponse | null = NOT_DELIVERED
   encoding: string | null = null
@@ -71,7 +71,7 @@ export class BodyCollector extends WholeBody {
   readonly #memory: MemoryReservation
   /** null = a partial body is not billed. */
   readonly #checkpoint: LedgerCheckpoint | null
-  /** null = the body has ended, or is not kept for lack of memory. */
+  /** null = the body has ended, or memory has no room to keep the body. */
   #chunks: ChunkList | null = new ChunkList()
   #size = 0
 
@@ -82,7 +82,7 @@ export class BodyCollector extends WholeBody {
     this.#checkpoint = reportsTokensAtEnd(exchange.meteredEndpoint) ? new LedgerCheckpoint(gateway, exchange) : null
   }
 
-  /** If the process dies before the end, the ledger shows that a body arrived; its cost is unknown. */
+  /** Records in a checkpoint that a body of unknown cost arrived, in case the process dies before the end of the body. */
   begin(): void {
     if (this.#checkpoint === null) return
     this.metered = DELIVERED
@@ -99,14 +99,14 @@ export class BodyCollector extends WholeBody {
   end(): void {
     if (this.#chunks === null) return
     const received = this.#chunks.concat()
-    // After joining, the bytes are in memory twice.
+    // Free the pieces, because the joined body is a copy of them.
     this.#chunks = null
     const body = this.encoding === null ? null : this.#decompress(received, this.encoding)
     if (body !== null) this.encoding = null
     this.metered = { kind: 'body', body: body ?? received }
   }
 
-  /** @returns null = too long to decompress here, no memory, or malformed */
+  /** @returns null = too long to decompress synchronously, no memory, or malformed */
   #decompress(received: Buffer, encoding: string): Buffer | null {
     if (received.length > MAX_SYNC_DECOMPRESS_BYTES) return null
     const body = decompressed(received, encoding)
@@ -121,8 +121,8 @@ export class BodyCollector extends WholeBody {
 }
 
 /**
- * The request asks for parts of the response without the usage. If the usage arrives anyway, the upstream ignored the mask, and the
- * response is settled as without a mask. Otherwise it is unknown what is missing.
+ * For a request whose field mask leaves out the usage. If the upstream sends usage, it has ignored the mask, and the response is settled as
+ * without a mask. If no usage arrives, the response's cost is unknown, because the mask can have removed any part of the response.
  */
 export class MaskedUsage implements Stage, ResponseContent {
   readonly errorBody = null

@@ -9,7 +9,7 @@ import type { StreamMeter } from '../../protocols/events/stream-meter.ts'
 /** open = undecided, good = the response may go to the client, bad = it must not. */
 export type Classification = 'open' | 'good' | 'bad'
 
-/** A held stream that was split into events: all its stages have read it. */
+/** A held stream that was split into events, which all stages have read. */
 export interface FramedStream {
   readonly meter: StreamMeter
   readonly reader: EventReader
@@ -17,26 +17,26 @@ export interface FramedStream {
   readonly filter: UsageFilter | null
 }
 
-/** Reads the beginning of a response before the client gets any of it. */
+/** Decides from the beginning of a response whether the response may go to the client. */
 export interface ResponseClassifier {
-  /** A longer response is decided by its first `maxBytes`. */
+  /** If a response is longer, `decide` must decide by its first `maxBytes`. */
   readonly maxBytes: number
   /** Milliseconds from the head to the decision; null = only the deadlines apply. */
   readonly timeoutMs: number | null
-  /** true = any byte of the body ends the wait for the first byte; false = the wait lasts until the decision. */
+  /** true = the first byte of the body ends the first-byte deadline; false = the decision ends the first-byte deadline. */
   readonly anyByteCounts: boolean
   push(chunk: Buffer): Classification
   /** @param whole the response has ended; false = it exceeded `maxBytes` or `timeoutMs` */
   decide(body: Buffer, whole: boolean): Exclude<Classification, 'open'>
-  /** The response broke. @returns null = more than the end is missing, or it is unknown what is missing */
+  /** Called for a response that broke. @returns the missing end; null = more than the end is missing, or the missing part is unknown */
   missingEnd?(body: Buffer): MissingEnd | null
-  /** null = nothing is wrong, or the upstream sent an error. */
+  /** Why the response is bad; null = the response is not bad, or the upstream itself sent an error. */
   readonly fault: GatewayError | null
-  /** Why the upstream refused the request; null or absent = not refused, or the route has no target for the reason. */
+  /** Why the upstream refused the request's content; null or absent = not refused, or the route has no target for the reason. */
   readonly reason?: RefusalReason | null
-  /** Present if the response is held until it is complete: its stream, or null for a whole body. */
+  /** Absent = the response is not held until it is complete; null = a whole body is held; otherwise the held stream. */
   readonly framed?: FramedStream | null
-  /** Reads the usage of a stream of which only the beginning is held. */
+  /** The meter of a stream whose beginning is held; absent = the usage is not read. */
   readonly meter?: StreamMeter
 }
 

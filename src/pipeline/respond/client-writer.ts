@@ -1,21 +1,21 @@
 import { write } from '../../proxy/http/chunks.ts'
 import { end, writeFirst, type ClientResponse } from '../../proxy/client/client.ts'
 
-/** Bytes per write: a client that has read this much is reading. */
+/** Bytes per write. The client is considered active each time it has read that many bytes. */
 const SLICE = 64 * 1024
 
-/** Writes in slices that the connection accepts: so a slow client differs from one that does not read, even if all bytes arrive at once. */
+/** Writes large chunks in slices, which distinguishes a slow client from a client that does not read. */
 export class ClientWriter {
   readonly #res: ClientResponse
   readonly #onDrain: () => void
   /** Bytes to write, from index `next` on. */
   #queue: Buffer[] = []
   #next = 0
-  /** The client has to read before more is written. */
+  /** The connection's buffer is full: nothing is written until the client reads. */
   blocked = false
   #hasWritten = false
   #unsentAtStop = 0
-  /** The response ends after the queue. */
+  /** The response ends when the queue is written. */
   #ending = false
 
   /** @param onDrain called when the client has read the bytes on its connection */
@@ -24,7 +24,7 @@ export class ClientWriter {
     this.#onDrain = onDrain
   }
 
-  /** Bytes that are not written yet or, after `stop`, never. */
+  /** Bytes that are not written yet; after `stop`, bytes that are never written. */
   get unsent(): number {
     let bytes = this.#unsentAtStop
     for (let n = this.#next; n < this.#queue.length; n++) bytes += (this.#queue[n] as Buffer).length
@@ -45,7 +45,7 @@ export class ClientWriter {
     else this.#ending = true
   }
 
-  /** Writes the whole queue, whether or not the client reads. */
+  /** Writes the whole queue at once, even if the client does not read. */
   flush(): void {
     for (const bytes of this.#queue.splice(0).slice(this.#next)) write(this.#res, bytes)
     this.#next = 0

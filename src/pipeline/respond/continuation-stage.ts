@@ -11,7 +11,7 @@ import { invalidEvent } from './classification.ts'
 
 const NOTHING = Buffer.alloc(0)
 
-/** Kinds of events that the client must not get. */
+/** Faults of a stream after which nothing more of the stream goes to the client. */
 const FAULTS = {
   error: ['upstream_cut', 'the upstream broke off the stream with an error'],
   too_long: ['upstream_invalid', 'the upstream sent an event that is too long to be translated'],
@@ -34,19 +34,19 @@ export interface ContinuationStageOptions {
   readonly filter: UsageFilter | null
   /** Records what the client gets. */
   readonly resumable: ResumableStream
-  /** Translates a response that continues another; null = the first response, which passes unchanged. */
+  /** Translates a response that continues another response; null = the first response, which passes unchanged. */
   readonly translate: EventTranslator | null
-  /** Memory for incomplete events; absent = no limit. */
+  /** Reserves memory for incomplete events; absent = no limit. */
   readonly reserveMemory?: ReserveMemory | undefined
-  /** Called soon after an event that the client must not get. */
+  /** Called in a microtask after an event that the client must not get. */
   readonly onStreamFault: OnStreamFault
 }
 
-/** Passes on whole events, so that another upstream can continue the stream. Drops an error or malformed event and all that follows. */
+/** Passes on only whole events, so that another upstream can continue the stream. Drops an error or malformed event and what follows. */
 export class ContinuationStage implements EventSink {
   /** The event that the client must not get; null = none. */
   fault: { readonly kind: StreamFaultKind; readonly bytes: Buffer } | null = null
-  /** An event was too long to be held: from there on all bytes pass at once. */
+  /** An event was too long to be held: all bytes from that event on pass at once. */
   overflowed = false
   readonly #options: ContinuationStageOptions
   readonly #held = new ChunkList()
@@ -57,7 +57,7 @@ export class ContinuationStage implements EventSink {
   #isClosed = false
   /** The stream ended in the middle of an event. */
   #isHalf = false
-  /** The last event, which lacks only its blank line. */
+  /** The last event if only the blank line after it is missing; null = not the case. */
   #last: (EventContent & { readonly isHidden: boolean }) | null = null
   #translated = ''
 
@@ -106,18 +106,18 @@ export class ContinuationStage implements EventSink {
     return this.#passOn(open === 0 ? bytes : bytes.subarray(0, blockStart - start), start)
   }
 
-  /** The stream has ended: an event that is taken later is incomplete. */
+  /** The stream has ended: the rest of it that the reader emits as an event is incomplete. */
   close(): void {
     this.#isClosed = true
   }
 
-  /** @returns the rest of an ended stream, with the blank line that the last event may lack */
+  /** @returns the rest of an ended stream. Adds the blank line after the last event if it is missing */
   rest(): Buffer {
     if (this.overflowed) return this.#options.filter?.rest() ?? NOTHING
     return this.#isHalf ? NOTHING : this.#passLast()
   }
 
-  /** @returns the last event of a stream that broke, if no event can follow; else empty: another upstream may repeat the event */
+  /** @returns the last event of a stream that broke if no event can follow; otherwise nothing: a continuation may repeat the event */
   takeLastEvent(): Buffer {
     const isWanted = this.#last !== null && this.#options.resumable.isLastEvent(this.#last)
     return isWanted ? this.#passLast() : NOTHING
@@ -138,12 +138,12 @@ export class ContinuationStage implements EventSink {
     const bytes = this.#join(chunk)
     this.fault = { kind, bytes: Buffer.from(bytes.subarray(start - heldFrom, end - heldFrom)) }
     this.#memory.resize(0)
-    // The bytes before the fault have to reach the client first.
+    // Call later, because the client must first get the bytes before the fault.
     queueMicrotask(() => this.#options.onStreamFault(error))
     return this.#passOn(bytes.subarray(0, start - heldFrom), heldFrom)
   }
 
-  /** @param start offset in the stream of the bytes, which are whole events */
+  /** @param bytes whole events @param start offset of `bytes` in the stream */
   #passOn(bytes: Buffer, start: number): Buffer {
     const { filter, translate } = this.#options
     if (!translate) return filter?.withoutHidden(bytes, start) ?? bytes
@@ -172,7 +172,7 @@ export class ContinuationStage implements EventSink {
     return withLineEnds(bytes)
   }
 
-  /** A small part of a large buffer would keep all of it in memory. */
+  /** Copies the bytes, because a slice would keep its whole buffer in memory. */
   #hold(bytes: Buffer): void {
     if (bytes.length > 0) this.#held.push(ownCopy(bytes))
   }

@@ -12,21 +12,21 @@ import { isEventStream, type ResponseHead } from '../../proxy/upstream/response-
 import { ContinuationStage, type ContinuationStageOptions, type OnStreamFault } from './continuation-stage.ts'
 
 /**
- * Follows the client's stream, so that another target can continue it (`resume: continue`). For each attempt, call `begin` when it
- * starts, with `edits` in its request; `createStage` for the response if `follows` is true; and if the stream breaks,
- * `recovery`, and `interrupted` before the next attempt.
+ * Follows the client's stream, so that another target can continue the stream (`resume: continue`). For each attempt, call `begin` when
+ * the attempt starts, apply `edits` to the request, and call `createStage` for the response if `follows` is true. If the stream breaks,
+ * call `recovery`, and call `interrupted` before the next attempt.
  */
 export class Continuation {
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #onStreamFault: OnStreamFault
-  /** A string = why no target can continue the response. */
+  /** A string = the reason why no target can continue the response. */
   readonly #resumable: ResumableStream | string
   #stage: ContinuationStage | null = null
-  /** The response cannot be followed: it is unknown what the client got. */
+  /** The stage does not read the response, so it is unknown what the client got. */
   #isUnreadable = true
   #streamError: GatewayError | null = null
-  /** The usage of the parts so far; null = this is the first part. */
+  /** The usage of the earlier attempts' parts; null = the first attempt is running. */
   #priorUsage: (() => PriorUsage) | null = null
 
   /** @param onStreamFault called with the error of an event that the client must not get */
@@ -38,17 +38,17 @@ export class Continuation {
     this.#resumable = body?.json ? createResumableStream(classified.endpoint, body.bytes) : 'the request is not a JSON object'
   }
 
-  /** The latest error that broke the stream. */
+  /** The latest error that broke the stream; null = the stream has not broken. */
   get streamError(): GatewayError | null {
     return this.#streamError
   }
 
-  /** Does the request allow its response to be continued? */
+  /** @returns true = another target can continue the response to this request */
   get isPossible(): boolean {
     return typeof this.#resumable !== 'string'
   }
 
-  /** Edits of the client's body that ask for the rest of the response; null = request a whole response. */
+  /** Edits of the client's body that request the rest of the response; null = request a whole response. */
   get edits(): ((body: Buffer) => Edit[]) | null {
     const resumable = this.#resumable
     return this.#streamError === null || typeof resumable === 'string' ? null : body => resumable.edits(body)
@@ -58,21 +58,21 @@ export class Continuation {
     this.#isUnreadable = true
   }
 
-  /** Can another response continue a response with this head? */
+  /** @returns true = another response can continue a response with this head */
   follows(head: ResponseHead): boolean {
-    // Compressed events cannot be read.
+    // Only uncompressed events can be read.
     this.#isUnreadable = !isEventStream(head) || head.coding !== null || head.status !== 200
     return typeof this.#resumable !== 'string' && !this.#isUnreadable
   }
 
-  /** The stage for the first response, or for a response that continues it. */
+  /** Creates the stage for the first response, or for a response that continues it. */
   createStage(stream: Pick<ContinuationStageOptions, 'reader' | 'filter' | 'reserveMemory'>): ContinuationStage {
     const resumable = this.#resumable as ResumableStream
     const translate = this.#priorUsage && resumable.createTranslator(this.#priorUsage)
     return this.#stage = new ContinuationStage({ ...stream, resumable, translate, onStreamFault: this.#onStreamFault })
   }
 
-  /** What can be done for the client of a stream that broke. Call it once. */
+  /** @returns how a stream that broke can end or continue for the client. Call this once for each break */
   recovery(): Recovery {
     const resumable = this.#resumable
     if (typeof resumable === 'string') return { can: 'nothing', reason: resumable }
@@ -83,7 +83,7 @@ export class Continuation {
     return last && recovery.can === 'finish' ? { ...recovery, rest: Buffer.concat([last, recovery.rest]) } : recovery
   }
 
-  /** Another attempt continues the stream. The part so far is billed separately. @param attempt the attempt that broke */
+  /** Prepares the continuation by another attempt, and bills the part so far separately. @param attempt the attempt that broke */
   interrupted(error: GatewayError, attempt: UpstreamAttempt): void {
     this.#streamError = error
     recordPartialResponse(this.#gateway, this.#exchange, attempt)
@@ -91,7 +91,7 @@ export class Continuation {
     this.#priorUsage = () => shares.map(({ reported }) => reported.usage).reduce(addUsage, blankUsage())
   }
 
-  /** The upstream's error event in the stream, unchanged. */
+  /** The error event that the upstream sent in the stream, unchanged; null = none. */
   get upstreamErrorEvent(): string | null {
     const fault = this.#stage?.fault
     return fault?.kind === 'error' ? fault.bytes.toString('utf8') : null

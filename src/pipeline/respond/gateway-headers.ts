@@ -14,7 +14,7 @@ export function gatewayHeadersFor(gateway: Gateway, exchange: Exchange, upstream
     inConsole: exchange.isManagement,
   }
   if (upstream === null) return own
-  // Even the number of attempts would show a client how healthy the operator's upstreams are.
+  // Hide the number of attempts too, because it shows how healthy the operator's upstreams are.
   const isRevealed = gateway.config.server.revealUpstream || exchange.isOperator
   return { ...own, served: { upstream, attempts: isRevealed ? exchange.attempts.length : null }, translated: exchange.servedBy?.translated?.translator ?? null, dropped: exchange.servedBy?.record.dropped ?? [] }
 }

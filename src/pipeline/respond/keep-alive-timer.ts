@@ -2,10 +2,10 @@ import type { Clock, Timer } from '../../base/clock.ts'
 import type { ClientFormat } from '../../protocols/endpoint/protocol.ts'
 import type { Relay } from './relay.ts'
 
-/** Milliseconds before the first event and between events: a quick failure still gets its own status. */
+/** Milliseconds before the first event and between events. An error before the first event still gets its own HTTP status. */
 const KEEP_ALIVE_INTERVAL = 10_000
 
-/** Keeps the connection of a client alive that waits for a stream, or for the rest of a stream. */
+/** Sends keep-alive events to a client that waits for a stream or for the rest of a stream. */
 export class KeepAliveTimer {
   readonly #clock: Clock
   readonly #relay: Relay

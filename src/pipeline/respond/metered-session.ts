@@ -23,7 +23,8 @@ import type { SessionReservations } from './session-reservations.ts'
 const RESPONSE_PREFIX = 'response.'
 
 /**
- * Close codes for a fault of the client: protocol error, unsupported type, malformed data, policy violation, message too big.
+ * Close codes by which an upstream reports a fault of the client: protocol error, unsupported type, malformed data, policy violation,
+ * message too big.
  * Source: RFC 6455 section 7.4.1.
  */
 const CLIENT_FAULT_CODES = new Set<number | null>([1002, 1003, 1007, 1008, 1009])
@@ -39,35 +40,35 @@ interface SettlementBasis {
 }
 
 /**
- * The usage of a WebSocket of the responses or the realtime protocol. Each response is metered and settled like a single one, at the
- * price of the model that it names. Responses that run at the same time have separate lanes, which their events name.
+ * Meters a WebSocket of the responses or the realtime protocol. Each response is metered and settled separately, at the price of the
+ * response's model. Responses that run at the same time have separate lanes; each event names its lane.
  */
 export class MeteredSession implements Session {
   knownUsage = { tokens: 0, pico: 0n }
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #target: UpstreamAttempt['target']
-  /** The price of the last response that ended; before that, of the target's model. */
+  /** The price of the last response that ended; before the first response ends, the price of the target's model. */
   #quoted: QuotedPrice | null
   readonly #session: SocketSession
-  /** Every response is billed as text, whatever the endpoint is. */
+  /** The endpoint for settlement: all responses are billed as text. */
   readonly #billedEndpoint: Endpoint
   readonly #upstreamMessages: SocketMessages
-  /** null = the upstream's events contain all client messages that are billed. */
+  /** null = the client's messages are not read, because the upstream's events contain everything that is billed. */
   readonly #clientMessages: SocketMessages | null
-  /** Detect close frames at once: earlier messages may still be being decompressed. */
+  /** Detects close frames as they arrive, because the messages before them may still have to be decompressed. */
   readonly #upstreamFrames = new CloseFrameDetector()
   readonly #clientFrames = new CloseFrameDetector()
   readonly #lanes: Lanes
-  /** Responses that have ended and are being counted. */
+  /** Ended responses whose tokens are being counted. */
   readonly #settlingParts = new Set<SettlementBasis>()
-  /** The cost of the responses that have ended; null = no response has ended. */
+  /** The sum of the settled responses; null = no response is settled. */
   #total: SettledCost | null = null
-  /** The model in the URL as the client wrote it, and as the target names it. */
+  /** The model in the URL: `alias` as the client wrote it, `model` as the target names it. */
   readonly #urlModel: { readonly alias: string | null, readonly model: string | null }
   /** The model that the upstream named last. */
   #reportedModel: string | null = null
-  /** null = each request names its model. */
+  /** The conversation of a realtime session; null = not a realtime session, so each request names its model. */
   readonly #conversation: Conversation | null
   #reading: Promise<unknown> | null = null
   #settling = Promise.resolve()
@@ -75,7 +76,7 @@ export class MeteredSession implements Session {
   readonly #checkpoint: LedgerCheckpoint
   readonly #reservations: SessionReservations | null
 
-  /** @param extensions of the handshake @param reservations null = the responses reserve nothing */
+  /** @param extensions in the handshake; null = none @param reservations null = the responses reserve nothing */
   constructor(
     gateway: Gateway, exchange: Exchange, { target, quoted }: UpstreamAttempt, session: SocketSession, extensions: string | null,
     reservations: SessionReservations | null = null,
@@ -109,7 +110,7 @@ export class MeteredSession implements Session {
   }
 
   receiveFromClient(chunk: Buffer): void {
-    // After the upstream's close frame the client sends only its own close frame.
+    // After the upstream's close frame the client sends only a close frame, which needs no reading.
     if (this.#upstreamFrames.closed) return
     this.#clientFrames.push(chunk)
     this.#clientMessages?.push(chunk)
@@ -117,9 +118,9 @@ export class MeteredSession implements Session {
 
   async connectionClosed(endedBy: 'client' | 'upstream' | null): Promise<GatewayError | null> {
     await this.#readAll()
-    // An unreadable message may have ended any response.
+    // An upstream's message that cannot be read may have ended the open responses, so report no error.
     if (this.#upstreamMessages.unreadable || this.#lanes.openLanes.size === 0) return null
-    // The peer that responds to a close frame may close the connection first.
+    // The side that sent the first close frame ended the session, even if the other side closes the connection first.
     const isClientGone = this.#clientFrames.closed || (endedBy === 'client' && !this.#upstreamFrames.closed)
     return isClientGone
       ? new GatewayError('client_gone', 'the client closed the connection')
@@ -191,7 +192,7 @@ export class MeteredSession implements Session {
     else this.#checkpoint.schedule()
   }
 
-  /** In the responses protocol, an error ends the running response. */
+  /** @returns the lane of an event. An error event ends the response that is running in its lane */
   #laneOf(type: string, named: string): string {
     if (type !== 'error') return this.#lanes.laneOfEvent(named)
     const lane = this.#lanes.laneOfError(named)
@@ -199,7 +200,7 @@ export class MeteredSession implements Session {
     return lane
   }
 
-  /** Speech of the client was transcribed, at the price of the transcription model. */
+  /** Adds the cost of transcribing the client's speech, at the price of the transcription model. */
   #addTranscript({ usage, suspect }: ReportedUsage): void {
     const model = this.#conversation?.transcriptionModel ?? null
     const quoted = model === null ? null : this.#priceOf(model, model)
@@ -227,7 +228,7 @@ export class MeteredSession implements Session {
   #endLane(lane: string, end: SettleInput['end']): void {
     const part = this.#settlementBasisOf(lane)
     const { response, request: pending } = part
-    // A response that was refused or never began is billed only if the client disconnected before.
+    // A response that has not begun is billed only if the client requested it and then disconnected.
     const held = this.#reservations?.take(lane) ?? null
     if (!this.#lanes.end(lane) && (pending === null || end !== 'client_gone')) {
       held?.reservation.release()
@@ -241,7 +242,7 @@ export class MeteredSession implements Session {
     const estimate = request === null && end !== 'complete' ? part.estimate : null
     const input = { endpoint: this.#billedEndpoint, end, response, request, estimate, abandoned } as const
     this.#settlingParts.add(part)
-    // The token counter limits its queue, and estimates further requests by bytes.
+    // Many responses can end at once: the token counter limits its queue, and estimates further requests by their bytes.
     const settling = Promise.try(settleUsage, input, counter).then(settled => {
       const bill = settleCost(settled, quoted)
       this.#settlingParts.delete(part)
@@ -255,7 +256,7 @@ export class MeteredSession implements Session {
     this.#settling = Promise.all([this.#settling, settling]).then(() => undefined)
   }
 
-  /** The model in the message decides; a realtime session has only the model of its URL. @param reported model that the upstream named */
+  /** A realtime session is priced by the model in the URL, another session by the reported model. @param reported model of the response */
   #quote(reported: string | null): QuotedPrice | null {
     const { alias, model } = this.#urlModel
     const isOne = this.#conversation !== null
@@ -268,7 +269,7 @@ export class MeteredSession implements Session {
     return prices.priceOf(this.#target.upstream.url, model, new Date(this.#exchange.startedWall), alias)
   }
 
-  /** An error in the metering must not end the session. */
+  /** Handles an error in the metering by logging it, because the session must not end. */
   #fail(err: unknown): void {
     this.#failed = true
     this.#gateway.log.error({ ...this.#exchange.logIds, err }, 'the usage of a WebSocket message could not be read')

@@ -11,10 +11,10 @@ import { isEventStream, responseHead, type ResponseHead } from '../../proxy/upst
 import { ClientWriter } from './client-writer.ts'
 import { StreamBreak, type OpenResponse, type RelayEnd, type ResponseBody } from './response-stream.ts'
 
-/** Milliseconds for the last bytes of a complete response after a deadline of the exchange. */
+/** Milliseconds in which the client can read the last bytes of a complete response after a deadline has passed. */
 const FLUSH_TIMEOUT = 5_000
 
-/** Sends the response as it arrives, no faster than the client reads, and without a proper end unless the upstream sent one. */
+/** Sends the response as it arrives, as fast as the client reads. Ends it properly only if the upstream has ended it properly. */
 export class Relay implements ClientDelivery {
   status = 0
   firstByteAt = 0
@@ -25,20 +25,20 @@ export class Relay implements ClientDelivery {
   readonly #res: ClientResponse
   readonly #recording: Exchange['recording']
   readonly #writer: ClientWriter
-  /** Settles when nothing more will be sent, or when the stream broke and may be continued. */
+  /** Resolves when the response has ended for the client, or when the stream broke and may be continued. */
   outcome: Promise<RelayEnd | StreamBreak>
   #resolve: (outcome: RelayEnd | StreamBreak) => void
   #response: OpenResponse | null = null
   /** null = the body passes unread. */
   #body: ResponseBody | null = null
-  /** Bytes on the client's stream, including bytes that are still buffered. */
+  /** Bytes that the client was sent, including bytes that are still buffered. */
   #written = 0
   #isEventStream = false
   /** The head contains the length of the body. */
   #hasContentLength = false
-  /** The head was sent, and another response can continue the stream. */
+  /** The head was sent, and the relay waits for a response that continues the stream. */
   #awaitsResponse = false
-  /** A broken stream whose future is undecided: true = the bytes so far end with a whole event; null = not broken. */
+  /** Of a broken stream that may be continued: true = the bytes so far end with a whole event. null = not broken. */
   #brokenAtBoundary: boolean | null = null
   #over = false
 
@@ -58,14 +58,14 @@ export class Relay implements ClientDelivery {
     return this.#written - this.#writer.unsent
   }
 
-  /** Written bytes that the client's connection has not accepted yet. */
+  /** Bytes that the client's connection has not accepted yet. */
   get unsent(): number {
     return this.#writer.unsent
   }
 
-  /** May a response with this head go to the client? After the start of a stream only another stream may. @returns null = it may */
+  /** After the start of a stream, only a stream can follow. @returns null = a response with this head may go to the client */
   accepts({ status, contentType, coding }: ResponseHead): GatewayError | null {
-    // The client already has a head without a content coding: the continuation must not be compressed.
+    // A continuation must not be compressed, because the head that the client got names no content coding.
     if (!this.#awaitsResponse || (status === 200 && isEventStream({ contentType }) && coding === null)) return null
     return new GatewayError('upstream_invalid', 'the upstream did not respond with an event stream')
   }
@@ -81,22 +81,22 @@ export class Relay implements ClientDelivery {
     }
     const { status, headers, httpVersion } = head
     const sent = body?.translateHeaders?.(headers) ?? headers
-    // A translated stream can be a JSON array for the client.
+    // Check the translated headers, because the translation of an event stream can be a JSON array.
     this.#isEventStream = isEventStream(sent === headers ? head : responseHead(status, sent))
-    // With a length in the head, a stream that ends too early would look complete.
+    // Send no Content-Length if the stages can change the length, or if only the protocol's end shows that the response is complete.
     const unsized = body !== null && (body.edits || body.terminated !== null)
     this.#hasContentLength = !unsized && headerValue(headers, 'content-length') !== null
     this.status = status
     const res = this.#res
     writeHead(res, status, clientHeaders(sent, { own: this.#gatewayHeaders(), httpVersion, dropContentLength: unsized }))
     frameChunks(res)
-    // The head waits only for bytes that arrived in the same packet.
+    // Node sends the head with the first bytes. Send it now if no bytes arrived together with the head.
     process.nextTick(() => {
       if (this.firstByteAt === 0 && !this.#over && !isHttp2(res)) flushHead(res)
     })
   }
 
-  /** Sends a head before there are events, so that the connection does not look dead. Only an event stream can follow. */
+  /** Sends a head before a response has arrived, for keep-alive events. After it only an event stream can follow. */
   openEventStream(): void {
     const res = this.#res
     if (this.status !== 0 || this.#over) return
@@ -105,18 +105,18 @@ export class Relay implements ClientDelivery {
     this.#awaitsResponse = true
     const { id, classified: { endpoint: { format: { requestIdHeader } } } } = this.#exchange
     const type = ['content-type', 'text/event-stream; charset=utf-8', 'cache-control', 'no-cache']
-    // The request ID is in the head already, because only an error may follow.
+    // Send the protocol's request ID header now: if the request fails, the client gets an error event and no other head.
     if (requestIdHeader !== null) type.push(requestIdHeader, id)
     writeHead(res, 200, [...type, ...gatewayHeaders(this.#gatewayHeaders()), 'via', appendVia('', '1.1')])
     frameChunks(res)
   }
 
-  /** The head was sent, and a response is awaited. */
+  /** The head was sent, and the relay waits for a response. */
   get isWaiting(): boolean {
     return this.#awaitsResponse && !this.#over
   }
 
-  /** Sends events of the gateway itself while a response is awaited. */
+  /** Sends the gateway's own events while the relay waits for a response. */
   sendEvents(events: string): void {
     if (this.isWaiting && !this.#writer.blocked) this.#write(Buffer.from(events))
   }
@@ -127,7 +127,7 @@ export class Relay implements ClientDelivery {
 
   /** @returns false = pause until the source is resumed */
   data(chunk: Buffer): boolean {
-    // This runs for each chunk of a stream: avoid calls that only few chunks need.
+    // This method runs for each chunk of a stream, so it calls only what each chunk needs.
     if (this.#over || this.#brokenAtBoundary !== null) return true
     if (this.#writer.blocked) this.#deadlines.clientBlocked()
     else this.#deadlines.upstreamActive()
@@ -135,14 +135,14 @@ export class Relay implements ClientDelivery {
     return this.#write(this.#body === null ? chunk : this.#body.push(chunk))
   }
 
-  /** The first byte of the body arrived. @returns false = the body had begun before */
+  /** Called when the first byte of the body arrives. @returns false = the body had begun before */
   begin(): boolean {
     if (this.firstByteAt !== 0) return false
     this.firstByteAt = this.#gateway.clock.monotonic()
     return true
   }
 
-  /** The stream broke, and what follows is undecided. */
+  /** The stream broke, and `continueLater`, `finish` or `fail` was not called yet. */
   get isBroken(): boolean {
     return this.#brokenAtBoundary !== null
   }
@@ -153,7 +153,7 @@ export class Relay implements ClientDelivery {
     this.#recording?.push(bytes)
     const wasBlocked = this.#writer.blocked
     if (this.#writer.write(bytes)) return true
-    // While another response is awaited, its own deadline applies.
+    // While the relay waits for another response, the deadline for that response applies.
     if (!wasBlocked && !this.#awaitsResponse) this.#deadlines.clientBlocked()
     return false
   }
@@ -167,7 +167,7 @@ export class Relay implements ClientDelivery {
     this.#response?.source.resume()
   }
 
-  /** The response ended properly by HTTP. */
+  /** The HTTP message has ended properly. */
   end(): void {
     if (this.#over || this.#brokenAtBoundary !== null) return
     const atBoundary = this.#atBoundary
@@ -191,15 +191,15 @@ export class Relay implements ClientDelivery {
     if (missingEnd !== null) this.#write(missingEnd)
     this.#over = true
     const res = this.#res
-    // The exchange ends when the operating system has the last byte.
+    // The exchange ends when the operating system has accepted the last byte.
     this.#deadlines.clientBlocked()
     res.on('finish', () => {
-      // Over HTTP/2 this event also comes when the client has reset the stream; its close follows.
+      // Over HTTP/2, node emits `finish` also when the client resets the stream. A `close` event follows, which ends the exchange.
       if (isHttp2(res) && !res.stream.writableFinished) return
       this.delivered = true
       this.#close(null)
     })
-    // The client has the length of the body: the end can wait until other exchanges got their bytes in this turn.
+    // A client that knows the body's length does not wait for the end: let other exchanges send their bytes first.
     if (this.#hasContentLength && this.#written > 0 && !isHttp2(res)) setImmediate(() => this.#writer.end())
     else this.#writer.end()
   }
@@ -214,7 +214,7 @@ export class Relay implements ClientDelivery {
     this.#awaitsResponse = true
   }
 
-  /** Completes a broken stream. */
+  /** Completes a broken stream. @param missing the end of the stream */
   finish(missing: Buffer): void {
     this.#reopen()
     this.#write(missing)
@@ -229,7 +229,7 @@ export class Relay implements ClientDelivery {
     this.#resolve = resolve
   }
 
-  /** A stream that has begun ends without a further response. @param event null = use the protocol's own error event */
+  /** Ends a stream that has begun with an error event. @param event null = the protocol's event for `error` */
   fail(error: GatewayError, event: string | null): void {
     if (this.#over) return
     const atBoundary = this.#brokenAtBoundary ?? this.#atBoundary
@@ -237,7 +237,7 @@ export class Relay implements ClientDelivery {
     this.#abort(error, atBoundary, event)
   }
 
-  /** The bytes so far end with a whole event. Read this before the body is ended, which can pass on half an event. */
+  /** true = the bytes so far end with a whole event. Read this before `#endBody`, which can pass on half an event. */
   get #atBoundary(): boolean {
     return this.#body?.atBoundary ?? this.#awaitsResponse
   }
@@ -246,7 +246,7 @@ export class Relay implements ClientDelivery {
   #break(error: GatewayError, atBoundary: boolean): void {
     const fault = this.#endBody()
     const isClientGone = error.code === 'client_gone' || error.code === 'client_stalled'
-    // The protocol's own end has passed: nothing is missing, however the connection ended.
+    // If the protocol's own end has passed, the response is complete, whatever error ended the connection.
     if (!isClientGone && !fault && atBoundary && !this.#hasContentLength && this.#body?.terminated === true) {
       this.#conclude()
       if (error.source !== 'upstream') this.#limitDelivery(error)
@@ -269,7 +269,7 @@ export class Relay implements ClientDelivery {
       const takesEvent = this.#isEventStream && !this.#hasContentLength && atBoundary
       const errorEvent = takesEvent ? event ?? this.#errorEvent(error) : null
       if (errorEvent !== null) this.#recording?.push(Buffer.from(errorEvent))
-      // Node may still hold the head: without it the client would get no response at all.
+      // Node may not have sent the head yet: send it, because otherwise the client would get no response.
       if (this.#written === 0 && !isHttp2(res)) flushHead(res)
       this.#writer.flush()
       abort(res, this.#gateway.clock, errorEvent)
@@ -282,13 +282,13 @@ export class Relay implements ClientDelivery {
     return format.streamError(error, id)
   }
 
-  /** A deadline has passed: the client gets a short time to read what was written. */
+  /** Gives the client a short time to read the written bytes after a deadline has passed. */
   #limitDelivery(error: GatewayError): void {
     const force = this.#gateway.clock.setTimeout(() => this.stop(error), FLUSH_TIMEOUT)
     this.#res.once('finish', () => force.cancel()).once('close', () => force.cancel())
   }
 
-  /** An error in a stage must not cost the client its response. */
+  /** @returns the error of a stage that cannot end, instead of throwing it */
   #endBody(): GatewayError | null {
     try {
       this.#body?.end()
@@ -298,7 +298,7 @@ export class Relay implements ClientDelivery {
     }
   }
 
-  /** @returns true = the client had the whole response, although the upstream has not ended it yet */
+  /** Called when the client disconnects. @returns true = the client had the whole response before the upstream ended it */
   clientClosed(): boolean {
     if (this.#body?.isFinished !== true || this.isBroken || this.#awaitsResponse || this.#writer.blocked) return false
     this.#over = true
@@ -307,7 +307,7 @@ export class Relay implements ClientDelivery {
     return true
   }
 
-  /** The client disconnected, or a deadline passed. Before the head is sent there is nothing to end. */
+  /** Ends the response after the client disconnected or a deadline passed. Does nothing before the head is sent. */
   stop(reason: GatewayError): void {
     if (this.status === 0) return
     if (this.isBroken) {
@@ -315,7 +315,7 @@ export class Relay implements ClientDelivery {
     } else if (!this.#over) {
       this.broken(reason)
     } else {
-      // Everything was written, and the client does not read the rest.
+      // All bytes were written, but the client has not read the last of them.
       if (reason.code !== 'client_gone') destroyNow(this.#res)
       this.#close(reason)
     }

@@ -10,7 +10,7 @@ import type { ResponseClassifier, Classification } from './classification.ts'
 import { FirstContentClassifier, FirstEventClassifier, UnknownFormatClassifier } from './stream-classifier.ts'
 import { WholeResponseClassifier } from './whole-response-classifier.ts'
 
-/** Maximum bytes of an error response for the client, and ms within which it has to arrive. */
+/** Maximum bytes of an error response that is held, and ms within which the error response has to arrive. */
 const MAX_ERROR_BYTES = 1024 * 1024
 const ERROR_BODY_TIMEOUT = 2_000
 
@@ -29,8 +29,8 @@ export interface ResponseRequirements {
 }
 
 /**
- * Chooses a classifier if another attempt can follow, or for a rejected credential. @param isContinuation of the client's stream
- * @returns null if the response may go to the client unchecked
+ * Chooses a classifier if another attempt can follow, or for a rejected credential.
+ * @param isContinuation the response continues the client's stream @returns null = the response may go to the client unchecked
  */
 export function classifierFor(
   exchange: Exchange, attempt: UpstreamAttempt, head: ResponseHead, { reasons, whole, content }: ResponseRequirements,
@@ -46,7 +46,7 @@ export function classifierFor(
   if (isContinuation && (status !== 200 || !isEvents || head.coding !== null)) return new ErrorResponseClassifier(true, head, reasons)
   if (status < 200 || status > 299) return null
   if (attempt.translated && !isEvents && !isFormatUnknown(exchange, head)) return new TranslatableBodyClassifier(head)
-  // Only a complete stream can be converted to a body.
+  // To translate a stream to a whole body, the stream must be complete.
   const isTranslatedWhole = attempt.translated !== null && isEvents && !attempt.translated.request.stream
   if (isTranslatedWhole || (whole && (isEvents || respondsWithJson) && head.coding === null)) {
     return new WholeResponseClassifier(exchange, attempt, head, reserveMemory)
@@ -57,7 +57,7 @@ export function classifierFor(
     const body = isArray ? new FirstElementClassifier(head) : new BodyClassifier(head)
     return isFormatUnknown(exchange, head) && head.coding === null ? new UnknownFormatClassifier(body) : body
   }
-  // A stream that is compressed although the request forbids it passes unread.
+  // A compressed stream, which the request did not allow, is not read.
   if (head.coding !== null) return new AnyByteClassifier()
   if (!content) return new FirstEventClassifier()
   return new FirstContentClassifier(createStreamMeter(endpoint, { contentType: head.contentType, reserveMemory }))
@@ -68,13 +68,13 @@ class ErrorResponseClassifier implements ResponseClassifier {
   readonly timeoutMs = ERROR_BODY_TIMEOUT
   readonly anyByteCounts = true
   readonly fault = null
-  /** Why the upstream refuses the request: by 401 or 403, or for a reason for which the route names another target. */
+  /** Why the upstream refuses the request's content, if the status is 401 or 403, or if the route has a target for the reason. */
   reason: RefusalReason | null = null
   readonly #isFailure: boolean
   readonly #head: ResponseHead
   readonly #reasons: RefusalReasons
 
-  /** @param isFailure another attempt may succeed, whatever the body says */
+  /** @param isFailure true = the status alone makes the response bad, because another attempt may succeed */
   constructor(isFailure: boolean, head: ResponseHead, reasons: RefusalReasons) {
     this.#isFailure = isFailure
     this.#head = head
@@ -87,7 +87,7 @@ class ErrorResponseClassifier implements ResponseClassifier {
 
   decide(body: Buffer, whole: boolean): 'good' | 'bad' {
     const { status, coding } = this.#head
-    // A 401 or 403 is a rejected credential unless its body says otherwise.
+    // A 401 or 403 is a rejected credential, unless its body gives a reason to refuse the content.
     if (whole && isCredentialRefused(status)) {
       this.reason = denialReason(decompressedOrRaw(body, coding))
     } else if (whole && this.#reasons.size > 0 && REQUEST_REFUSAL_STATUSES.has(status)) {
@@ -98,7 +98,7 @@ class ErrorResponseClassifier implements ResponseClassifier {
   }
 }
 
-/** The first byte of a response that cannot be read makes it good. */
+/** For a response that the gateway cannot read: it is good from its first byte on. */
 export class AnyByteClassifier implements ResponseClassifier {
   readonly maxBytes = 0
   readonly timeoutMs = null

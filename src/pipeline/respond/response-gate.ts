@@ -19,10 +19,10 @@ export interface HeldResponse {
 
 /** Why a response did not go to the client. */
 export interface RejectedResponse {
-  /** null = the upstream sent an error of its own. */
+  /** null = the upstream itself sent the error. */
   readonly error: GatewayError | null
   readonly head: ResponseHead
-  /** What the client can get if no other attempt succeeds; null = incomplete. */
+  /** The response that the client can get if no other attempt succeeds; null = incomplete. */
   readonly response: HeldResponse | null
   /** Why the upstream refused the request; null = not refused. */
   readonly reason: RefusalReason | null
@@ -30,11 +30,11 @@ export interface RejectedResponse {
 
 /** The attempt that opens the client's response. */
 export interface GateOutlet extends Omit<ResponseSink, 'head'> {
-  /** A good response has begun. @returns false if another attempt is to respond */
+  /** Call this before the response goes to the client. @returns false = the client gets another attempt's response */
   claim(status: number): boolean
-  /** @returns why the response cannot go to the client; null = sent */
+  /** Opens the client's response. @returns why the response cannot go to the client; null = opened */
   pass(head: ResponseHead): GatewayError | null
-  /** Passed bytes that the client's connection has not accepted yet. */
+  /** Bytes of the response that the client's connection has not accepted yet. */
   readonly unsent: number
   abort(reason: GatewayError): void
 }
@@ -44,13 +44,13 @@ export interface ResponseGateOptions {
   readonly classifier: ResponseClassifier
   readonly head: ResponseHead
   readonly deadlines: Deadlines
-  /** Called when a stream has begun but has nothing for the client yet. */
+  /** Called when a stream has begun and is held, so that the client can get keep-alive events. */
   keepAlive(): void
 }
 
-/** Holds the beginning of a response while another attempt can follow. The client gets all of a good response, and nothing of others. */
+/** Holds a response until its classifier has decided. The client gets all of a good response, and nothing of a bad one. */
 export class ResponseGate implements ResponseSink {
-  /** null = the response is good, and goes to the client. */
+  /** Resolves to null if the response is good and goes to the client; otherwise to the rejected response. */
   readonly decision: Promise<RejectedResponse | null>
   /** The end that the gateway added to a held response that broke; null = none. */
   missingEnd: Buffer | null = null
@@ -61,7 +61,7 @@ export class ResponseGate implements ResponseSink {
   readonly #checkpoint: LedgerCheckpoint
   readonly #held = new ChunkList()
   #timer: Timer | null = null
-  /** Bytes that the client has not read: their memory stays reserved until the exchange ends. */
+  /** Bytes that the client has not read, for which memory stays reserved until the exchange ends. */
   #unread = 0
   #claimed = false
   #decided = false
@@ -87,20 +87,20 @@ export class ResponseGate implements ResponseSink {
     return this.#options.head.status
   }
 
-  /** The settlement basis of a response that is held until it is complete, if it ended now; null = not held for that. */
+  /** The settlement basis of the held part of a response that is held until it is complete; null = another response. */
   get metered(): MeteredResponse | null {
     const { framed } = this.#classifier
     if (framed === undefined) return null
     return framed === null ? { kind: 'body', body: this.heldBody } : { kind: 'stream', meter: framed.meter }
   }
 
-  /** null = the bytes were not split into events, or the client does not get all of them. */
+  /** null = the bytes were not split into events, or the client does not get all events. */
   get framed(): FramedStream | null {
     // The client gets only the complete events of a stream that broke.
     return this.missingEnd === null ? this.#classifier.framed ?? null : null
   }
 
-  /** The settlement basis if the client no longer waits. */
+  /** The settlement basis if the client no longer waits for the response. */
   get abandoned(): MeteredResponse {
     const meter = this.#classifier.framed?.meter ?? this.#classifier.meter
     return meter ? { kind: 'stream', meter } : NOT_DELIVERED
@@ -110,7 +110,7 @@ export class ResponseGate implements ResponseSink {
     return this.#held.concat()
   }
 
-  /** The attempt already has the head. */
+  /** Does nothing, because the attempt has handled the head before it created the gate. */
   head(): null {
     return null
   }
@@ -136,7 +136,7 @@ export class ResponseGate implements ResponseSink {
     }
     if (this.#held.size > classifier.maxBytes) return this.#decideNow()
     if (classifier.framed !== undefined) this.#checkpoint.schedule()
-    // The whole response is held, and its first content decides between two attempts.
+    // Although the whole response is held, its first content decides between two hedged attempts.
     if (classifier.framed?.meter.sawContent) this.#claim()
     if (isAwaited && this.#held.size === chunk.length) this.#options.keepAlive()
     return true
@@ -154,11 +154,11 @@ export class ResponseGate implements ResponseSink {
       this.#onBroken(this.#classifier.fault, this.#heldResponse())
       return
     }
-    // A filter that has read the whole stream takes all of its bytes at once.
+    // A filter that has read the whole stream must get all of the bytes in one chunk.
     this.#pass(this.framed?.filter ? [body] : this.#held.list)
     if (!this.#passed) return
     this.#options.outlet.end()
-    // A stream that is collected can be written only at its end.
+    // Count again, because the bytes of a stream that is translated to a whole body are written only at its end.
     this.#countUnread(this.#options.outlet.unsent)
   }
 
@@ -170,7 +170,7 @@ export class ResponseGate implements ResponseSink {
     this.#onBroken(reason, null)
   }
 
-  /** If only the end is missing, the client gets the rest before the error. */
+  /** Passes a broken response to the client if only its end is missing. Otherwise rejects it. */
   #onBroken(error: GatewayError | null, response: HeldResponse | null): void {
     const isUpstream = !this.#decided && error?.source === 'upstream'
     const body = this.heldBody
@@ -195,7 +195,7 @@ export class ResponseGate implements ResponseSink {
     const refusal = outlet.pass(head)
     const { size } = this.#held
     const { memory } = this.#exchange
-    // The stages that keep the response for its settlement reserve memory themselves.
+    // Release the memory of the held bytes: the stages that keep bytes for settlement reserve their own memory.
     memory.release(size)
     if (refusal) {
       outlet.abort(refusal)
@@ -211,7 +211,7 @@ export class ResponseGate implements ResponseSink {
     return more
   }
 
-  /** @param bytes all that the client has not read, also what the stages have reserved */
+  /** @param bytes all bytes that the client has not read, including bytes for which the stages have reserved memory */
   #countUnread(bytes: number): void {
     const { memory } = this.#exchange
     const more = Math.max(0, bytes - memory.responseBytes - this.#unread)

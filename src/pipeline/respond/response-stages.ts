@@ -15,9 +15,9 @@ import { ResponseFactsStage, ResponseStream, type ResponseBody, type ResponseSta
 import { createTranslatedStream } from './translated-stages.ts'
 
 /**
- * Chooses the stages by the head: the meter of a stream, or the collector of a whole body.
- * @param onStreamFault called with the error of an event that the client must not get @param held what a gate has read
- * @throws GatewayError if a whole body cannot be translated @returns null if every byte passes unread
+ * Chooses the stages by the response's head: the meter of a stream, or the collector of a whole body.
+ * @param onStreamFault called with the error of an event that the client must not get @param held the part that a response gate has read
+ * @returns null = all bytes pass unread @throws GatewayError if a whole body cannot be translated
  */
 export function createResponseStream(
   gateway: Gateway, exchange: Exchange, attempt: UpstreamAttempt, head: ResponseHead, continuation: Continuation | null,
@@ -32,19 +32,19 @@ export function createResponseStream(
   if (head.status >= 400) return new ErrorReader(head)
   if (!isSuccess) return null
   const { meteredEndpoint: endpoint, target, req } = exchange
-  // A response that is only fetched was billed when it was generated, even if it arrives as a stream.
+  // Do not meter a response that was generated and billed before, and is now only fetched, even if it arrives as a stream.
   if (!isMetered(endpoint) && isRead(exchange)) return null
   const host = attempt.target.upstream.url?.hostname ?? ''
   const masks = respondsWithText(endpoint) ? fieldMasks(endpoint, target, req.headers, host) : []
   const context = { gateway, exchange, attempt, head, continuation, masks, framed: held.framed }
   if (isEventStream(head) || endpoint.streamsByPath || isFormatUnknown(exchange, head)) {
-    // A JSON array of Google's API is a stream too.
+    // If the format is unknown, the beginning of the body shows whether it is a stream.
     const isEither = !endpoint.streamsByPath && !isEventStream(head)
     return new ResponseStream(streamStages(context), isEither ? () => stagesOf(bodyReader(context)) : null)
   }
-  // The usage of an unknown path is unknown. If it called a model, its cost is unknown too, not 0.
+  // An unmetered request that calls no model costs nothing. The cost of another unmetered request is unknown, so record the delivery.
   if (!isMetered(endpoint) && !callsModel(exchange)) return null
-  // Clients read what can only be JSON as JSON, whatever its content type.
+  // On these endpoints clients parse the body as JSON even if its content type is wrong, so meter it as JSON.
   const isJson = head.contentType.includes('json') || endpoint.respondsWithJson
   const reader = isMetered(endpoint) && isJson ? bodyReader(context) : new DeliveryRecorder(gateway, exchange)
   return reader instanceof WholeBody ? reader : new ResponseStream(stagesOf(reader))
@@ -52,11 +52,11 @@ export function createResponseStream(
 
 export type ReadBody = ResponseBody & ResponseContent
 
-/** What a gate has read of a response that goes to the client. */
+/** The part that a response gate has read of a response that goes to the client. */
 export interface HeldContent {
-  /** null = not read by all stages. */
+  /** The stream that all stages have read; null = they have not. */
   readonly framed: FramedStream | null
-  /** null = not a whole body, or not held. */
+  /** The held body; null = not a whole body, or not held. */
   readonly body: Buffer | null
 }
 
@@ -68,25 +68,25 @@ interface StageContext {
   readonly attempt: UpstreamAttempt
   readonly head: ResponseHead
   readonly continuation: Continuation | null
-  /** The only parts of the response that the request asks for; usually empty. */
+  /** The field masks of the request: parts of the response to send. Usually empty, which means all parts. */
   readonly masks: readonly string[]
   readonly framed: FramedStream | null
 }
 
-/** Could a field mask make the usage incomplete? */
+/** @returns true = a field mask can remove a part of the usage */
 function masksUsage(masks: readonly string[]): boolean {
   return masks.some(mask => /usage|\*/i.test(mask))
 }
 
 function streamStages({ gateway, exchange, attempt, head, continuation, masks, framed }: StageContext): ResponseStages {
-  // A response that is compressed although the request forbids it passes unread.
+  // A compressed response, which the request did not allow, is not read.
   const isUnread = head.coding !== null || masksUsage(masks)
   const { meteredEndpoint: endpoint } = exchange
   const reserveMemory = exchange.memory.reserveForResponse
   const meter = framed?.meter ?? createStreamMeter(endpoint, { contentType: head.contentType, reserveMemory })
   const all: Stage[] = []
   const isFollowed = continuation?.follows(head) === true
-  // The events of a plain stream go straight to the meter.
+  // If only the meter reads the events, let the reader pass events directly to the meter.
   const tracesFacts = !isUnread && exchange.trace?.isSampled === true
   const isPlain = !isUnread && !isFollowed && masks.length === 0 && !attempt.hidesUsage && !tracesFacts
   const sink = isPlain ? meter : sinkOf(all)
@@ -114,7 +114,7 @@ function streamStages({ gateway, exchange, attempt, head, continuation, masks, f
   const hidesUsage = attempt.hidesUsage && !isUnread
   const filter = isRead ? framed.filter : hidesUsage ? endpoint.usageOption?.createFilter(reader) ?? null : null
   const stage = isFollowed ? continuation.createStage({ reader, filter, reserveMemory }) : null
-  // The continuation passes its events to the filter.
+  // If there is a continuation stage, that stage passes its events to the filter.
   const outlet = stage ?? filter
   if (outlet) all.push(outlet)
   return {
@@ -125,7 +125,7 @@ function streamStages({ gateway, exchange, attempt, head, continuation, masks, f
   }
 }
 
-/** With a field mask that may leave usage out, a second stage reads the usage. */
+/** @returns the stage that reads the body; with a field mask, also a stage that checks whether the body contains usage */
 function bodyReader({ gateway, exchange, head, masks }: StageContext): WholeBody | [WholeBody, MaskedUsage] {
   if (masksUsage(masks)) return new DeliveryRecorder(gateway, exchange)
   const collector = new BodyCollector(gateway, exchange, head)

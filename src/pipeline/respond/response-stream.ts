@@ -12,33 +12,33 @@ import type { RawHeaders } from '../../proxy/http/raw-headers.ts'
 
 const NOTHING = Buffer.alloc(0)
 
-/** The body of a response on its way through the stages. All steps are synchronous and cheap. */
+/** Passes the body of a response through the stages. All methods are synchronous and fast. */
 export interface ResponseBody {
   /** @param chunk from the upstream @returns the bytes for the client */
   push(chunk: Buffer): Buffer
   end(): void
-  /** The response is complete. @returns the held bytes for the client */
+  /** Called when the response is complete. @returns the held bytes for the client */
   rest(): Buffer
-  /** The protocol's own end has passed; null = the HTTP message's end is the end. */
+  /** true = the protocol's own end has passed; null = the protocol has no own end, so the HTTP message's end counts. */
   readonly terminated: boolean | null
-  /** What the client needs if the response ends properly without its protocol's end; null = more is missing. */
+  /** The bytes that complete a response which lacks only its protocol's end; null = more is missing. */
   readonly missingEnd: Buffer | null
-  /** Some bytes could not be passed on: the response is incomplete. */
+  /** true = some bytes could not be passed on, so the client's response is incomplete. */
   readonly hasFailed?: boolean
-  /** The client has the end of its protocol: nothing that follows is for it. */
+  /** true = the client has its protocol's end, and gets nothing of what the upstream sends after it. */
   readonly isFinished: boolean
-  /** Another event can follow the bytes so far. */
+  /** true = the bytes so far end with a whole event, so that another event can follow. */
   readonly atBoundary: boolean
-  /** Some bytes are changed or held. */
+  /** true = the stages can change or hold bytes. */
   readonly edits: boolean
   /** null = the client gets the upstream's headers. */
   readonly translateHeaders: HeaderTranslation | null
 }
 
-/** null = the response ended properly. */
+/** How the client's response ended; null = properly. */
 export type RelayEnd = GatewayError | null
 
-/** The client's stream may be continued: `continueLater`, `finish` or `fail` follows. */
+/** The client's stream broke and may be continued. The next call is `continueLater`, `finish` or `fail`. */
 export class StreamBreak {
   readonly error: GatewayError
 
@@ -55,15 +55,15 @@ export interface OpenResponse {
   /** null = the body passes unread. */
   readonly body: ResponseBody | null
   readonly source: RelaySource
-  /** If the stream breaks it may be continued: by another attempt, or because only its end is missing. */
+  /** true = a stream that breaks may be continued by another attempt, or completed because only its end is missing. */
   readonly mayContinue: boolean
 }
 
-/** Gets each event after the stages before it. All steps are synchronous. */
+/** A step that reads the events of a response. Each event goes to the stages in order. All methods are synchronous. */
 export interface Stage extends EventSink {
-  /** The first bytes arrived. */
+  /** Called when the first bytes arrive. */
   begin?(): void
-  /** The response has ended or was aborted. */
+  /** Called when the response has ended or was aborted. */
   end?(): void
 }
 
@@ -71,11 +71,11 @@ export interface Stage extends EventSink {
 export interface Outlet {
   /** Takes the chunk that was read last. @returns the bytes for the client */
   take(chunk: Buffer): Buffer
-  /** The response is complete. @returns the held bytes for the client */
+  /** Called when the response is complete. @returns the held bytes for the client */
   rest(): Buffer
-  /** The client has the end of its protocol; absent = it gets the upstream's. */
+  /** true = the client has its protocol's end; absent = the client gets the upstream's end. */
   readonly isOver?: boolean
-  /** Some bytes could not be passed on: the response is incomplete, whatever its end says. */
+  /** true = some bytes could not be passed on, so the response is incomplete even if it has a proper end. */
   readonly hasFailed?: boolean
 }
 
@@ -83,13 +83,13 @@ export type HeaderTranslation = (headers: RawHeaders) => RawHeaders
 
 /** The stages of a response; null values = not needed. */
 export interface ResponseStages {
-  /** The stages have read the response while it was held. */
+  /** true = the stages have read the whole response while it was held. */
   readonly isRead: boolean
   /** The stages in order. */
   readonly all: readonly Stage[]
   readonly reader: EventReader
   readonly content: ResponseContent
-  /** Knows whether the stream has reached its protocol's end; null = the HTTP message's end is the end. */
+  /** Detects the protocol's end of the stream; null = the HTTP message's end counts. */
   readonly meter: StreamMeter | null
   readonly filter: UsageFilter | null
   readonly continuation: ContinuationStage | null
@@ -102,11 +102,11 @@ export interface ResponseStages {
 
 /**
  * One response: bytes -> reader -> events -> meter -> translation -> filter -> continuation -> bytes for the client.
- * The first stage that reads an event's value parses it. Without an outlet each chunk passes unchanged, even if it ends inside an event.
+ * An event's value is parsed when a stage first reads it. Without an outlet each chunk passes unchanged, even if it ends inside an event.
  */
 export class ResponseStream implements ResponseBody, ResponseContent {
   #stages: ResponseStages
-  /** Creates the stages if the beginning of the response shows that it is a whole body; null = not needed. */
+  /** Creates other stages if the beginning of the response shows that it is a whole body; null = it is a stream. */
   readonly #createForBody: (() => ResponseStages) | null
   #hasBegun = false
   #hasEnded = false
@@ -131,14 +131,14 @@ export class ResponseStream implements ResponseBody, ResponseContent {
   get terminated(): boolean | null {
     const { meter } = this.#stages
     if (this.hasFailed) return false
-    // An error event of the protocol is a proper end too.
+    // A stream that ends with an error event of the protocol has ended properly too.
     return meter && (meter.sawError || meter.terminated)
   }
 
   get missingEnd(): Buffer | null {
     const { meter, reader, translateHeaders } = this.#stages
     if (!meter?.missingEnd || !reader.atBoundary || this.hasFailed) return null
-    // A translated stream gets the end of the client's protocol.
+    // The translator adds the end of the client's protocol, so no bytes are missing.
     return translateHeaders === null ? meter.missingEnd : NOTHING
   }
 
@@ -153,7 +153,7 @@ export class ResponseStream implements ResponseBody, ResponseContent {
 
   get atBoundary(): boolean {
     const { meter, filter, continuation, reader, translateHeaders } = this.#stages
-    // The client gets only whole events.
+    // A translated stream consists of whole events for the client.
     if (translateHeaders !== null) return meter !== null
     if (continuation && !continuation.overflowed) return true
     return meter !== null && (filter?.holding === true || reader.atBoundary)
@@ -179,7 +179,7 @@ export class ResponseStream implements ResponseBody, ResponseContent {
   end(): void {
     if (this.#hasEnded) return
     const { all, isRead, reader, continuation, translateHeaders } = this.#stages
-    // The events of a translated stream reach the continuation later.
+    // Do not close the continuation of a translated stream yet: it gets its last events from the translation.
     if (translateHeaders === null) continuation?.close()
     if (!isRead) reader.end()
     for (const stage of all) stage.end?.()
@@ -193,12 +193,12 @@ export class ResponseStream implements ResponseBody, ResponseContent {
   #begin(): void {
     this.#hasBegun = true
     for (const stage of this.#stages.all) stage.begin?.()
-    // The first checkpoint records the upstream and the status.
+    // Write a checkpoint now, so that the ledger has the upstream and the status.
     this.#stages.checkpoint?.writeNow()
   }
 }
 
-/** Reads facts of a stream for its trace. Most events contain only text and are not parsed. */
+/** Reads facts of a stream for the trace. Parses only events that can contain a fact, because most events contain only text. */
 export class ResponseFactsStage implements Stage {
   readonly facts = new ResponseFactsReader()
 

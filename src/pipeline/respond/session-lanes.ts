@@ -5,9 +5,9 @@ import type { Endpoint, SocketSession } from '../../protocols/endpoint/protocol.
 import type { StreamMeter } from '../../protocols/events/stream-meter.ts'
 import { estimateTokens } from '../../protocols/request/request-estimate.ts'
 
-/** Maximum lanes; further responses share one lane. */
+/** Maximum lanes with a running response. Further responses share the lane ''. */
 const MAX_LANES = 256
-/** Bytes of text that a lane keeps in case its response is interrupted; longer text is counted by that sample. */
+/** Bytes of text that a lane keeps to count tokens if its response is interrupted. The tokens of longer text are extrapolated. */
 const KEPT_TEXT_BYTES = 16 * 1024
 
 export interface ActiveResponse {
@@ -16,7 +16,7 @@ export interface ActiveResponse {
   model: string | null
 }
 
-/** The requests and responses of a session by lane. Lanes run in parallel; the lane without a name is ''. */
+/** The requests and responses of a session by lane. Responses in different lanes run in parallel. '' = the lane without a name. */
 export class Lanes {
   readonly #endpoint: Endpoint
   readonly #pending: PendingRequests
@@ -38,7 +38,7 @@ export class Lanes {
     return this.#pending.add(message)
   }
 
-  /** The request in the lane whose response has not ended. */
+  /** The oldest request in the lane whose response has not ended; null = none. */
   pendingRequest(lane: string): PendingRequest | null {
     return this.#pending.first(lane)
   }
@@ -65,22 +65,22 @@ export class Lanes {
   /** @param named the name in the event; '' = none */
   laneOfEvent(named: string): string {
     this.#upstreamNamesLanes ||= named !== ''
-    // If the upstream names no lanes, the event belongs to the first request.
+    // If the upstream names no lanes, the event belongs to the lane of the first request.
     if (this.#upstreamNamesLanes || this.#active.has('') || this.#pending.first('') !== null) {
       return this.#active.has(named) || this.#active.size < MAX_LANES ? named : ''
     }
     return this.#pending.lanes[0] ?? ''
   }
 
-  /** The lane in a session that has one lane per response. @param response id; '' = the event names none */
+  /** The lane of an event if each response has its own lane. @param response id; '' = the event names no response */
   laneOfResponse(response: string): string {
-    // An upstream that does not name the response in all events runs one response at a time.
+    // If a response without a name is running, the upstream runs one response at a time: the event belongs to that response.
     if (this.#active.has('')) return ''
     if (response === '') return this.#active.size === 1 ? this.#active.keys().next().value as string : ''
     return this.#active.has(response) || this.#active.size < MAX_LANES ? response : ''
   }
 
-  /** An unnamed error most likely belongs to a response that has not begun. */
+  /** The lane of an error event. An error without a lane most likely belongs to a request whose response has not begun. */
   laneOfError(named: string): string {
     this.#upstreamNamesLanes ||= named !== ''
     if (this.openLanes.has(named)) return named
@@ -93,13 +93,13 @@ const MAX_PENDING = 256
 
 export interface PendingRequest {
   readonly body: Buffer
-  /** null = the request names none. */
+  /** null = the request names no model. */
   readonly model: string | null
-  /** Tokens of the request, estimated as in the reserve phase. */
+  /** Estimated tokens of the request. */
   readonly estimatedInput: number
 }
 
-/** The requests of a client of the responses protocol, until each has its response. */
+/** The client's requests in the responses protocol. Each is kept until its response has ended. */
 class PendingRequests {
   readonly #byLane = new Map<string, PendingRequest[]>()
   readonly #session: SocketSession
@@ -116,7 +116,7 @@ class PendingRequests {
     return [...this.#byLane.keys()]
   }
 
-  /** @returns false = the message is no request, or there is no memory for it */
+  /** @returns false = the message is not a request, or cannot be kept */
   add(message: Buffer): boolean {
     const { type, model, lane } = readMessageInfo(message, this.#session)
     if (type !== 'response.create' || this.#count === MAX_PENDING) return false

@@ -1,6 +1,6 @@
 import type { ActualUsage, Reservation } from '../../limits/types.ts'
 
-/** Throws if the upstream must not get the message. @returns a promise if the check is asynchronous */
+/** Checks a message of the client. Throws or rejects if the upstream must not get the message. @returns null = checked already */
 export type MessageCheck = (message: Buffer) => Promise<void> | null
 
 /** The rules for the messages of a WebSocket's client. */
@@ -11,22 +11,22 @@ export interface SessionRules {
   readonly reservations: SessionReservations | null
 }
 
-/** Maximum responses that are reserved and have not ended. */
+/** Maximum responses that have a reservation or wait for one. */
 const MAX_OPEN = 1000
 
 export interface HeldReservation {
   readonly reservation: Reservation
-  /** The session's `sentTokens` when the response was requested. */
+  /** The value of `SessionReservations.sentTokens` when the response was requested. */
   readonly sentTokens: number
 }
 
-/** The reservations of a WebSocket session, until each response has ended. */
+/** The reservations of a WebSocket session. Each is kept until its response has ended. */
 export class SessionReservations {
-  /** Maximum number of tokens that the client has sent so far. */
+  /** Upper bound of the tokens that the client has sent so far. */
   sentTokens = 0
   #settledTokens = 0
   #settledPico = 0n
-  /** Tokens that the largest response so far has read and written. */
+  /** Tokens (input and output) of the largest response so far. */
   #contextTokens = 0
   /** `sentTokens` when the largest response was requested. */
   #contextSentTokens = 0
@@ -34,7 +34,7 @@ export class SessionReservations {
   #open = 0
   #isClosed = false
 
-  /** Responses that are reserved or wait for their reservation. */
+  /** Number of responses that have a reservation or wait for one. */
   get open(): number {
     return this.#open
   }
@@ -43,17 +43,17 @@ export class SessionReservations {
     return this.#open >= MAX_OPEN
   }
 
-  /** Tokens that the next response may read of the responses before it. */
+  /** Tokens of earlier responses that are input of the next response, at most. */
   get contextTokens(): number {
     return this.#contextTokens
   }
 
-  /** Tokens that the client has sent since the largest response was requested. */
+  /** Tokens that the client has sent since the largest response was requested, at most. */
   get unreadTokens(): number {
     return this.sentTokens - this.#contextSentTokens
   }
 
-  /** The response waits for its reservation: `add` or `refused` follows. */
+  /** Call this before reserving for a response. Call `add` or `refused` afterwards. */
   request(): void {
     this.#open++
   }
@@ -72,7 +72,7 @@ export class SessionReservations {
     else waiting.push(held)
   }
 
-  /** A response has ended. @returns the reservation of the lane, or else the oldest reservation */
+  /** Removes the reservation of a response that has ended. @returns the reservation of the lane; if there is none, the oldest one */
   take(lane: string): HeldReservation | null {
     const [found] = this.#byLane.has(lane) ? [lane] : this.#byLane.keys()
     const waiting = found === undefined ? undefined : this.#byLane.get(found)
@@ -92,7 +92,7 @@ export class SessionReservations {
     this.#contextSentTokens = sentTokens
   }
 
-  /** @param isUnknown the usage of open responses is unknown: their reservations count as used */
+  /** @param isUnknown true = the usage of open responses is unknown, so their reservations count as used; false = release them */
   close(isUnknown: boolean): void {
     this.#isClosed = true
     for (const { reservation } of [...this.#byLane.values()].flat()) {
@@ -102,7 +102,7 @@ export class SessionReservations {
     this.#byLane.clear()
   }
 
-  /** The usage of the session that its responses have not settled. */
+  /** @param used usage of the whole session @returns the part of it that no response has settled */
   unsettled({ tokens, pico }: ActualUsage): ActualUsage {
     return {
       tokens: tokens === null ? null : Math.max(0, tokens - this.#settledTokens),

@@ -7,10 +7,10 @@ import type { StreamMeter } from '../../protocols/events/stream-meter.ts'
 import type { BodyClassifier } from './body-classifier.ts'
 import type { ResponseClassifier, Classification } from './classification.ts'
 
-/** The first event of a stream has to be complete within these bytes. */
+/** Bytes. A stream whose first event is longer is good, because an error is shorter. */
 const MAX_EVENT_BYTES = 256 * 1024
 
-/** A stream must begin with a whole event that is not an error. Pings and comments do not count. */
+/** A stream is good if its first event, except pings and comments, is complete and not an error. */
 export class FirstEventClassifier implements ResponseClassifier {
   readonly maxBytes = MAX_EVENT_BYTES
   readonly timeoutMs = null
@@ -25,7 +25,7 @@ export class FirstEventClassifier implements ResponseClassifier {
   }
 
   decide(_body: Buffer, whole: boolean): 'good' | 'bad' {
-    // An event of this size is not an error.
+    // An event of `maxBytes` is too long for an error.
     if (!whole) return 'good'
     this.#reader.end()
     if (this.#classification !== 'open') return this.#classification
@@ -55,7 +55,7 @@ export class FirstEventClassifier implements ResponseClassifier {
   }
 }
 
-/** A stream that runs beside another attempt is good at its first content: providers send an event before the model begins. */
+/** For hedged attempts: a stream is good at its first content, because providers send events before the model generates. */
 export class FirstContentClassifier implements ResponseClassifier {
   readonly maxBytes = MAX_EVENT_BYTES
   readonly timeoutMs = null
@@ -98,7 +98,7 @@ export class FirstContentClassifier implements ResponseClassifier {
   }
 }
 
-/** The beginning shows whether the response is a stream or a whole body. */
+/** For a response whose head does not show its format: its first bytes show whether it is a stream or a whole body. */
 export class UnknownFormatClassifier extends FirstEventClassifier {
   override readonly anyByteCounts = true
   readonly #bodyClassifier: BodyClassifier

@@ -28,11 +28,11 @@ export interface TranslatedStageContext {
   readonly continuation: Continuation | null
   /** Called with the error of an event that cannot be translated. */
   readonly onStreamFault: OnStreamFault
-  /** A whole body that was held; null = a stream or an error. */
+  /** A whole body that a response gate has held; null = a stream or an error. */
   readonly body: Buffer | null
 }
 
-/** @throws GatewayError if a whole body cannot be translated: nothing was sent to the client yet */
+/** @throws GatewayError, before the client gets anything, if a whole body cannot be translated */
 export function createTranslatedStream(context: TranslatedStageContext, translated: TranslatedAttempt): ResponseStream {
   const { gateway, exchange, head } = context
   const translation = translationOf(exchange, translated)
@@ -72,7 +72,7 @@ function translatedEvents(
   }
 }
 
-/** Splits the client's events again for the stage that records them. */
+/** Creates the continuation stage of a translated stream, and a reader that splits the translated bytes into events. */
 function continuedStage(
   continuation: Continuation, reserveMemory: ReserveMemory,
 ): { readonly reader: EventReader, readonly stage: ContinuationStage } {

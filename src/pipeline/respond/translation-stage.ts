@@ -11,7 +11,7 @@ import type { Outlet, Stage } from './response-stream.ts'
 
 const NOTHING = Buffer.alloc(0)
 const DONE = '[DONE]'
-/** Milliseconds without an event for the client after which a ping shows that the upstream is alive. */
+/** Milliseconds without an event for the client after which the next bytes of the upstream become a ping. */
 const PING_AFTER = 10_000
 
 export function translationOf(exchange: Exchange, translated: TranslatedAttempt): ResponseTranslation {
@@ -23,9 +23,9 @@ export interface TranslationStageOptions {
   readonly translation: ResponseTranslation
   readonly format: ClientFormat
   readonly clock: Clock
-  /** Called soon after an event that cannot be translated. */
+  /** Called in a microtask after an event that cannot be translated. */
   readonly onStreamFault: OnStreamFault
-  /** Splits the client's bytes into events for the continuation. */
+  /** Reader and stage that follow the translated stream for a continuation; null = not needed. */
   readonly continued: { readonly reader: EventReader, readonly stage: ContinuationStage } | null
 }
 
@@ -49,7 +49,7 @@ export class TranslationStage implements Stage, Outlet {
     if (this.#translator.isOver) return
     const { value } = event
     if (value === undefined && event.text !== DONE) {
-      // Ignore an event that the end of the stream cut; an event that lacks only its blank line counts, as for usage.
+      // Ignore an incomplete last event. An event that lacks only its blank line is complete.
       if (!event.terminated) return
       if (event.oversize) this.#fail(new GatewayError('upstream_invalid', 'the upstream sent an event that is too long to be translated'))
       else if (event.text !== '') this.#fail(invalidEvent(event.text))
@@ -58,7 +58,7 @@ export class TranslationStage implements Stage, Outlet {
     this.#translate(() => this.#translator.event(event.buf.toString('latin1', event.nameStart, event.nameEnd), value))
   }
 
-  /** The client's events; or a ping, if the upstream's bytes make no event for the client for a while. */
+  /** @returns the client's events; a ping, if the upstream's bytes have made no event for the client for `PING_AFTER` */
   take(): Buffer {
     const { clock, format, translation } = this.#options
     const { isOver, hasText } = this.#translator
@@ -84,7 +84,7 @@ export class TranslationStage implements Stage, Outlet {
     return continued.stage.take(bytes)
   }
 
-  /** If a step throws, the response must not look complete. */
+  /** Reports an error of the translator, so that the client's response does not look complete. */
   #translate(step: () => void): void {
     try {
       step()

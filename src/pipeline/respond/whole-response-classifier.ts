@@ -15,7 +15,7 @@ import type { ResponseClassifier, Classification, FramedStream } from './classif
 
 const NOTHING = Buffer.alloc(0)
 
-/** A response that is held to its end must end properly. */
+/** For a response that is held until it is complete: it is good if it ends properly. */
 export class WholeResponseClassifier implements ResponseClassifier {
   readonly maxBytes = MAX_RESPONSE_BYTES
   readonly timeoutMs = null
@@ -27,10 +27,10 @@ export class WholeResponseClassifier implements ResponseClassifier {
   readonly #meter: StreamMeter
   /** null = the response is a stream. */
   readonly #bodyClassifier: BodyClassifier | null
-  /** The head does not show whether the response is a stream or a whole body. */
+  /** true = the head does not show whether the response is a stream or a whole body. */
   readonly #isFormatUnknown: boolean
   #isMalformed = false
-  /** The events of the response must be well-formed. */
+  /** true = a response with a malformed event is bad. */
   readonly #checksEvents: boolean
   readonly #reader: EventReader
   readonly #filter: UsageFilter | null
@@ -41,7 +41,7 @@ export class WholeResponseClassifier implements ResponseClassifier {
     const endpoint = attempt.endpoint ?? classified.endpoint
     const isEvents = isEventStream(head)
     this.#endpoint = endpoint
-    // The missing end of a translated stream differs from that of the client's stream.
+    // Only for untranslated streams: the missing end of a translated stream is in another protocol than the client's body.
     this.#request = body?.json && attempt.translated === null ? body.bytes : null
     this.#meter = createStreamMeter(endpoint, { contentType: head.contentType, reserveMemory })
     this.#bodyClassifier = isEvents || endpoint.streamsByPath ? null : new BodyClassifier(head)
@@ -73,7 +73,7 @@ export class WholeResponseClassifier implements ResponseClassifier {
 
   decide(body: Buffer, whole: boolean): 'good' | 'bad' {
     const isStream = this.#bodyClassifier === null || (this.#isFormatUnknown && !beginsJson(body))
-    // A longer body passes, as on every other route.
+    // A body that is too long to be held is decided by its beginning, as on routes that do not hold whole responses.
     if (!isStream) return this.#classifyBody(this.#bodyClassifier as BodyClassifier, body, whole)
     if (!whole) {
       this.fault = responseTooLarge()

@@ -1,15 +1,15 @@
 import { asList, asObject, asText, type JsonObject } from '../neutral/json.ts'
 
 /**
- * Write reasoning as a content part, by place: for Mistral (https://docs.mistral.ai/capabilities/reasoning) and Databricks
- * (https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models).
+ * Write reasoning as a content part; the keys are the places of the reasoning. For Mistral (https://docs.mistral.ai/capabilities/reasoning)
+ * and Databricks (https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models).
  */
 const SHAPES: ReadonlyMap<string, (text: string) => JsonObject> = new Map(Object.entries({
   'content[].thinking': text => ({ type: 'thinking', thinking: [{ type: 'text', text }] }),
   'content[].reasoning': text => ({ type: 'reasoning', summary: [{ type: 'summary_text', text }] }),
 }))
 
-/** @returns the text and its place, a key of `SHAPES`; null = not reasoning */
+/** @returns the text of the reasoning and its place, a key of `SHAPES`; null = the part is not reasoning */
 export function readContentThinking(part: JsonObject): { readonly place: string, readonly text: string } | null {
   const type = asText(part['type'])
   const place = `content[].${type}`

@@ -33,7 +33,7 @@ export class ChatStreamProtocol implements StreamProtocol {
   readonly underWay = null
   finished = false
   missing: string | null = null
-  /** Members that all chunks share, from the first chunk with an id. */
+  /** Members that are equal in all chunks, taken from the first chunk with an id. */
   #identity: Json = {}
   #started = false
   #hasSeveralChoices = false
@@ -45,7 +45,7 @@ export class ChatStreamProtocol implements StreamProtocol {
 
   read(chunk: Json): string | null {
     const obstacle = this.#read(chunk)
-    // Usage before `finish_reason` is incomplete.
+    // Usage before `finish_reason` is incomplete, so only a later chunk delivers the requested usage.
     if (this.finished && isObject(chunk['usage'])) this.missing = null
     return obstacle
   }
@@ -57,7 +57,7 @@ export class ChatStreamProtocol implements StreamProtocol {
   }
 
   #read(chunk: Json): string | null {
-    // Azure's first chunk has empty ids.
+    // Azure sends empty ids in the first chunk: wait for a chunk with an id.
     if (hasValue(chunk['id']) && !hasValue(this.#identity['id'])) this.#identity = identityOf(chunk)
     const choices = objectsIn(chunk, 'choices')
     const [choice] = choices
@@ -89,11 +89,11 @@ export class ChatStreamProtocol implements StreamProtocol {
   }
 
   createTranslation(before: () => PriorUsage): EventTranslation {
-    // Without a chunk of the first response, the client needs the first chunk of this response, with its role.
+    // If the client got no chunk of the first response, it needs the first chunk of this response, because that chunk has the role.
     const follows = this.#started
     return {
       translate: (chunk, text) => {
-        // The client already has the end of the response.
+        // The client already has the end of the response: send only usage.
         if (this.finished && !isObject(chunk['usage'])) return []
         const whole: Json = { ...chunk, ...this.#identity }
         if (isObject(chunk['usage'])) whole['usage'] = totalUsage(chunk['usage'], before())

@@ -44,7 +44,7 @@ function writeResponse({ vectors, inputTokens }: EmbeddingsResponse, { isBase64 
   }
 }
 
-/** Servers may send base64 even if numbers were requested. */
+/** Some servers send base64 even if the request asks for numbers. */
 function decodeVector(text: string): number[] {
   const bytes = Buffer.from(text, 'base64')
   return Array.from({ length: Math.floor(bytes.length / 4) }, (_, at) => bytes.readFloatLE(at * 4))

@@ -33,9 +33,9 @@ const IMAGES = Buffer.from('images')
 const DATA = Buffer.from('data')
 const TRANSCRIPT = Buffer.from('transcript')
 const SPACE = 0x20
-/** Bits for choices: further choices share the last bit. */
+/** The bit masks hold this many choices: all later choices share the last bit. */
 const MAX_CHOICES = 31
-/** Numbers for the tool calls of one choice: further calls share the last number. */
+/** Each choice has this many numbers for its tool calls: all later calls share the last number. */
 const CALLS_PER_CHOICE = 32
 
 /** Meters streams of chat completions and legacy completions: chunks, then `data: [DONE]`. */
@@ -43,7 +43,7 @@ export class ChunkMeter extends EventMeter {
   readonly #usageReader: UsageReader
   /** The current event reports usage. */
   #reported = false
-  /** Choices that have begun, and choices with a `finish_reason`: one bit for each. */
+  /** Bit masks with one bit for each choice: the choices that began, and the choices with a `finish_reason`. */
   #seen = 0
   #finished = 0
 
@@ -56,7 +56,7 @@ export class ChunkMeter extends EventMeter {
     return readUsage(this.#usageReader, this.lastUsage())
   }
 
-  /** Perplexity and GPUStack send no `[DONE]`, and clients treat a stream without `[DONE]` as interrupted. */
+  /** The end that Perplexity and GPUStack do not send: without `[DONE]`, clients treat a stream as interrupted. */
   override get missingEnd(): Buffer | null {
     return this.terminated === false && this.#seen !== 0 && this.#seen === this.#finished ? DONE_EVENT : null
   }
@@ -86,7 +86,7 @@ export class ChunkMeter extends EventMeter {
     this.keepUsage(buf)
   }
 
-  /** Without `include_usage`, Groq reports usage in an object of its own. */
+  /** Reads the usage from `x_groq`, where Groq reports it if the request lacks `include_usage`. */
   #groqUsage(buf: Buffer): void {
     const { cursor } = this
     while (cursor.nextMember()) {
@@ -112,7 +112,7 @@ export class ChunkMeter extends EventMeter {
       else if (cursor.keyIs(FINISH_REASON) && cursor.isString()) finished = cursor.string() && cursor.valueEnd > cursor.valueStart
       else if (cursor.keyIs(TEXT)) this.#texts('content', choice, buf)
       else if (cursor.keyIs(DELTA) && cursor.beginObject()) this.#delta(choice, buf)
-      // Without `include_usage`, Moonshot reports usage in the choice.
+      // Moonshot reports usage in the choice if the request lacks `include_usage`.
       else if (cursor.keyIs(USAGE)) this.#usage(buf)
       else this.ignore(buf)
     }
@@ -123,7 +123,7 @@ export class ChunkMeter extends EventMeter {
 
   #delta(choice: number, buf: Buffer): void {
     const { cursor } = this
-    // Some upstreams send the same reasoning under two names.
+    // Some upstreams send the same reasoning under two names: count it once.
     let reasoned = false
     while (cursor.nextMember()) {
       if (cursor.keyIs(CONTENT) || cursor.keyIs(REFUSAL)) {
@@ -215,7 +215,7 @@ export class ChunkMeter extends EventMeter {
   }
 }
 
-/** Is the data `[DONE]`, apart from white space? */
+/** Tells whether the data is `[DONE]`, with or without white space around it. */
 function isDone(buf: Buffer, start: number, end: number): boolean {
   let first = start
   let last = end

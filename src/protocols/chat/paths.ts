@@ -41,7 +41,7 @@ export const CHAT_FREE_WRITES = new RegExp([
   '^/v1/(?:batches|fine_tuning/jobs|(?:threads|evals)/[^/]+/runs)/[^/]+/cancel$',
 ].join('|'))
 
-/** Paths that call a model without naming it in the request. */
+/** Paths of requests that call a model although the request does not name one. */
 export const CHAT_MODEL_CALLS = new RegExp(
   '/(?:batches|images/variations|videos(?:/edits|/extensions|/[^/]+/remix)?|(?:threads|evals)(?:/[^/]+)?/runs'
   + '|submit_tool_outputs|realtime/calls)/?(?:;[^/]*)?$',

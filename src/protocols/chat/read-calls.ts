@@ -9,11 +9,11 @@ const CLOSE_BRACKET = 0x5d
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 
-/** Characters of arguments that are held until the name and id of the call arrive. */
+/** Maximum characters of a call's arguments to hold until the call's name and id arrive. */
 const MAX_HELD = 1024 * 1024
 
 interface OpenCall {
-  /** Index of the part; null = the part has not started, because the name or id is missing. */
+  /** Index of the call's part; null = the part has not started, because the call's name or id is missing. */
   index: number | null
   id: string
   name: string
@@ -26,20 +26,20 @@ interface OpenCall {
 /** Reads the tool calls of a streamed or whole chat response. */
 export class ToolCallReader {
   readonly #parts: PartsWriter
-  /** By the upstream's index. */
+  /** Keys are the upstream's indexes of the calls. */
   readonly #open = new Map<number, OpenCall>()
   /** The upstream's indexes of calls whose arguments are complete. */
   readonly #whole = new Set<number>()
   readonly #endText: (out: EventOutput) => void
   hasCalls = false
 
-  /** @param endText ends the open text when a call begins */
+  /** @param endText called when a call begins; ends the text part that is open */
   constructor(parts: PartsWriter, endText: (out: EventOutput) => void) {
     this.#parts = parts
     this.#endText = endText
   }
 
-  /** @param position of the call in the list, used if the upstream gives no index */
+  /** @param position the call's position in the list, used if the upstream gives no index */
   read(call: JsonObject, position: number, out: EventOutput): void {
     const custom = asObject(call['custom'])
     const content = custom ?? asObject(call['function']) ?? {}
@@ -68,7 +68,7 @@ export class ToolCallReader {
   }
 
   #add(key: number, isFreeform: boolean, out: EventOutput): OpenCall {
-    // Calls with complete arguments end now: chat itself reports their end only at the end of the response.
+    // Ends calls with complete arguments early: chat itself reports the end of calls only at the end of the response.
     for (const ended of this.#whole.add(key)) {
       const call = this.#open.get(ended)
       if (call === undefined || (call.index === null && ended !== key)) continue
@@ -91,15 +91,16 @@ export class ToolCallReader {
   }
 
   #end(call: OpenCall, out: EventOutput): void {
-    // Drop a call without name and arguments: some servers announce a call and never send it.
+    // Drops a call without name and arguments, because some servers announce calls that they never send.
     if (call.index === null && (call.name !== '' || call.held.trim() !== '')) this.#begin(call, out)
     if (call.index !== null) this.#parts.end(call.index, null, out)
   }
 }
 
 /**
- * Does a piece with the index of the open call begin another call? Some servers use one index for all parallel calls: then
- * a different id, or text after complete arguments, begins the next call. Others repeat the name, or send the id late.
+ * Tells whether a piece with the index of the open call begins another call. Some servers use one index for all parallel calls: then a
+ * different id, or text after complete arguments, begins the next call. A repeated name or a late id does not, because some servers send
+ * them for the open call.
  */
 function isAnother(open: OpenCall, id: string, name: string, text: string): boolean {
   if (name === '') return false
@@ -107,12 +108,12 @@ function isAnother(open: OpenCall, id: string, name: string, text: string): bool
   return open.name !== '' && text.trim() !== '' && open.arguments.isWhole
 }
 
-/** Some servers send an object instead of text. */
+/** Some servers send the arguments as an object instead of text. */
 function argumentsText(value: unknown): string {
   return typeof value === 'string' ? value : asObject(value) === null ? '' : JSON.stringify(value)
 }
 
-/** Detects when JSON text that arrives in pieces is a complete object or list. Reads each character once. */
+/** Detects when JSON text that arrives in pieces is a complete object or list. The scan reads each character once. */
 class ArgumentsScan {
   isWhole = false
   #depth = 0

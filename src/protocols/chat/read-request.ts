@@ -6,13 +6,13 @@ import { EFFORTS, EMPTY_REQUEST } from '../neutral/request.ts'
 import type { MediaSource, Message, NeutralRequest, OutputFormat, Part, Tool, ToolChoice, ToolResultPart } from '../neutral/request.ts'
 import type { FieldTable, ReadContext } from '../neutral/translation.ts'
 
-/** The fields of a request (https://platform.openai.com/docs/api-reference/chat/create). */
+/** The fields of a request, and what each means (https://platform.openai.com/docs/api-reference/chat/create). */
 export const CHAT_FIELDS = {
   model: 'model', stream: 'stream',
   'stream_options.include_usage': 'includeUsage', 'stream_options.include_obfuscation': 'ignored',
   messages: 'messages', max_completion_tokens: 'maxOutputTokens', max_tokens: 'maxOutputTokens',
   stop: 'stopSequences', temperature: 'temperature', top_p: 'topP',
-  // Not in OpenAI's API, but most other servers accept it.
+  // OpenAI's API does not have `top_k`, but most other servers accept it.
   top_k: 'topK',
   presence_penalty: 'presencePenalty', frequency_penalty: 'frequencyPenalty', seed: 'seed',
   tools: 'tools', tool_choice: 'toolChoice', parallel_tool_calls: 'parallelToolCalls',
@@ -67,7 +67,7 @@ export function readChatRequest(given: JsonObject, { report, capsules }: ReadCon
 
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool'] as const
 
-/** Reads messages in order: a tool result gets the name of its call. */
+/** Reads messages in order, so that a tool result gets the name of the call that precedes it. */
 class MessageReader {
   readonly #calls = new Map<string, { readonly name: string, readonly isFreeform: boolean }>()
   readonly #capsules: CapsuleReader
@@ -89,7 +89,7 @@ class MessageReader {
   #assistant(message: BodyObject): Part[] {
     if (message.value('audio') !== null) message.refuse('audio', 'it names something that one provider has stored; send its transcript')
     if (message.value('function_call') !== null) message.refuse('function_call', 'it is replaced by tool_calls')
-    // Ignored: the ids of tool calls carry the thinking that the next request needs.
+    // Ignores reasoning: the thinking that the next request needs is in the ids of tool calls.
     message.ignore('reasoning', 'reasoning_content')
     const calls = message.objects('tool_calls').flatMap(call => this.#toolCall(call))
     const refusal = message.text('refusal')
@@ -101,9 +101,9 @@ class MessageReader {
     ]
   }
 
-  /** Reads a call, preceded by the thinking that is sealed in its id. */
+  /** Reads a call, and the thinking that is sealed in the call's id. @returns the thinking first, then the call */
   #toolCall(call: BodyObject): Part[] {
-    // Clients that join the pieces of a stream leave the index in each call.
+    // Clients that join the chunks of a stream leave `index` in each call.
     call.ignore('index')
     const path = 'messages[].tool_calls[]'
     const isFreeform = call.value('type') === 'custom'

@@ -29,7 +29,7 @@ export class ChatResponseReader implements ResponseReader {
   event(_name: string, value: unknown, out: EventOutput): void {
     const chunk = asObject(value)
     if (chunk === null) {
-      // `[DONE]` is not JSON.
+      // `[DONE]` is not JSON, so it arrives here as null.
       this.end(out)
       if (this.#started && !this.#ended) out.push({ type: 'end' })
       this.#ended = true
@@ -46,11 +46,11 @@ export class ChatResponseReader implements ResponseReader {
       if (delta !== null) this.#delta(delta, out)
       this.#finish(choice, out)
     }
-    // Without `include_usage`, Moonshot reports usage in the choice, and Groq in an object of its own.
+    // If the request lacks `include_usage`, Moonshot reports usage in the choice, and Groq reports usage in `x_groq`.
     this.#usage(chunk['usage'] ?? choice?.['usage'] ?? asObject(chunk['x_groq'])?.['usage'], out)
   }
 
-  /** The parts end here, because some servers send text after `finish_reason`. */
+  /** Ends the open parts. `finish_reason` does not end them, because some servers send text after it. */
   end(out: EventOutput): void {
     this.#parts.endText(this.#opaque, out)
     this.#calls.endAll(out)
@@ -93,14 +93,14 @@ export class ChatResponseReader implements ResponseReader {
     for (const [position, call] of calls.entries()) this.#calls.read(asObject(call) ?? {}, position, out)
   }
 
-  /** @param place the field, or the type of content part, with the reasoning */
+  /** @param place the field, or the type of content part, that contains the reasoning */
   #thinking(place: string, text: string, out: EventOutput): void {
-    // A server that sends reasoning in two places sends the same text twice.
+    // Reads only one place: a server that sends reasoning in two places sends the same text in both.
     this.#reasoningPlace ??= place
     if (place === this.#reasoningPlace) this.#parts.text('thinking', text, this.#opaque, out)
   }
 
-  /** Content is text, or from some servers a list of parts. */
+  /** Reads content, which is text, or a list of parts from some servers. */
   #content(content: unknown, out: EventOutput): void {
     if (typeof content === 'string') this.#parts.text('text', content, this.#opaque, out)
     for (const value of asList(content)) {
@@ -111,17 +111,17 @@ export class ChatResponseReader implements ResponseReader {
     }
   }
 
-  /** This upstream and the place of its reasoning, to which a later request returns the thinking; null = no reasoning. */
+  /** The provider and the place of its reasoning: a later request sends the thinking back there; null = no reasoning. */
   get #opaque(): OpaqueValue | null {
     return this.#reasoningPlace === null ? null : { provider: this.#provider, value: this.#reasoningPlace }
   }
 
   #finish(choice: JsonObject, out: EventOutput): void {
     const reason = asText(choice['finish_reason'])
-    // Some servers send an empty reason in each chunk.
+    // Some servers send an empty `finish_reason` in each chunk.
     if (!reason) return
     this.end(out)
-    // vLLM names the matched stop sequence.
+    // vLLM reports the matched stop sequence in `stop_reason`.
     const sequence = reason === 'stop' ? asText(choice['stop_reason']) : null
     out.push({ type: 'stop', reason: this.#stopReason(reason, sequence), sequence, explanation: null })
   }
@@ -133,7 +133,7 @@ export class ChatResponseReader implements ResponseReader {
       case 'tool_calls':
       case 'function_call': return 'tool_calls'
       default:
-        // Some servers send `stop` after tool calls, and clients would not run the tools.
+        // Some servers send `stop` after tool calls; clients run the tools only after `tool_calls`.
         if (this.#calls.hasCalls) return 'tool_calls'
         if (this.#hasRefusal) return 'refusal'
         return sequence === null ? 'end' : 'stop_sequence'
@@ -146,7 +146,7 @@ export class ChatResponseReader implements ResponseReader {
   }
 }
 
-/** OpenRouter reports an error in the choice if the response has begun. */
+/** OpenRouter reports an error inside the choice if the response has begun. */
 function hasError(value: JsonObject): boolean {
   return (value['error'] ?? firstChoice(value)?.['error'] ?? null) !== null
 }

@@ -3,7 +3,7 @@ import { asList, asObject, type JsonObject } from '../neutral/json.ts'
 import { CapsuleRestorer } from '../neutral/restore.ts'
 import { CHAT_TOOL_IDS } from './write-request.ts'
 
-/** Replaces capsules in tool call ids by the upstream's own ids. @returns null = no capsule */
+/** Replaces each capsule in the ids of tool calls by the upstream's own id. @returns null = the body has no capsule */
 export function restoreChat(body: JsonObject, provider: string, capsules: CapsuleReader): JsonObject | null {
   const restorer = new CapsuleRestorer(provider, CHAT_TOOL_IDS, capsules)
   const messages = asList(body['messages']).map(value => {

@@ -8,15 +8,15 @@ const NO_BYTES = Buffer.alloc(0)
 const COLON = 0x3a
 const LF = 0x0a
 const CR = 0x0d
-/** The usage chunk has a few hundred bytes: longer events are never held. */
+/** Events longer than this are never held, because the usage chunk has only a few hundred bytes. */
 const MAX_HELD_BYTES = 16 * 1024
 
-/** Does the client get the event? `open`: the bytes so far do not show it. */
+/** Whether the client gets an event. `open`: the bytes so far do not decide. */
 type Visibility = 'hidden' | 'shown' | 'open'
 
 /**
- * Removes the usage chunk, the event with `choices: []` and a usage object, from the stream of a client that did not ask
- * for usage. All other bytes pass unchanged. An incomplete event is held only while it may be the usage chunk.
+ * Removes the usage chunk (the event with `choices: []` and a usage object) from the stream of a client that did not ask for usage. All
+ * other bytes pass unchanged. An incomplete event is held only as long as it may be the usage chunk.
  */
 export class UsageChunkFilter {
   readonly #reader: EventReader
@@ -24,10 +24,10 @@ export class UsageChunkFilter {
   #held: Buffer = NO_BYTES
   /** Ranges of the stream to hide. */
   #hidden: { start: number; end: number }[] = []
-  /** Start of the incomplete event that will be shown; -1 = none. */
+  /** Start of the incomplete event that the client gets; -1 = none. */
   #shown = -1
 
-  /** @param reader must read each chunk, and report the events to `event`, before `take` gets the chunk */
+  /** @param reader must read each chunk and pass the chunk's events to `event` before `take` gets the chunk */
   constructor(reader: EventReader) {
     this.#reader = reader
   }
@@ -49,12 +49,12 @@ export class UsageChunkFilter {
     return this.withoutHidden(keep === bytes.length ? bytes : bytes.subarray(0, keep), start)
   }
 
-  /** The whole incomplete event is held, so the bytes sent so far end with a whole event. */
+  /** true if bytes of an incomplete event are held. The client then has only whole events. */
   get holding(): boolean {
     return this.#held.length > 0
   }
 
-  /** Returns the held bytes when the stream has ended. */
+  /** Returns the bytes that are still held at the end of the stream. */
   rest(): Buffer {
     const bytes = this.#held
     this.#held = NO_BYTES
@@ -73,7 +73,7 @@ export class UsageChunkFilter {
 
   #mayBeHidden(bytes: Buffer, open: number): boolean {
     const line = dataLine(bytes, open)
-    // Too few bytes of a data line have arrived to decide.
+    // Fewer bytes than `data:` have arrived: hold the event.
     if (bytes.length - line < DATA.length) return true
     return this.#visibility(bytes, line + DATA.length, bytes.length) !== 'shown'
   }
@@ -100,7 +100,7 @@ export class UsageChunkFilter {
     return empty && used ? 'hidden' : 'shown'
   }
 
-  /** Removes the hidden events. @param start offset of the bytes in the stream */
+  /** Removes the hidden events from the bytes. @param start offset of the bytes in the stream */
   withoutHidden(bytes: Buffer, start: number): Buffer {
     if (this.#hidden.length === 0) return bytes
     const pieces: Buffer[] = []
@@ -115,7 +115,7 @@ export class UsageChunkFilter {
   }
 }
 
-/** Skips whole comment lines: keep-alives must not be held. */
+/** Skips whole comment lines, because keep-alives must not be held. */
 function afterComments(bytes: Buffer, from: number): number {
   let at = from
   while (bytes[at] === COLON) {
@@ -138,7 +138,7 @@ function dataLine(bytes: Buffer, from: number): number {
   return at
 }
 
-/** The start of the next line; -1 = the line has not ended, or ends with a CR that may be half of CRLF. */
+/** The start of the next line; -1 = the line is incomplete, or ends with a CR that may be half of a CRLF. */
 function nextLine(bytes: Buffer, from: number): number {
   for (let i = from; i < bytes.length; i++) {
     if (bytes[i] === LF) return i + 1

@@ -10,13 +10,13 @@ const INCLUDE_USAGE = Buffer.from('"include_usage":true')
 const OPTIONS = Buffer.from('{"include_usage":true}')
 const STREAM_OPTIONS = Buffer.from('"stream_options":{"include_usage":true}')
 
-/** A stream reports its usage only if the request asks for it. */
+/** Upstreams report the usage of a stream only if the request asks for it. */
 export const USAGE_OPTION: UsageOption = { edits: withIncludeUsage, createFilter: reader => new UsageChunkFilter(reader) }
 
 /**
- * The edits that set `stream_options.include_usage` to true in a body whose scan watched `stream_options`; null = none.
- * All values of a repeated key are set, because parsers differ in which value they use. A `stream_options` that is neither
- * an object nor null stays, and the upstream refuses it.
+ * @returns the edits that set `stream_options.include_usage` to true in a body whose scan watched `stream_options`; null = none. If a key
+ * is repeated, all of its values are set, because parsers differ in which value they use. A `stream_options` that is neither an object nor
+ * null is left for the upstream to refuse.
  */
 export function withIncludeUsage(body: Buffer, scanned: ValidJson): Edit[] | null {
   if (scanned.members === null) return null
@@ -32,7 +32,7 @@ function optionEdits(body: Buffer, options: Field): Edit[] {
   if (!inner.ok || inner.members === null) throw new TypeError('the scan is of another body')
   const { start } = options
   const given = inner.fields.get('include_usage')
-  // The scan records a limited number of values: more may exist.
+  // The scan records a limited number of values. At the limit, the body may have more values than recorded.
   if (given && given.length > MAX_DUPLICATES) return []
   const edits = given === undefined
     ? [insertion(inner.members, INCLUDE_USAGE)]

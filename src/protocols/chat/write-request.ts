@@ -23,7 +23,7 @@ export const CHAT_SUPPORT: SupportTable = {
   metadata: 'dropped',
 }
 
-/** OpenAI's maximum. */
+/** Maximum that OpenAI accepts. */
 const MAX_STOP_SEQUENCES = 4
 export const CHAT_TOOL_IDS = { pattern: /^[\x21-\x7e]+$/, maxLength: 40, prefix: 'call_' }
 
@@ -71,7 +71,7 @@ function writeMessages(messages: readonly Message[], context: WriteContext): Jso
   return joined.flatMap((message, at) => (message['role'] === 'user' && joined[at - 1]?.['role'] === 'tool' ? [SEEN, message] : [message]))
 }
 
-/** Joins consecutive user messages: chat templates of open models require alternating turns. */
+/** Joins consecutive user messages, because chat templates of open models require alternating turns. */
 function joinUserMessages(messages: readonly JsonObject[]): JsonObject[] {
   const joined: { readonly message: JsonObject, parts: unknown[] | null }[] = []
   for (const message of messages) {
@@ -88,7 +88,7 @@ function contentParts({ content }: JsonObject): readonly unknown[] {
   return Array.isArray(content) ? content : [{ type: 'text', text: content }]
 }
 
-/** Joins the instructions at the beginning into one message: chat templates of open models refuse a second system message. */
+/** Joins the leading instructions into one message, because chat templates of open models refuse a second system message. */
 function joinInstructions(messages: readonly Message[]): readonly Message[] {
   const { leading, rest } = splitInstructions(messages)
   if (leading.length < 2 || leading.some(({ name }) => name !== null)) return messages
@@ -100,7 +100,7 @@ function writeMessage({ role, parts, name }: Message, context: WriteContext): Js
   switch (role) {
     case 'system':
     case 'developer':
-      // Servers other than OpenAI's do not know developer messages; OpenAI's accepts system messages instead.
+      // Developer messages become system messages: all servers accept system messages, and only OpenAI's accepts developer messages.
       return [withoutNulls({ role: 'system', content: textOf(parts, context.report), name })]
     case 'assistant': return writeAssistant(parts, name, context)
     case 'user': return writeUser(parts, name, context)
@@ -112,7 +112,7 @@ function writeAssistant(parts: readonly Part[], name: string | null, { provider,
   const refusals: string[] = []
   const calls: JsonObject[] = []
   const reasoning = new Map<string, string>()
-  /** Reasoning that the server sent inside the content. */
+  /** Reasoning for servers that expect it inside the content. */
   const thoughts: JsonObject[] = []
   for (const part of parts) {
     switch (part.type) {
@@ -126,7 +126,7 @@ function writeAssistant(parts: readonly Part[], name: string | null, { provider,
         calls.push(writeToolCall(part, accepts))
         break
       case 'thinking': {
-        // The server gets its reasoning back in the field that it came from.
+        // The server gets reasoning back in the field in which the server sent it.
         const field = valueFor(part.opaque, provider)
         const thought = field === null ? null : writeContentThinking(field, part.text)
         if (field === null) report.drop(`${part.path}.thinking`)
@@ -156,7 +156,7 @@ function writeToolCall({ id, name, arguments: input }: ToolCallPart, accepts: Ac
   return { id: fittingToolId(id, toolIds(accepts)), type: 'function', function: { name, arguments: input === '' ? '{}' : input } }
 }
 
-/** Each tool result becomes a separate message before the other content of the user. */
+/** Writes each tool result as a separate message before the other content of the user. */
 function writeUser(parts: readonly Part[], name: string | null, { report, accepts }: WriteContext): JsonObject[] {
   const results: JsonObject[] = []
   const content: JsonObject[] = []
@@ -165,7 +165,7 @@ function writeUser(parts: readonly Part[], name: string | null, { report, accept
       const media = part.parts.filter(item => plainText(item) === null)
       results.push({ role: 'tool', tool_call_id: fittingToolId(part.callId, toolIds(accepts)), content: resultText(part) })
       if (media.length === 0) continue
-      // A tool message accepts only text: media go into the user message after it.
+      // A tool message accepts only text, so media of a tool result go into the user message after the tool message.
       content.push({ type: 'text', text: resultHeading(part) })
       for (const item of media) content.push(...writeContent(item, report))
     } else content.push(...writeContent(part, report))
@@ -212,7 +212,7 @@ function textOf(parts: readonly Part[], report: TranslationReport): string {
   }).join('\n\n')
 }
 
-/** Mistral's and some other servers require `parameters`. */
+/** Sent for a tool without parameters: Mistral's server and some others require `parameters`. */
 const NO_PARAMETERS = { type: 'object', properties: {} }
 
 function writeTool({ name, description, parameters, strict, cache, path }: Tool, report: TranslationReport): JsonObject {

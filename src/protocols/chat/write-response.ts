@@ -5,8 +5,7 @@ import { writeOpenaiError } from '../neutral/dialects/openai-error.ts'
 import { ThinkingCarrier } from '../neutral/thinking-carrier.ts'
 import { NO_USAGE, isReported } from '../neutral/response.ts'
 import type {
-  CollectedPart, NeutralResponse, PartStartEvent, ResponseEvent, ResponsePart, StopEvent, StopReason,
-  TokenUsage,
+  CollectedPart, NeutralResponse, PartStartEvent, ResponseEvent, ResponsePart, StopEvent, StopReason, TokenUsage,
 } from '../neutral/response.ts'
 import type { ClientContext, ResponseWriter } from '../neutral/translation.ts'
 
@@ -20,7 +19,7 @@ type ToolCall = ResponsePart & { readonly type: 'tool_call' }
 export class ChatResponseWriter implements ResponseWriter {
   readonly #context: ClientContext
   readonly #thinking = new ThinkingCarrier()
-  /** The open parts by their index; `call` is the number of a tool call. */
+  /** The open parts by the index of the part; `call` is the number of a tool call. */
   readonly #open = new Map<number, { readonly part: ResponsePart, readonly call: number, hasArguments: boolean }>()
   #head: JsonObject = {}
   #calls = 0
@@ -75,7 +74,7 @@ export class ChatResponseWriter implements ResponseWriter {
     }
   }
 
-  /** Clients parse the arguments, so a call without arguments gets an empty object. */
+  /** Ends a part. A call without arguments gets an empty object, because clients parse the arguments. */
   #end(index: number): string {
     const open = this.#open.get(index)
     this.#open.delete(index)
@@ -143,8 +142,8 @@ function writeCall({ name, isFreeform }: ToolCall, text: string): JsonObject {
 }
 
 /**
- * Seals the call's opaque value and the thinking before the call in the id: chat has no field for them, clients send ids
- * back unchanged, and the provider refuses a tool result without that thinking.
+ * Seals the call's opaque value, and the thinking before the call, in the call's id. Chat has no field for these values, clients send ids
+ * back unchanged, and the provider refuses a tool result without the thinking.
  */
 function writeToolId({ id, opaque }: ToolCall, thinking: readonly CarriedThinking[], uniqueId: string, capsuleKeys: CapsuleKeys): string {
   const plain = id === '' ? `call_${uniqueId}` : id

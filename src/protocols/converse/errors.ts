@@ -6,7 +6,7 @@ import { errorIn } from '../neutral/error-body.ts'
 import type { ClientFormat } from '../endpoint/protocol.ts'
 import { rateLimitHeaders } from '../endpoint/rate-limit-headers.ts'
 
-/** Stream events have the names of the binary event stream. */
+/** Events in a stream have the names of the events in Bedrock's binary event stream. */
 export const CONVERSE_FORMAT: ClientFormat = {
   protocol: 'converse',
   errorBody: error => JSON.stringify(errorObject(error)),
@@ -30,7 +30,7 @@ function errorObject({ code, message }: GatewayError) {
   return { type: 'error', error: { type: code, message } }
 }
 
-/** HTTP statuses for errors in a stream. */
+/** HTTP statuses for error types in a stream. */
 const STATUSES: ReadonlyMap<string, number> = new Map(Object.entries({
   invalid_request_error: 400, permission_error: 403, not_found_error: 404, timeout_error: 408, rate_limit_error: 429, overloaded_error: 503,
 }))

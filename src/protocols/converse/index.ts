@@ -3,7 +3,7 @@ import { CONVERSE_FORMAT } from './errors.ts'
 import { classifyConverse } from './paths.ts'
 import { CONVERSE_TRANSLATION } from './translation.ts'
 
-/** Amazon Bedrock's own API for all its models: only upstreams speak it. */
+/** The API of Amazon Bedrock that is the same for all models. Only upstreams speak it: clients cannot use it. */
 export const CONVERSE: Protocol = {
   name: 'converse', format: CONVERSE_FORMAT, paths: [], classify: classifyConverse, translation: CONVERSE_TRANSLATION,
 }

@@ -15,7 +15,7 @@ const TOOL_USE = Buffer.from('toolUse')
 const INPUT = Buffer.from('input')
 const REASONING = Buffer.from('reasoningContent')
 
-/** A stream contains blocks, and then `metadata` with the usage. */
+/** Meters a stream of content blocks that ends with `metadata`, which contains the usage. */
 export class ConverseMeter extends EventMeter {
   reading(): ReportedUsage | null {
     return readUsage(CONVERSE_USAGE, this.lastUsage(), this.terminated === true)

@@ -70,7 +70,7 @@ export class ConverseResponseReader implements ResponseReader {
     pushEnd(value, out)
   }
 
-  /** Also reads whole blocks, whose members have the same names. Some blocks of a stream have no start event. */
+  /** Reads a piece of a block, or a whole block: both have members of the same names. Starts the part if the stream sent no start event. */
   #delta(number: number, delta: JsonObject, out: EventOutput): void {
     if (!this.#parts.isOpen(number)) this.#parts.start(number, this.#partOf(delta), out)
     const reasoning = asObject(delta['reasoningContent'])
@@ -79,7 +79,7 @@ export class ConverseResponseReader implements ResponseReader {
     this.#parts.add(number, text, asText(whole?.['signature']), out)
   }
 
-  /** null = not for the client. */
+  /** @returns null = the client does not get the block */
   #partOf(block: JsonObject): ResponsePart | null {
     const tool = asObject(block['toolUse'])
     if (tool !== null) {
@@ -108,7 +108,7 @@ function pushEnd(value: JsonObject, out: EventOutput): void {
   out.push({ type: 'end' })
 }
 
-/** The input of a tool is JSON text in a stream, and an object in a whole response. */
+/** Tool input as JSON text: the upstream sends text in a stream, and an object in a whole response. */
 function inputText(input: unknown): string {
   return asText(input) ?? (input === undefined ? '' : JSON.stringify(input))
 }

@@ -10,7 +10,7 @@ export const CONVERSE_TRANSLATION: Translation = {
     support: CONVERSE_SUPPORT,
     takesFreeformTools: false,
     writeRequest: writeConverseRequest,
-    // Every conversation is translated, so nothing has to be restored.
+    // Every conversation is translated, so no request contains ids to restore.
     restore: () => null,
     createReader: provider => new ConverseResponseReader(provider),
     readError: readConverseError,

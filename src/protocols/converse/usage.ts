@@ -6,8 +6,8 @@ import { blankUsage, type Usage } from '../usage/usage.ts'
 export const CONVERSE_USAGE: UsageReader = { read: readConverse }
 
 /**
- * `inputTokens` excludes tokens read from and written to the cache. `cacheDetails` lists the writes by lifetime.
- * Source: Amazon Bedrock API Reference, "TokenUsage".
+ * `inputTokens` excludes tokens that are read from the cache or written to it. `cacheDetails` lists the written tokens by lifetime. Source:
+ * Amazon Bedrock API Reference, "TokenUsage".
  */
 function readConverse(usage: JsonObject, f: Figures): Usage {
   const fresh = f.required(usage.inputTokens)

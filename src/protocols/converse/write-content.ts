@@ -9,7 +9,7 @@ import { makerOf } from './model-fields.ts'
 
 const TOOL_IDS = { pattern: /^[a-zA-Z0-9_-]+$/, maxLength: 64, prefix: 'tooluse_' }
 const IMAGE_FORMATS: ReadonlySet<string> = new Set(['png', 'jpeg', 'gif', 'webp'])
-/** By media type; source: Amazon Bedrock API Reference, "DocumentBlock". */
+/** Converse's names of document formats, by media type. Source: Amazon Bedrock API Reference, "DocumentBlock". */
 const DOCUMENT_FORMATS: ReadonlyMap<string, string> = new Map(Object.entries({
   'application/pdf': 'pdf', 'text/csv': 'csv', 'text/html': 'html', 'text/plain': 'txt', 'text/markdown': 'md',
   'application/msword': 'doc', 'application/vnd.ms-excel': 'xls',
@@ -97,7 +97,7 @@ export class ContentWriter {
     const format = DOCUMENT_FORMATS.get(mediaType.split(';', 1)[0] ?? '')
     if (format === undefined) this.#context.report.refuse(path, `the target does not accept documents of the type ${mediaType}`)
     this.#documents++
-    // Names are required, must be unique, and allow few characters.
+    // The API requires a name, which must be unique and may have only a few kinds of characters.
     const own = (name ?? '').replace(/[^a-zA-Z0-9 ()[\]-]+/g, '-').replace(/ {2,}/g, ' ').trim().slice(0, 100)
     return { document: { format, name: `${own === '' ? 'document' : own} (${this.#documents})`, source: { bytes: data } } }
   }
@@ -108,7 +108,9 @@ export class ContentWriter {
   }
 }
 
-/** A message with a document must contain text (Amazon Bedrock API Reference, "DocumentBlock"). */
+/**
+ * Adds text to a message that has a document but no text, because the API requires text (Amazon Bedrock API Reference, "DocumentBlock").
+ */
 function withDocumentText(turn: JsonObject): JsonObject {
   const content = asList(turn['content']).map(block => asObject(block) ?? {})
   if (!content.some(block => 'document' in block) || content.some(block => 'text' in block)) return turn

@@ -20,7 +20,7 @@ export const CONVERSE_SUPPORT: SupportTable = {
 const METADATA = /^[a-zA-Z0-9\s:_@$#=/+,.-]{0,256}$/
 const MAX_METADATA = 16
 
-/** For Converse and ConverseStream. Source: Amazon Bedrock API Reference, "Converse". */
+/** Writes requests for Converse and ConverseStream. Source: Amazon Bedrock API Reference, "Converse". */
 export function writeConverseRequest(request: NeutralRequest, context: WriteContext): WrittenRequest {
   const { model, report } = context
   const fields = modelFields(request, context)
@@ -51,7 +51,7 @@ function unlessEmpty(members: JsonObject): JsonObject | null {
   return Object.keys(given).length === 0 ? null : given
 }
 
-/** Tools that the model may not call are left out. */
+/** Writes only the tools that the model may call. */
 function writeTools({ tools, toolChoice, messages }: NeutralRequest, context: WriteContext): JsonObject | null {
   const choice = toolChoice?.type === 'tools' ? toolChoice : null
   const allowed = choice === null ? tools : namedTools(tools, choice.names)
@@ -59,7 +59,7 @@ function writeTools({ tools, toolChoice, messages }: NeutralRequest, context: Wr
   const specs = allowed.flatMap(tool => writeTool(tool, context))
   switch (toolChoice?.type) {
     case 'none': {
-      // Converse requires tools if the conversation has calls.
+      // Send the tools even if the model may not call any, because Converse requires tools if the conversation has calls.
       if (!messages.some(({ parts }) => parts.some(({ type }) => type === 'tool_call'))) return null
       context.report.dropField('toolChoice')
       return { tools: specs }
@@ -76,7 +76,7 @@ function writeTools({ tools, toolChoice, messages }: NeutralRequest, context: Wr
   }
 }
 
-/** Converse requires tools if the conversation has calls, even if the request no longer has any tools. */
+/** Tools for a conversation that has calls although the request has no tools: Converse requires tools in that case. */
 function calledTools(messages: readonly Message[]): JsonObject | null {
   const names = new Set(messages.flatMap(({ parts }) => parts.flatMap(part => part.type === 'tool_call' || part.type === 'tool_result' ? [part.name] : [])))
   names.delete('')
@@ -84,7 +84,7 @@ function calledTools(messages: readonly Message[]): JsonObject | null {
   return { tools: [...names].map(name => ({ toolSpec: { name, inputSchema: { json: { type: 'object', properties: {} } } } })) }
 }
 
-/** With thinking, Claude accepts only its default temperature of 1, and no `topP`. */
+/** With thinking, Claude accepts only a temperature of 1, and refuses `topP`. */
 function writeSampling({ temperature, topP }: NeutralRequest, isThinking: boolean, report: TranslationReport): Pick<NeutralRequest, 'temperature' | 'topP'> {
   if (!isThinking) return { temperature, topP }
   if (temperature !== null && temperature !== 1) report.dropField('temperature')

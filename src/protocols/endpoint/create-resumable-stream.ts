@@ -5,8 +5,8 @@ import { ResumableStream } from '../events/resumable-stream.ts'
 /**
  * Prepares a response so that another upstream can continue it if its stream breaks (`resume: continue`).
  * Overlaps are not detected: text that the second upstream repeats reaches the client twice.
- * @param body of the request, decompressed JSON
- * @returns a string = why the response cannot be continued
+ * @param body of the request: JSON, decompressed
+ * @returns a string is the reason why the response cannot be continued
  */
 export function createResumableStream({ streams }: Endpoint, body: Buffer): ResumableStream | string {
   const wishes = readRequestOptions(body)

@@ -6,11 +6,14 @@ import { MAX_EVENT } from '../events/sse.ts'
 import type { StreamMeter } from '../events/stream-meter.ts'
 
 export interface StreamMeterOptions {
-  /** A response that is not a stream of the endpoint's protocol (audio, a JSON body) is not read; absent = it is a stream. */
+  /**
+   * Content type of the response. A response that is not a stream of the endpoint's protocol (audio, a JSON body) is not read; absent = it
+   * is such a stream.
+   */
   readonly contentType?: string
-  /** Bytes of generated text kept for counting if the stream breaks; default 64 kB. */
+  /** Maximum bytes of generated text to keep, for counting tokens if the stream breaks; default 64 kB. */
   readonly textLimit?: number
-  /** Bytes of an event that is read; default 16 MB, or 64 MB if events can contain images. */
+  /** Maximum bytes of an event that is read; default 16 MB, or 64 MB if events can contain images. */
   readonly maxEvent?: number
   /** Reserves memory for incomplete events; absent = no limit. */
   readonly reserveMemory?: ReserveMemory

@@ -1,6 +1,6 @@
 import type { Endpoint } from './protocol.ts'
 
-/** A model call in OpenTelemetry's terms. */
+/** A model call, described as in OpenTelemetry's conventions. */
 export interface GenAiCall {
   /** `gen_ai.operation.name` */
   readonly operation: string
@@ -8,7 +8,7 @@ export interface GenAiCall {
   readonly provider: string
 }
 
-/** Source: opentelemetry.io/docs/specs/semconv/registry/attributes/gen-ai, `gen_ai.provider.name`. */
+/** Values of `gen_ai.provider.name` by host. Source: opentelemetry.io/docs/specs/semconv/registry/attributes/gen-ai. */
 const PROVIDERS: readonly (readonly [host: RegExp, name: string])[] = [
   [/(?:^|\.)openai\.azure\.com$/, 'azure.ai.openai'],
   [/(?:^|\.)(?:services\.ai|inference\.ai)\.azure\.com$/, 'azure.ai.inference'],
@@ -25,14 +25,14 @@ const PROVIDERS: readonly (readonly [host: RegExp, name: string])[] = [
   [/(?:^|\.)x\.ai$/, 'x_ai'],
 ]
 
-/** Providers by protocol, for unknown hosts. */
+/** Providers by protocol, for hosts that `PROVIDERS` does not list. */
 const PROTOCOL_OWNERS: ReadonlyMap<string, string> = new Map(Object.entries({ messages: 'anthropic', generate: 'gcp.gemini' }))
 
 export function providerAt(host: string): string | null {
   return PROVIDERS.find(([pattern]) => pattern.test(host))?.[1] ?? null
 }
 
-/** @param provider of the upstream's host; null = unknown */
+/** @param provider the provider of the upstream's host; null = unknown */
 export function genAiCall(endpoint: Endpoint, provider: string | null): GenAiCall {
   return { operation: operationOf(endpoint), provider: provider ?? PROTOCOL_OWNERS.get(endpoint.protocol) ?? 'openai' }
 }

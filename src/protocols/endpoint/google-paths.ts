@@ -1,26 +1,26 @@
 import { trimPath, withPathModel } from './classified.ts'
 import type { Classified, Endpoint } from './protocol.ts'
 
-/** Version prefixes that only Google's APIs use; clients of Vertex AI use the last. */
+/** Version prefixes that only Google's APIs use. Clients of Vertex AI use `v1beta1`. */
 const GOOGLE_VERSION = 'v1(?:alpha|beta1?)'
-/** Any version prefix, in a regular expression. */
+/** Any version prefix, as the source of a regular expression. */
 export const VERSION = `${GOOGLE_VERSION}?`
 export const GOOGLE_PREFIX = new RegExp(`^/${GOOGLE_VERSION}/`)
 
 export const PROJECT_LOCATION = 'projects/[^/]+/locations/[^/]+'
 
-/** Models at Vertex AI, with or without a project, and custom endpoints of a project. The first group is the publisher. */
+/** Models at Vertex AI, with or without a project, and a project's custom endpoints. The first group matches the publisher. */
 export const PUBLISHER_PATH =
   new RegExp(`^/${VERSION}/(?:projects(?:/[^/]+){3}/)?(?:publishers/([^/]+)/models|endpoints)/`)
 
-/** The chat API of Gemini and of Vertex AI. */
+/** OpenAI's protocol at Gemini's API and at Vertex AI. */
 export const CHAT_AT_GOOGLE = new RegExp(`^/(?:v1beta/openai|${VERSION}/${PROJECT_LOCATION}/endpoints/openapi)/`)
 
 export const OPERATIONS = '/operations/'
 
 /** Finds a known verb after the model that begins at `modelStart` and may be empty. @param plain the path in lower case */
 export function verbPath(path: string, plain: string, modelStart: number, verbs: ReadonlyMap<string, Endpoint>): Classified | null {
-  // The vendor reads an escaped colon as a colon. A colon inside a model's name does not begin a verb.
+  // Google reads an escaped colon as a colon. A colon that is a part of the model's name is not followed by a known verb.
   for (const [at, length] of [[plain.lastIndexOf(':'), 1], [plain.lastIndexOf('%3a'), 3]] as const) {
     if (at < modelStart) continue
     const endpoint = verbs.get(trimPath(plain.slice(at + length)))

@@ -6,10 +6,10 @@ const MODEL = Buffer.from('model')
 const ID = Buffer.from('id')
 const RESPONSE = Buffer.from('response')
 const SESSION = Buffer.from('session')
-/** No name of a model or a lane is longer. */
+/** Longer names of models or lanes are ignored. */
 const MAX_NAME_LENGTH = 256
 
-/** The parts of a WebSocket message that the gateway reads. */
+/** The values in a WebSocket message that the gateway reads. */
 export interface MessageInfo {
   readonly type: string
   /** null = the message names no model. */
@@ -18,7 +18,10 @@ export interface MessageInfo {
   readonly lane: string
 }
 
-/** Reads type, model and lane. Source: OpenAI's API reference, "WebSocket events", `stream_id`, and "Realtime", server events. */
+/**
+ * Reads the type, model and lane of a message. Source: OpenAI's API reference, "WebSocket events", `stream_id`, and "Realtime", server
+ * events.
+ */
 export function readMessageInfo(message: Buffer, { laneKey, createConversation }: SocketSession): MessageInfo {
   const cursor = new JsonCursor(message)
   let type = ''
@@ -43,7 +46,7 @@ export function readMessageInfo(message: Buffer, { laneKey, createConversation }
   return { type, model: model ?? asked, lane }
 }
 
-/** The model and id of the object at the cursor; moves the cursor behind the object. */
+/** Reads the model and id of the object at the cursor, and moves the cursor behind the object. */
 function namesIn(cursor: JsonCursor): { model: string | null, id: string | null } {
   const names = { model: null as string | null, id: null as string | null }
   cursor.beginObject()
@@ -57,7 +60,7 @@ function namesIn(cursor: JsonCursor): { model: string | null, id: string | null 
   return names
 }
 
-/** null = the text is too long for a name. */
+/** Reads the text at the cursor; null = the text is too long for a name. */
 function nameAt(cursor: JsonCursor): string | null {
   const name = textAt(cursor)
   return name.length > MAX_NAME_LENGTH ? null : name

@@ -3,23 +3,23 @@ import type { Endpoint } from './protocol.ts'
 import { readRequestOptions } from './request-options.ts'
 import { SseReader, missingLineEnds } from '../events/sse.ts'
 
-/** The missing part of a response if only the end is missing. */
+/** What to send to the client if only the end of a response is missing. */
 export interface MissingEnd {
-  /** Bytes of the response that are whole events. */
+  /** Number of bytes of the response up to the end of the last whole event. */
   readonly completeBytes: number
-  /** The missing bytes after these events; empty if only HTTP's end is missing. */
+  /** The bytes to send after the complete events; empty if only the end of the HTTP body is missing. */
   readonly suffix: Buffer
 }
 
 /**
- * The missing part of a stream that broke before the client received any of it.
+ * @returns the missing end of a stream that broke before the client received any of the stream
  * @param request the client's body, decompressed JSON
  * @param stream all bytes of the events that arrived, none of them an error
- * @returns null = more than the protocol's end is missing, or this is uncertain
+ * @returns null = something else than the protocol's end is missing, or the gateway cannot be sure
  */
 export function missingEndOf({ streams }: Endpoint, request: Buffer, stream: Buffer): MissingEnd | null {
   const asked = readRequestOptions(request)
-  // With several responses in one stream, one can be complete while another is not.
+  // If one stream has several responses, some can be complete while others are incomplete.
   if (streams === null || typeof asked === 'string' || streams.asksForSeveral(asked)) return null
   const dialect = streams.createProtocol(asked)
   let isClear = true
@@ -32,11 +32,11 @@ export function missingEndOf({ streams }: Endpoint, request: Buffer, stream: Buf
   } })
   reader.push(stream)
   const whole = reader.blockStart
-  // The bytes behind the last whole event may be a part of the missing end.
+  // The bytes after the last whole event may be the first part of the missing end.
   const piece = stream.toString('latin1', whole).replaceAll('\r\n', '\n').trim()
   const isAll = () => isClear && dialect.finished && dialect.missing === null
   if (isAll() && dialect.endMarker.startsWith(piece)) return { completeBytes: whole, suffix: Buffer.from(dialect.endMarker) }
-  // These bytes may instead be the last needed event without its line ends.
+  // The bytes may instead be the last needed event without the line ends that end the event.
   isLast = false
   reader.end()
   if (!isLast || !isAll()) return null

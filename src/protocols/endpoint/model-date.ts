@@ -1,2 +1,2 @@
-/** The date of every model in a list, in seconds since 1970: clients require a date, and the gateway knows none. */
+/** The date of every model in a list, in seconds since 1970. Clients require a date, but the gateway does not know the real dates. */
 export const CREATED = 1_700_000_000

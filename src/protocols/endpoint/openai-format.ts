@@ -3,7 +3,7 @@ import { CREATED } from './model-date.ts'
 import type { ClientFormat } from './protocol.ts'
 import { rateLimitHeaders } from './rate-limit-headers.ts'
 
-/** The format of OpenAI's protocols. Error shape: {error:{message,type,param,code}}. */
+/** The format of OpenAI's protocols. An error has the shape `{error: {message, type, param, code}}`. */
 export const OPENAI_FORMAT: ClientFormat = {
   protocol: 'chat',
   errorBody: error => JSON.stringify({ error: errorObject(error) }),

@@ -11,35 +11,41 @@ import type { EventReader, StreamEvent } from '../events/stream-event.ts'
 import type { MeterLimits, StreamMeter } from '../events/stream-meter.ts'
 import type { Usage } from '../usage/usage.ts'
 
-/** The protocol of a request, as in the ledger; src/protocols/index.ts lists all. */
+/** The protocol of a request, as the ledger records it. src/protocols/index.ts lists all protocols. */
 export type ProtocolName = string
 
-/** An endpoint's name in the ledger and the metrics; `other` is any path without a known name. */
+/** An endpoint's name in the ledger and the metrics. Any path without a known name has the endpoint `other`. */
 export type EndpointName = string
 
-/** A wire protocol. Each has a folder in src/protocols and an entry in the index. */
+/** A wire protocol. Each protocol has a folder in src/protocols and an entry in src/protocols/index.ts. */
 export interface Protocol {
   readonly name: string
   readonly format: ClientFormat
-  /** Paths that are compared as a whole. */
+  /** Fixed paths: a request matches if its whole path is equal. */
   readonly paths: readonly KnownPath[]
-  /** Paths with `{model}` in place of the model's name, for `knownEndpoints` only. `classify` recognises requests. */
+  /** Paths with `{model}` in place of the model's name, only for `knownEndpoints`. Requests are matched by `classify`. */
   readonly modelPaths?: readonly KnownPath[]
-  /** Recognises a path with variable parts. @param plain the path in lower case */
+  /** Classifies a path that has variable parts. @param plain the path in lower case */
   readonly classify?: (path: string, plain: string) => Classified | null
-  /** Writes that cost nothing: files, stored conversations, cancellations. In lower case, without a final slash. */
+  /** Paths of writes that cost nothing: files, stored conversations, cancellations. They are in lower case, without a final slash. */
   readonly freeWrites?: RegExp
-  /** Paths that call a model without naming it in the request: a default, or one in a file, an assistant or a session. */
+  /**
+   * Paths of requests that call a model although the request does not name one: the model is a default, or a file, an assistant or a
+   * session names it.
+   */
   readonly modelCalls?: RegExp
   /** Paths of WebSockets whose first message names the model. */
   readonly modelInMessage?: RegExp
-  /** Does the caller read this format, if the path alone does not decide? @param hasGoogleKey the key came as `?key=` */
+  /**
+   * Tells whether the caller expects this format, for paths that several protocols share.
+   * @param hasGoogleKey the key was sent as `?key=`
+   */
   readonly isCaller?: (headers: IncomingHttpHeaders, hasGoogleKey: boolean) => boolean
-  /** The path of a request for text from a model. */
+  /** The path at which clients request text from a model. */
   readonly textPath?: (model: string) => string
-  /** Translates requests from and to other protocols; absent = not translated. */
+  /** Translates requests from and to other protocols; absent = the gateway does not translate this protocol. */
   readonly translation?: Translation
-  /** Translates requests for embeddings; absent = the protocol has none. */
+  /** Translates requests for embeddings; absent = the protocol has no embeddings. */
   readonly embeddings?: EmbeddingsTranslation
 }
 
@@ -48,70 +54,75 @@ export type KnownPath = readonly [path: string, endpoint: Endpoint]
 /** Everything that the gateway itself sends to clients: errors, keep-alives, model lists and limits. */
 export interface ClientFormat {
   readonly protocol: ProtocolName
-  /** JSON, sent as application/json. */
+  /** @returns JSON text, sent as application/json */
   errorBody(error: GatewayError, requestId: string): string
-  /** The event, with its blank line, that reports an error in the middle of a stream. */
+  /** @returns the event that reports an error in the middle of a stream, with the blank line that ends the event */
   streamError(error: GatewayError, requestId: string): string
-  /** An upstream's error as an event. @param json in one line */
+  /** @returns an event that contains an upstream's error. @param json the error as JSON in one line */
   errorEvent(json: string): string
-  /** Keeps an event stream alive; the protocol's clients ignore it. */
+  /** A line that keeps an event stream alive; clients of the protocol ignore the line. */
   readonly keepAlive: string
-  /** JSON text, in one page. */
+  /** @returns JSON text with all models in one page */
   modelList(models: readonly string[]): string
-  /** JSON text. */
+  /** @returns JSON text */
   modelCard(model: string): string
-  /** Members that a field mask must not remove: they hold the usage or the stream's end; null = the protocol has no field masks. */
+  /**
+   * Members that a field mask must not remove, because they contain the usage or the stream's end; null = the protocol has no field masks.
+   */
   readonly unmaskedMembers: readonly string[] | null
-  /** Lower-case header in which the clients read the request id; null = none. */
+  /** Lower-case name of the header from which the clients read the request id; null = none. */
   readonly requestIdHeader: string | null
-  /** Every server of the protocol accepts Google's field masks. */
+  /** true if every server of the protocol accepts Google's field masks. */
   readonly isGoogles: boolean
-  /** The protocol is OpenAI's: clouds serve its endpoints at other paths too. */
+  /** true if the protocol is OpenAI's: clouds serve its endpoints at other paths too. */
   readonly isOpenais: boolean
-  /** A flat list of names and values. @param nowMs ms since 1970 */
+  /** @returns a flat list: name, value, name, value. @param nowMs ms since 1970 */
   rateLimitHeaders(figures: RateLimitFigures, nowMs: number): string[]
 }
 
-/** Expected request body. The gateway does not read `bytes`, whatever their content type. */
+/** The expected request body. `bytes`: the gateway does not read the body, whatever its content type is. */
 export type BodyKind = 'json' | 'form' | 'json_or_form' | 'any' | 'bytes' | 'none'
 
-/** Basis for counting usage that the upstream does not report. `unmetered`: the gateway cannot count it. */
+/** How the gateway counts usage that the upstream does not report. `unmetered`: the gateway cannot count the usage. */
 export type MeteringKind = 'text' | 'embedding' | 'transcript' | 'speech' | 'images' | 'unmetered'
 
-/** The responses of a model over an endpoint's WebSockets, one after the other or in lanes. */
+/** Describes an endpoint's WebSockets. A WebSocket carries a model's responses one after the other, or in parallel lanes. */
 export interface SocketSession {
-  /** The endpoint accepts only WebSockets. */
+  /** true if the endpoint accepts only WebSockets. */
   readonly required: boolean
-  /** The member that names a message's lane. */
+  /** The member of a message that names the message's lane. */
   readonly laneKey: Buffer
-  /** Reader of a WebSocket that is one conversation with one model, each response a lane; null = each request names its model. */
+  /**
+   * Creates a reader for a WebSocket that is one conversation with one model, where each response is a lane; null = each request names its
+   * own model.
+   */
   readonly createConversation: (() => Conversation) | null
 }
 
 export type InputEstimate = Pick<Usage, 'inputTokens' | 'cachedInputTokens' | 'inputAudioTokens'>
 
-/** Reads reports of the upstream outside its responses. */
+/** Reads what the upstream reports outside its responses. */
 export interface Conversation {
-  /** The estimated input of the next response; null = nothing reported. */
+  /** The estimated input of the next response; null = the upstream reported nothing. */
   readonly inputEstimate: InputEstimate | null
-  /** The model, with its own price, that transcribes the client's audio; null = unknown. */
+  /** The model that transcribes the client's audio, and that has its own price; null = unknown. */
   readonly transcriptionModel: string | null
-  /** Reads the next message of the upstream. @returns the usage of a transcript; null = not reported */
+  /** Reads the next message of the upstream. @returns the usage of a transcript; null = the message reports none */
   onMessage(type: string, message: Buffer): ReportedUsage | null
 }
 
 /** The members of a request's body that contain the prompt. */
 export interface PromptText {
   readonly members: readonly string[]
-  /** The estimate adds the tokens of a chat template, although the body has no list of messages. */
+  /** Present if the estimate adds the tokens of a chat template. Only for bodies without a list of messages. */
   readonly hasTemplate?: true
 }
 
-/** The members with which an endpoint's protocol bounds the output. */
+/** The members of a request that limit the number of output tokens. */
 export interface BoundPlaces {
   /** Paths of the members: `generationConfig.maxOutputTokens`. */
   readonly paths: ReadonlySet<string>
-  /** Members and the objects around them, without case and separators: `generationconfig.maxoutputtokens`, `generationconfig`. */
+  /** The members, and the objects around them, without case and separators: `generationconfig.maxoutputtokens`, `generationconfig`. */
   readonly names: ReadonlySet<string>
 }
 
@@ -119,89 +130,89 @@ export interface Endpoint {
   readonly name: EndpointName
   readonly protocol: ProtocolName
   readonly format: ClientFormat
-  /** Several protocols share the path: the caller's headers decide the format. */
+  /** true if several protocols share the path, so that the caller's headers decide the format. */
   readonly formatByCaller: boolean
-  /** Methods that the path accepts, as in an Allow header. */
+  /** Methods that the path accepts, in the order of an Allow header. */
   readonly methods: readonly string[]
   readonly body: BodyKind
-  /** `deployment`: in the path, whatever the body names. */
+  /** Where a request names its model. `deployment`: in the path, even if the body names another model. */
   readonly modelIn: 'body' | 'path' | 'deployment' | 'query' | 'none'
-  /** The gateway refuses a request without a model, whatever the routes say. */
+  /** true if the gateway refuses a request without a model, even if a route matches. */
   readonly modelRequired: boolean
-  /** Members of a body that name the model instead of `model`. */
+  /** Members of a body that name the model, as alternatives to `model`. */
   readonly modelAliases: readonly string[]
-  /** The body, or a file that it names, holds requests that name their own models. */
+  /** true if the body, or a file that the body names, contains requests that name their own models. */
   readonly isBatch: boolean
-  /** The gateway itself responds; null = an upstream does. */
+  /** What the gateway itself responds; null = an upstream responds. */
   readonly ownResponse: 'status' | 'model_list' | 'model_card' | null
-  /** Accepted WebSockets whose messages are metered; null = none. */
+  /** Describes accepted WebSockets, whose messages are metered; null = the endpoint accepts no WebSockets. */
   readonly session: SocketSession | null
 
   /** null = requests use nothing. */
   readonly metering: MeteringKind | null
-  /** null = the input is not text. */
+  /** The members that contain the prompt; null = the input is not text. */
   readonly prompt: PromptText | null
-  /** Members of a response that hold its text; null = none. */
+  /** Members of a response that contain the response's text; null = none. */
   readonly responseMembers: readonly string[] | null
   readonly generatesTokens: boolean
-  /** The members that bound the output of one response. Every server of the protocol obeys them, but may ignore other spellings. */
+  /** The members that limit the output of one response. Every server of the protocol obeys these spellings, but may ignore others. */
   readonly outputBounds: BoundPlaces
-  /** The bound includes the tokens of thinking. */
+  /** true if the output limit includes the tokens of thinking. */
   readonly boundsThinking: boolean
-  /** Writes the body of a response with the tokens of the prompt; null = the endpoint does not count them. */
+  /** Writes the response to a request that counts the tokens of a prompt; null = the endpoint does not count tokens. */
   readonly tokenCount: ((tokens: number) => string) | null
-  /** Each prompt of a list gets its own response. */
+  /** true if each prompt of a list gets its own response. */
   readonly respondsToEachPrompt: boolean
-  /** A request may ask for a background response. */
+  /** true if a request may ask for a background response. */
   readonly supportsBackground: boolean
-  /** How to ask streams for their usage; null = they report it unasked, or never. */
+  /** How to ask for the usage of a stream; null = streams report the usage unasked, or never. */
   readonly usageOption: UsageOption | null
 
-  /** Only JSON and streams of JSON are responses of this endpoint. */
+  /** true if every response of this endpoint is JSON or a stream of JSON. */
   readonly respondsWithJson: boolean
-  /** The path alone asks for a stream, which may be one JSON array. */
+  /** true if the path alone asks for a stream. The stream may be one JSON array. */
   readonly streamsByPath: boolean
-  /** null = upstreams report no usage. */
+  /** Reads the usage of a response; null = upstreams report no usage. */
   readonly usage: UsageReader | null
-  /** null = the gateway does not read the streams. */
+  /** Creates the meter that reads a stream; null = the gateway does not read streams of the endpoint. */
   readonly createMeter: ((limits: MeterLimits) => StreamMeter) | null
-  /** An event can hold an image. */
+  /** true if an event can contain an image. */
   readonly hasLargeEvents: boolean
   /** Continues or completes broken streams; null = not supported. */
   readonly streams: StreamSupport | null
 }
 
 export interface UsageOption {
-  /** Edits that ask for the usage; null = the request needs none. */
+  /** The edits to a request that ask for the usage; null = the request needs no edit. */
   edits(body: Buffer, json: ValidJson): Edit[] | null
-  /** Creates a filter that removes the usage from a response to a client that did not ask for it. */
+  /** Creates a filter that removes the usage from the stream to a client that did not ask for the usage. */
   createFilter(reader: EventReader): UsageFilter
 }
 
-/** Removes events from a stream. A reader gives it the events. */
+/** Removes events from a stream. The caller reads the stream and passes each event to `event`. */
 export interface UsageFilter {
   /** @returns whether the client gets the event */
   event(event: StreamEvent): boolean
-  /** Takes the chunk that was read last. @returns the bytes that can be passed on now, possibly none */
+  /** Takes the chunk that the reader read last. @returns the bytes that can be sent to the client now, possibly none */
   take(chunk: Buffer): Buffer
-  /** All bytes of the open block are held, so the bytes passed on end with a whole event. */
+  /** true if the filter holds the bytes of an incomplete event. The client then has only whole events. */
   readonly holding: boolean
   /** Ends the stream. @returns the held bytes */
   rest(): Buffer
-  /** Whole events without those that the client does not get. @param start their offset in the stream */
+  /** Removes the events that the client does not get. @param events whole events @param start their offset in the stream */
   withoutHidden(events: Buffer, start: number): Buffer
 }
 
 export interface StreamSupport {
-  /** Creates the reader that follows the response to one request. */
+  /** Creates the reader of the response to one request. */
   createProtocol(request: Json): StreamProtocol
   /** The text that an event adds to the response. */
   text(event: Json): string
-  /** Why a response to the request cannot be continued; null = it can. */
+  /** The reason why a response to the request cannot be continued; null = it can be continued. */
   obstacle(request: Json): string | null
-  /** Does the request ask for more than one response? */
+  /** Tells whether the request asks for more than one response. */
   asksForSeveral(request: Json): boolean
-  /** With several responses in a stream, the end of one looks like the end of all. */
+  /** true if, in a stream of several responses, the end of one response looks like the end of all. */
   readonly endsWithEach: boolean
 }
 
@@ -209,7 +220,7 @@ export interface Classified {
   readonly endpoint: Endpoint
   /** Percent-decoded; null = the path names no model. */
   readonly pathModel: string | null
-  /** Bounds of the model's name in the path, for a rename. */
+  /** Start and end of the model's name in the path, so that the name can be replaced. */
   readonly pathModelStart: number
   readonly pathModelEnd: number
 }

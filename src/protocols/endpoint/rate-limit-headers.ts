@@ -21,14 +21,14 @@ const OPENAI_NAMES = {
 } as const
 
 /**
- * OpenAI's `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`, as a flat list; reset is a duration: `120ms`, `6m0s`.
- * Source: OpenAI API documentation, guide "Rate limits", "Rate limits in headers".
+ * OpenAI's headers `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`, as a flat list of names and values. `reset` is a duration:
+ * `120ms`, `6m0s`. Source: OpenAI API documentation, guide "Rate limits", "Rate limits in headers".
  */
 export function rateLimitHeaders(figures: RateLimitFigures): string[] {
   return headersOf(figures, OPENAI_NAMES, duration)
 }
 
-/** @param reset formats the milliseconds until a limit is fully available */
+/** @param reset formats the milliseconds until the full limit is available */
 export function headersOf(
   figures: RateLimitFigures, names: HeaderNames, reset: (ms: number) => string,
 ): string[] {
@@ -42,7 +42,7 @@ export function headersOf(
   return headers
 }
 
-/** As Go's time.Duration writes whole milliseconds: `0s`, `120ms`, `8.64s`, `6m0s`, `1h0m0.5s`. */
+/** Formats whole milliseconds as Go's time.Duration: `0s`, `120ms`, `8.64s`, `6m0s`, `1h0m0.5s`. */
 function duration(ms: number): string {
   if (ms > 0 && ms < 1000) return `${ms}ms`
   const hours = Math.floor(ms / 3_600_000)

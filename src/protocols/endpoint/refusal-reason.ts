@@ -4,13 +4,13 @@ import { reasonIn, type RefusalReason } from '../neutral/error-reason.ts'
 
 export type { RefusalReason } from '../neutral/error-reason.ts'
 
-/** Was the request too long, or refused by a content filter? null = neither. @param body the whole response, decompressed */
+/** Tells whether the request was too long, or refused by a content filter; null = neither. @param body the whole response, decompressed */
 export function refusalReason(body: Buffer): RefusalReason | null {
   const error = errorIn(parse(body))
   return error && reasonIn(error)
 }
 
-/** Codes of 401 and 403 despite a valid credential, from OpenAI, Groq, GitHub Models and Alibaba's Model Studio. */
+/** Error codes with which OpenAI, Groq, GitHub Models and Alibaba's Model Studio send 401 or 403 although the credential is valid. */
 const DENIALS: ReadonlyMap<string, RefusalReason> = new Map(Object.entries({
   'model_not_found': 'model_access',
   'model_permission_blocked_org': 'model_access',
@@ -21,9 +21,9 @@ const DENIALS: ReadonlyMap<string, RefusalReason> = new Map(Object.entries({
 }))
 
 /**
- * Messages that mean the same: "Project `p` does not have access to model `m`", "Your organization must be verified to use the model `m`"
- * (OpenAI), "You don't have access to the model with the specified model ID." (Bedrock), "This model is not available in your region."
- * (OpenRouter).
+ * Messages of 401 or 403 although the credential is valid: "Project `p` does not have access to model `m`", "Your organization must be
+ * verified to use the model `m`" (OpenAI), "You don't have access to the model with the specified model ID." (Bedrock), "This model is not
+ * available in your region." (OpenRouter).
  */
 const DENIAL_PATTERNS: readonly (readonly [RegExp, RefusalReason])[] = [
   [/(does not|doesn't|don't) have access to (the |this )?model\b|^no access to model\b/i, 'model_access'],
@@ -31,13 +31,14 @@ const DENIAL_PATTERNS: readonly (readonly [RegExp, RefusalReason])[] = [
   [/^country, region\b.* not supported|not (available|supported) in your (country|region)/i, 'region'],
 ]
 
-/** The error is about the credential, so it concerns only the operator. Codes such as `invalid_api_key` and `InvalidApiKey` match. */
+/** Matches errors about the credential, which only the operator can solve. Matches codes such as `invalid_api_key` and `InvalidApiKey`. */
 const ABOUT_THE_CREDENTIAL = /(?<![a-z])(api)?(key|credential|secret|token)s?(?![a-z])/i
 const WITHIN_CAMEL_CASE = /(?<=[a-z])(?=[A-Z])/g
 
 /**
- * Why a response with 401 or 403 refused the request, for example for the model or the region that the account may not use.
- * @param body the whole response, decompressed @returns null = the credential was refused, or not said
+ * @returns the reason of a response with 401 or 403 if the credential is valid, such as a model or region that the account may not use;
+ * null = the credential was refused, or the response gives no reason
+ * @param body the whole response, decompressed
  */
 export function denialReason(body: Buffer): RefusalReason | null {
   const error = errorIn(parse(body))
@@ -51,10 +52,13 @@ export function denialReason(body: Buffer): RefusalReason | null {
   return coded ?? DENIAL_PATTERNS.find(([pattern]) => pattern.test(message))?.[1] ?? null
 }
 
-/** A word, not a sentence: a provider's sentence may quote the prompt. */
+/** Matches a single word. A sentence of the provider may quote the prompt, so it is not used. */
 const IDENTIFIER = /^[A-Za-z][\w.-]{0,63}$/
 
-/** An error's code: `rate_limit_exceeded`, `RESOURCE_EXHAUSTED`; null = none, or not JSON. @param body the whole response, decompressed */
+/**
+ * The code of an error: `rate_limit_exceeded`, `RESOURCE_EXHAUSTED`; null = no code, or no JSON.
+ * @param body the whole response, decompressed
+ */
 export function errorIdentifier(body: Buffer): string | null {
   const error = errorIn(parse(body))
   if (error === null) return null
@@ -64,7 +68,10 @@ export function errorIdentifier(body: Buffer): string | null {
 
 const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
 
-/** Milliseconds to wait, which Gemini states only in the body (google.rpc.RetryInfo); null = not said. @param body whole, decompressed */
+/**
+ * The ms to wait before a retry, which Gemini reports only in the body (google.rpc.RetryInfo); null = none.
+ * @param body whole, decompressed
+ */
 export function retryDelay(body: Buffer): number | null {
   const details = errorIn(parse(body))?.['details']
   const records = Array.isArray(details) ? details.map(record) : []
@@ -77,16 +84,16 @@ function record(value: unknown): Record<string, unknown> | null {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null
 }
 
-/** Maximum bytes of an error that is parsed. An error may quote the prompt; more bytes take too long. */
+/** Larger errors are not parsed, because parsing takes long: an error may quote the whole prompt. */
 const MAX_JSON_BYTES = 256 * 1024
-/** Bytes that are read of an error that is not parsed. */
+/** Maximum bytes that are read of an error that is not parsed. */
 const MAX_TEXT_BYTES = 4096
 
 function parse(body: Buffer): unknown {
   try {
     if (body.length <= MAX_JSON_BYTES) return parseBounded(body.toString('utf8'))
   } catch {
-    // It may be plain text.
+    // The error may be plain text.
   }
   return body.toString('utf8', 0, MAX_TEXT_BYTES)
 }

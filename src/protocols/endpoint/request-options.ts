@@ -2,16 +2,16 @@ import { JsonCursor } from '../json/cursor.ts'
 import type { Json } from '../events/resumable-stream.ts'
 import { WatchedKeys } from '../json/watched-keys.ts'
 
-/** The conversation so far: only the role of the last turn counts. */
+/** Members that contain the conversation. Only the role of its last turn is read. */
 const TURN_FIELDS: ReadonlySet<string> = new Set(['messages', 'contents'])
-/** Members of requests in the three protocols that decide whether and how a response can be continued. */
+/** Members of requests in the three streaming protocols that decide whether a response can be continued, and how. */
 const OPTION_FIELDS = new WatchedKeys([
   'n', 'logprobs', 'audio', 'response_format', 'stream_options', 'output_format', 'output_config',
   'thinking', 'generationConfig', 'generation_config', ...TURN_FIELDS,
 ])
 const ROLE = new WatchedKeys(['role'])
 
-/** Bytes of an option's value, or of a turn's role, that are read: real ones are shorter. */
+/** Maximum bytes that are read of an option's value, or of a turn's role. Valid values are much shorter. */
 const MAX_OPTION_BYTES = 256 * 1024
 const MAX_TURNS = 100_000
 
@@ -24,9 +24,9 @@ interface ByteRange {
 }
 
 /**
- * Reads the options of a request, not its prompt: parsing many megabytes can block all other requests for seconds.
+ * Reads the options of a request without its prompt, because parsing many megabytes can block all other requests for seconds.
  * @param body well-formed JSON, decompressed
- * @returns the options; of the list of turns only the `role` of the last turn. A string = why the options cannot be read
+ * @returns the options, with a list of turns reduced to the `role` of the last turn. A string is the reason why the options cannot be read
  */
 export function readRequestOptions(body: Buffer): Json | string {
   const places = membersOf(body, { start: 0, end: body.length }, OPTION_FIELDS)
@@ -45,7 +45,7 @@ export function readRequestOptions(body: Buffer): Json | string {
   return wishes
 }
 
-/** The last value of each name, as parsers read duplicates; null = not an object. */
+/** Finds each name's last value, because parsers use the last of duplicates; null = not an object. */
 function membersOf(body: Buffer, { start, end }: ByteRange, names: WatchedKeys): Map<string, ByteRange> | null {
   const cursor = new JsonCursor(body, start, end)
   if (!cursor.beginObject()) return null
@@ -57,7 +57,9 @@ function membersOf(body: Buffer, { start, end }: ByteRange, names: WatchedKeys):
   return found
 }
 
-/** @returns a list of only the last turn; empty = no turn; null = not a list */
+/**
+ * @returns a list with only the last turn; empty = the list has no turn; null = the value is not a list; a string = why it cannot be read
+ */
 function lastTurn(body: Buffer, list: ByteRange): Json[] | string | null {
   if (body[list.start] !== OPEN_BRACKET) return null
   const cursor = new JsonCursor(body, list.start, list.end)

@@ -2,12 +2,12 @@ const CLOSE = 0x8
 const FIN = 0x80
 const MASKED = 0x80
 const LENGTH = 0x7f
-/** Values that say that the length follows in 2 or 8 bytes. */
+/** Values of the length field that mean: the real length follows in 2 bytes, or in 8 bytes. */
 const LENGTH_16 = 126
 const LENGTH_64 = 127
 const MAX_HEADER_BYTES = 14
 
-/** Detects the close frame of one side of a WebSocket from frame heads alone (RFC 6455 section 5.2). */
+/** Detects the close frame of one side of a WebSocket. Reads only frame headers (RFC 6455 section 5.2). */
 export class CloseFrameDetector {
   closed = false
   readonly #header = Buffer.alloc(MAX_HEADER_BYTES)
@@ -34,7 +34,7 @@ export class CloseFrameDetector {
     if (this.#headerBytes === 2) this.#headerSize = headerSize(byte)
     if (this.#headerBytes < this.#headerSize) return
     const first = this.#header[0] as number
-    // A malformed close frame does not count: the peer that receives it closes the connection.
+    // A malformed close frame does not count, because the peer that receives it closes the connection.
     this.#isClose = first === (FIN | CLOSE) && this.#headerSize <= 6
     this.#payloadLeft = payloadLength(this.#header)
     this.#headerBytes = 0

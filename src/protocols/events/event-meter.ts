@@ -6,10 +6,10 @@ import { ProtocolMeter, type MeterLimits } from './stream-meter.ts'
 const ERROR = Buffer.from('error')
 const TYPE = Buffer.from('type')
 
-/** Base of the meters of protocols that stream only server-sent events. */
+/** Base class of the meters for protocols that stream only as server-sent events. */
 export abstract class EventMeter extends ProtocolMeter {
   terminated: boolean | null = false
-  /** Range of the type of the last walked event. */
+  /** Range of the event's type, after `walk`. */
   protected typeStart = 0
   protected typeEnd = 0
   readonly #limits: MeterLimits
@@ -19,10 +19,12 @@ export abstract class EventMeter extends ProtocolMeter {
     this.#limits = limits
   }
 
-  /** Reads one event. Its data is JSON, which the cursor is not set to yet, or a word of the protocol. */
+  /** Reads one event. The event's data is JSON or a word of the protocol. The cursor does not point to the data yet. */
   protected abstract read(event: StreamEvent): void
 
-  /** Walks the members of an event's data; `type`, or else the event's name, gives the type. false = not an object, or broken. */
+  /**
+   * Calls `member` for each member of an event's data. The type is the member `type`, or else the event's name. false = not a valid object.
+   */
   protected walk({ buf, dataStart, dataEnd, nameStart, nameEnd }: StreamEvent): boolean {
     const { cursor } = this
     this.typeStart = nameStart
@@ -40,7 +42,7 @@ export abstract class EventMeter extends ProtocolMeter {
     return !cursor.broken
   }
 
-  /** `walk` calls this with the cursor at each member other than `type`; it must move the cursor past the value. */
+  /** Called by `walk` with the cursor at each member except `type`. The method must move the cursor past the value. */
   protected member(_buf: Buffer): void {
     this.cursor.skip()
   }
@@ -60,7 +62,7 @@ export abstract class EventMeter extends ProtocolMeter {
 
   event(event: StreamEvent): void {
     if (event.oversize) {
-      // Only images and audio are that large.
+      // Only events with images or audio are that large.
       this.noteUncountable()
       this.notRepeatable()
       if (event.terminated) this.onOversizeEvent()
@@ -74,7 +76,7 @@ export abstract class EventMeter extends ProtocolMeter {
     this.cursor.release()
   }
 
-  /** An event that the end of the stream cut is dropped: no client can use it. */
+  /** Tells whether the event's data is complete JSON. Clients cannot use an event that the end of the stream cut. */
   #isWhole({ buf, dataStart, dataEnd }: StreamEvent): boolean {
     this.cursor.reset(buf, dataStart, dataEnd)
     return this.cursor.skip()

@@ -3,15 +3,15 @@ export type TextKind = 'content' | 'reasoning' | 'tool'
 
 export interface GeneratedRun {
   readonly kind: TextKind
-  /** true = the inside of JSON strings with their escapes; false = JSON with its white space. */
+  /** true = the content of JSON strings, with escapes; false = JSON, with white space. */
   readonly escaped: boolean
   readonly bytes: Uint8Array
 }
 
-/** The text generated so far: the kept runs, and the total amounts. */
+/** The text generated so far: the runs that are kept, and the number of all bytes. */
 export interface TextSample {
   readonly runs: readonly GeneratedRun[]
-  /** Bytes as sent, by kind: of the kept text, and of all text. */
+  /** Bytes as sent, by kind: `keptBytes` counts the kept text, `generatedBytes` counts all text. */
   readonly keptBytes: Readonly<Record<TextKind, number>>
   readonly generatedBytes: Readonly<Record<TextKind, number>>
 }
@@ -21,12 +21,13 @@ const HEADER_BYTES = 8
 const FIRST_SIZE = 1024
 const BACKSLASH = 0x5c
 const MAX_ESCAPE_BYTES = 6
-// Choices and tool calls beyond this index share a lane, so that an upstream's index cannot grow a table.
+// All choices and tool calls from this index on share one lane: otherwise an upstream's index could grow a table without limit.
 const MAX_INDEX = 1024
 
 /**
- * Keeps generated text to count it if the stream ends abnormally: one limited buffer of runs [lane, length, bytes].
- * A lane is one text: a choice's content, its reasoning, or one tool call's arguments. Bytes beyond the limit are only counted.
+ * Keeps generated text, so that its tokens can be counted if the stream ends abnormally. One buffer of limited size holds runs: lane,
+ * length, bytes. A lane is one text: the content of a choice, its reasoning, or the arguments of a tool call. Bytes beyond the limit are
+ * counted but not kept.
  */
 export class GeneratedText {
   readonly #limit: number
@@ -39,12 +40,12 @@ export class GeneratedText {
   readonly #keptBytes = [0, 0, 0]
   readonly #generatedBytes = [0, 0, 0]
 
-  /** @param limit bytes */
+  /** @param limit maximum bytes of the buffer */
   constructor(limit: number) {
     this.#limit = limit
   }
 
-  /** Appends bytes, as sent. @param index of the choice or tool call, from 0 @param escaped as in GeneratedRun */
+  /** Appends bytes as the upstream sent them. @param index of the choice or tool call, from 0 @param escaped as in `GeneratedRun` */
   append(kind: TextKind, index: number, escaped: boolean, bytes: Buffer, start: number, end: number): void {
     if (end <= start) return
     const k = KINDS.indexOf(kind)
@@ -71,7 +72,7 @@ export class GeneratedText {
     return byKind(this.#generatedBytes)
   }
 
-  /** Joins each lane to one run, in the order of the lanes' first bytes. */
+  /** Joins the bytes of each lane to one run. The lanes are in the order of their first bytes. */
   generated(): TextSample {
     const lanes = new Map<number, Uint8Array[]>()
     for (let at = 0; at < this.#used; ) {
@@ -109,7 +110,7 @@ export class GeneratedText {
   }
 }
 
-/** The last position up to `end` where text can be cut without splitting a character or an escape. */
+/** The last position up to `end` at which a cut splits no character and no escape. */
 export function safeCut(bytes: Uint8Array, start: number, end: number): number {
   let cut = end
   while (cut > start && (bytes[cut]! & 0xc0) === 0x80) cut--

@@ -1,11 +1,13 @@
 const MIN_BYTES = 1024
-/** A larger buffer is freed when it is emptied. */
+/** Maximum bytes of a buffer that is kept for reuse after it is emptied. */
 const MAX_RETAINED_BYTES = 16 * 1024
 const NO_BYTES = Buffer.alloc(0)
 
-/** Collects bytes in a doubling buffer, in linear time. The buffer is not from node's pool: a small one would keep 64 kB in memory. */
+/**
+ * Collects bytes in a buffer that doubles, in linear time. The buffer is not from node's pool, where a small buffer keeps 64 kB in memory.
+ */
 export class GrowingBytes {
-  /** The first `length` bytes are the collected ones. */
+  /** Only the first `length` bytes are collected bytes. */
   bytes: Buffer = NO_BYTES
   length = 0
 

@@ -4,7 +4,7 @@ import { endOfPlainText } from '../json/json-text.ts'
 import { MAX_EVENT, type ReaderLimits } from './sse.ts'
 import { StreamEvent, type EventReader, type EventSink } from './stream-event.ts'
 
-// States: the next expected token between elements, or the position inside an element.
+// States: which token is expected next between elements, or which token of an element is being read.
 const OPENING = 0
 const FIRST_ELEMENT = 1
 const ELEMENT = 2
@@ -26,27 +26,27 @@ const CLOSE_BRACE = 0x7d
 const NO_BYTES = Buffer.alloc(0)
 
 /**
- * Reads one JSON array that arrives in chunks, split anywhere: the stream of the generate protocol without `alt=sse`.
- * Reports each complete element, without a copy if it is inside one chunk; `start`, `end` and the data cover exactly the element.
- * Elements longer than the limit, or without memory, are `oversize`, without data. The grammar inside elements is not checked.
+ * Reads one JSON array that arrives in chunks with any boundaries: the stream of the generate protocol without `alt=sse`. Reports each
+ * complete element; an element inside one chunk is not copied. `start`, `end` and the data cover exactly the element. An element that is
+ * longer than the limit, or for which no memory is free, is `oversize` and has no data. The grammar inside elements is not checked.
  */
 export class JsonArrayReader implements EventReader {
   readonly #sink: EventSink
   readonly #maxEvent: number
   readonly #memory: MemoryReservation
   readonly #element = new StreamEvent()
-  /** Nothing can follow an array. */
+  /** Always false: no other event can follow an array. */
   readonly atBoundary = false
 
   #state = OPENING
   #offset = 0
   #depth = 0
   #start = 0
-  /** The element's bytes from earlier chunks. */
+  /** The bytes of the current element that arrived in earlier chunks. */
   readonly #buffered = new GrowingBytes()
   #oversize = false
 
-  /** @param sink called synchronously by push and end */
+  /** @param sink called synchronously by `push` and `end` */
   constructor(sink: EventSink, options: ReaderLimits = {}) {
     this.#sink = sink
     this.#maxEvent = options.maxEvent ?? MAX_EVENT
@@ -61,12 +61,12 @@ export class JsonArrayReader implements EventReader {
     return this.#state >= NESTED ? this.#start : this.#offset
   }
 
-  /** The closing bracket has arrived, and only white space after it. */
+  /** true if the closing bracket has arrived, and after it only white space. */
   get closed(): boolean {
     return this.#state === CLOSED
   }
 
-  /** The stream is not one JSON array; nothing after the wrong byte is read. */
+  /** true if the stream is not one JSON array. The reader reads nothing after the first wrong byte. */
   get malformed(): boolean {
     return this.#state === MALFORMED
   }
@@ -122,7 +122,7 @@ export class JsonArrayReader implements EventReader {
     }
   }
 
-  // Each of these continues from chunk[i] in its state and returns where it stopped.
+  // Each of these methods continues at `chunk[from]` in the current state, and returns the index at which it stopped.
 
   #readNested(chunk: Buffer, base: number, from: number): number {
     for (let i = from; i < chunk.length; i++) {
@@ -181,7 +181,7 @@ export class JsonArrayReader implements EventReader {
     }
   }
 
-  /** The element ends before `end`. `buf` begins at the absolute offset `base` and holds the whole element. */
+  /** Reports the element that ends before `end`. `buf` begins at the stream's offset `base`, and contains the whole element. */
   #report(buf: Buffer, base: number, end: number, terminated: boolean): void {
     const element = this.#element
     element.start = this.#start

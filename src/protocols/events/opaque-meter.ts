@@ -5,7 +5,7 @@ import type { StreamMeter } from './stream-meter.ts'
 const NO_BYTES = { content: 0, reasoning: 0, tool: 0 }
 const EMPTY_SAMPLE: TextSample = { runs: [], keptBytes: NO_BYTES, generatedBytes: NO_BYTES }
 
-/** Meters a stream of an unknown protocol: it does not read the bytes, and the stream ends with HTTP's end. */
+/** Meters a stream of an unknown protocol. The meter does not read the bytes: the stream ends when the HTTP body ends. */
 export class OpaqueMeter implements StreamMeter {
   readonly terminated = null
   readonly missingEnd = null

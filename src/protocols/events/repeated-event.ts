@@ -1,40 +1,40 @@
 import type { TextKind } from './generated-text.ts'
 import type { StreamEvent } from './stream-event.ts'
 
-/** The choice or tool call that a text belongs to. */
+/** The choice or tool call to which a text belongs, and the kind of the text. */
 export interface TextLane {
   readonly kind: TextKind
   readonly index: number
 }
 
-/** A part of an event's data that may differ in repetitions. Bounds count from the start of the data. */
+/** A part of an event's data that may differ in repetitions. `start` and `end` count from the start of the data. */
 export interface Place {
   readonly start: number
   readonly end: number
-  /** The inside of a string, digits, or no bytes: then only the position counts. */
+  /** What the place contains: the inside of a string, digits, or no bytes. Without bytes, only its position is used. */
   readonly holds: 'string' | 'digits' | 'nothing'
-  /** null = its value has no effect */
+  /** The lane of the text at this place; null = the value has no effect on metering. */
   readonly lane: TextLane | null
 }
 
 const MAX_BYTES = 4096
-/** An event with more places is not remembered. */
+/** Events with more places are not remembered. */
 export const MAX_PLACES = 32
 const ZERO = 0x30
 const NINE = 0x39
 const BACKSLASH = 0x5c
 
-/** A parsed event. It recognises later events that differ from it only in some places, by native comparisons of the rest. */
+/** A parsed event. It recognises later events that differ from it only at some places: native comparisons check the rest. */
 export class RepeatedEvent {
-  /** In the order of the data. */
+  /** The places that may differ, in the order of the data. */
   readonly places: readonly Place[]
-  /** Bounds of each place in the event that matched last, from the start of the data. */
+  /** Start and end of each place in the event that matched last, from the start of the data. */
   readonly starts: number[] = []
   readonly ends: number[] = []
   readonly #known: readonly Place[]
   readonly #name: string
   readonly #data: string
-  /** The data before each place, and behind the last. */
+  /** The data before each place, and the data behind the last place. */
   readonly #between: readonly string[]
 
   private constructor(name: string, data: string, known: readonly Place[], places: readonly Place[]) {
@@ -47,7 +47,7 @@ export class RepeatedEvent {
 
   /**
    * @param known all places of the event that may differ
-   * @param before the previous event: a value without effect may differ if both events have other values there
+   * @param before the previous event: a value without effect may differ if both events have different values at that place
    * @returns null = the event is too large to remember
    */
   static of({ buf, dataStart, dataEnd, nameStart, nameEnd }: StreamEvent, known: Place[], before: RepeatedEvent | null): RepeatedEvent | null {
@@ -61,13 +61,13 @@ export class RepeatedEvent {
     return new RepeatedEvent(buf.toString('latin1', nameStart, nameEnd), data, known, known.filter(isFree))
   }
 
-  /** Did the value at this place differ in an earlier repetition, or does it differ now? */
+  /** Tells whether the value at this place differed in an earlier repetition, or differs now. */
   #differsAt(n: number, value: string): boolean {
     const place = this.#known[n] as Place
     return this.places.includes(place) || this.#data.slice(place.start, place.end) !== value
   }
 
-  /** Does an event repeat this one? Then `starts` and `ends` are the bounds of its places. No text place is empty. */
+  /** Tells whether an event repeats this event. If so, `starts` and `ends` are the bounds of the places, and no text is empty. */
   matches({ buf, dataStart, dataEnd, nameStart, nameEnd }: StreamEvent): boolean {
     if (dataEnd - dataStart > MAX_BYTES || nameEnd - nameStart !== this.#name.length) return false
     const data = buf.toString('latin1', dataStart, dataEnd)
@@ -76,7 +76,7 @@ export class RepeatedEvent {
     for (let n = 0; n < places.length; n++) {
       const before = this.#between[n] as string
       const start = at + before.length
-      // Twice as fast as startsWith.
+      // This comparison is twice as fast as startsWith.
       if (data.slice(at, start) !== before) return false
       const { holds, lane } = places[n] as Place
       at = start
@@ -95,7 +95,7 @@ export class RepeatedEvent {
   }
 }
 
-/** The end of the JSON string whose inside begins at `start`; `quote` is the first quote in it. -1 = it does not end. */
+/** The end of the JSON string whose content begins at `start`; -1 = the string does not end. `quote` is the first quote in the string. */
 function stringEnd(data: string, start: number, quote: number): number {
   for (let end = quote; end !== -1; end = data.indexOf('"', end + 1)) {
     let slashes = 0

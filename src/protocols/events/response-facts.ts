@@ -10,7 +10,7 @@ export interface ResponseFacts {
 const MAX_LENGTH = 256
 const MAX_REASONS = 16
 
-/** Collects the facts from a whole body or event by event. */
+/** Collects the facts from a whole body, or from the events of a stream. */
 export class ResponseFactsReader implements ResponseFacts {
   id: string | null = null
   model: string | null = null
@@ -41,7 +41,7 @@ export class ResponseFactsReader implements ResponseFacts {
   }
 }
 
-/** May the event hold a finish reason? The other facts are in the first events of a stream. */
+/** Tells whether the event may contain a finish reason. All other facts are in the first events of a stream. */
 export function mayHaveFinishReason(data: Buffer): boolean {
   return data.includes('finish') || data.includes('stop_reason') || data.includes('stopReason') || data.includes('"status"')
 }

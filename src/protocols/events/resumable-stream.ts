@@ -6,52 +6,55 @@ import type { Usage } from '../usage/usage.ts'
 
 export type Json = Record<string, unknown>
 
-/** What the gateway can do for a client whose stream broke. */
+/** How the gateway can repair the response to a client whose stream broke. */
 export type Recovery =
   | { readonly can: 'continue' }
-  /** The response is complete, and only the protocol's end is missing: `rest`. */
+  /** The response is complete, but the protocol's end is missing: `rest` is that end. */
   | { readonly can: 'finish'; readonly rest: Buffer }
   | { readonly can: 'nothing'; readonly reason: string }
 
-/** Reported or counted usage of the responses before the continuing one. */
+/** Usage of the responses before the continuing response, reported or estimated. */
 export type PriorUsage = Readonly<Pick<
   Usage, 'inputTokens' | 'cachedInputTokens' | 'cacheWrite5mTokens' | 'cacheWrite1hTokens' | 'outputTokens'
 >>
 
-/** Translates an event, neither an error nor oversize, of the continuing response for the client of the first response. */
+/** Translates an event of the continuing response for the client of the first response. The event is neither an error nor oversize. */
 export type EventTranslator = (event: EventContent) => string
 
-/** How to continue a response of one protocol; one object per request. */
+/** Knows how a protocol continues a response. Each request has its own object. */
 export interface StreamProtocol {
-  /** Reads an event that the client got. @returns why the response cannot be continued any more; null = it can */
+  /** Reads an event that the client got. @returns why the response can no longer be continued; null = it can be continued */
   read(value: Json): string | null
-  /** Why the response cannot be continued yet, such as an open thinking block; null = it can. */
+  /** Why the response cannot be continued at this moment, such as an open thinking block; null = it can be continued. */
   readonly underWay: string | null
-  /** The response is complete, even if the protocol's end is missing. */
+  /** true if the response is complete, even if the protocol's end is missing. */
   readonly finished: boolean
-  /** Would this event complete the response, with nothing missing? */
+  /** Tells whether this event would complete the response, so that nothing is missing. */
   completes(value: Json): boolean
-  /** The part that the client asked for at the end of the response and has not received; null = none. */
+  /** What the client asked to get at the end of the response and has not received; null = nothing. */
   readonly missing: string | null
-  /** The protocol's end of a complete response; empty = none. */
+  /** The text with which the protocol ends a complete response; empty = none. */
   readonly endMarker: string
-  /** Edits to the client's body that make an upstream continue after the text. @param spent tokens of the text */
+  /** Edits to the client's body, after which an upstream continues the text. @param spent tokens of the text */
   edits(body: Buffer, text: string, spent: number): Edit[]
   /** Starts to translate another response. @param before called when the usage is sent to the client */
   createTranslation(before: () => PriorUsage): EventTranslation
 }
 
 export interface EventTranslation {
-  /** The client's events for this event. @param text removes the text that the client already has */
+  /** @returns the events that the client gets for this event. @param text removes text that the client already has */
   translate(value: Json, text: (part: string) => string): Json[]
   render(value: Json): string
 }
 
-/** Characters of kept text: repeating a longer response in a request would cost too much. */
+/** Maximum characters of a response that is kept for continuation: to repeat a longer text in a request would cost too much. */
 const MAX_TEXT_CHARS = 1024 * 1024
 const DONE = '[DONE]'
 
-/** One streamed response that another upstream could continue: records the client's events, edits the request, joins the responses. */
+/**
+ * One streamed response that another upstream can continue. Records the events that the client gets, edits the request, and joins the
+ * responses.
+ */
 export class ResumableStream {
   readonly #protocol: StreamProtocol
   readonly #textOf: (value: Json) => string
@@ -64,7 +67,7 @@ export class ResumableStream {
     this.#textOf = textOf
   }
 
-  /** Records an event of the upstream that the client gets unchanged. */
+  /** Records an event of the upstream that the client gets without changes. */
   recordSent({ text, value }: EventContent): void {
     if (text === DONE) this.#done = true
     else if (isObject(value)) this.#record(value)
@@ -76,7 +79,7 @@ export class ResumableStream {
     this.#obstacle ??= 'an event was too large to look into'
   }
 
-  /** Is this event, not yet sent to the client, the last that the client needs? */
+  /** Tells whether this event, which the client has not yet got, is the last event that the client needs. */
   isLastEvent({ value }: EventContent): boolean {
     return isObject(value) && this.#protocol.completes(value)
   }
@@ -90,7 +93,10 @@ export class ResumableStream {
     return reason === null ? { can: 'continue' } : { can: 'nothing', reason }
   }
 
-  /** Edits that ask another upstream for the rest. Trailing white space of the text so far is removed: Anthropic refuses it. */
+  /**
+   * Edits that ask another upstream for the rest of the response. White space at the end of the text is removed, because Anthropic refuses
+   * it.
+   */
   edits(body: Buffer): Edit[] {
     const text = this.#text.trimEnd()
     return this.#protocol.edits(body, text, tokensOfBytes(Buffer.byteLength(text)))
@@ -117,7 +123,7 @@ export class ResumableStream {
   }
 
   #record(value: Json): void {
-    // Read the event despite an obstacle: the response may be complete.
+    // Read the event although the response cannot be continued: it may still become complete.
     const obstacle = this.#protocol.read(value)
     this.#obstacle ??= obstacle
     if (this.#obstacle !== null) {
@@ -129,7 +135,10 @@ export class ResumableStream {
   }
 }
 
-/** Removes from the beginning of a text in parts the white space that the client already has and the upstream may repeat. */
+/**
+ * The second upstream may repeat the white space that ends the client's text. Removes it from the beginning of a text that arrives in
+ * parts.
+ */
 class PrefixStripper {
   #prefix: string
 
@@ -162,9 +171,9 @@ export function hasValue(value: unknown): boolean {
 type Counts = Readonly<Record<string, number | null>>
 
 /**
- * Adds the counts of earlier responses to a usage.
- * @param counts added to the members that the usage has
- * @param also added in any case, to 0 if the usage has no such member
+ * Adds the usage of earlier responses to a usage.
+ * @param counts each is added only if the usage has a member of that name
+ * @param also each is added even if the usage has no member of that name
  */
 export function addPriorUsage(usage: Json, counts: Counts, also: Counts = {}): Json {
   const sum: Json = { ...usage }

@@ -3,7 +3,7 @@ import * as ws from 'ws'
 import { MemoryReservation, type ReserveMemory } from '../../base/memory-reservation.ts'
 import { MAX_EVENT } from './sse.ts'
 
-/** The parts of ws that read frames; the types of ws do not declare them. */
+/** The parts of ws that read frames. The type declarations of ws lack them. */
 interface WsInternals {
   readonly Receiver: new (options: {
     isServer: boolean
@@ -25,28 +25,28 @@ interface Inflate {
   cleanup(): void
 }
 
-/** Bytes of a control frame before its payload; frames of clients have a mask. */
+/** Bytes of a control frame before the payload. Frames of clients are longer, because they have a mask. */
 const CONTROL_HEADER_BYTES = { server: 2, client: 6 } as const
 
 const { Receiver, PerMessageDeflate, extension } = ws as unknown as WsInternals
 
-/** Reads the messages of one side of a WebSocket (RFC 6455) from the bytes that pass. */
+/** Reads the messages of one side of a WebSocket (RFC 6455) from bytes that the gateway forwards. */
 export class SocketMessages {
-  /** Bytes could not be read, or memory was full: no later message is read. */
+  /** true if bytes could not be read, or memory was full. No later message is read. */
   unreadable = false
-  /** The code with which the side closed (RFC 6455 section 7.4); null = still open. */
+  /** The code with which the side closed (RFC 6455 section 7.4); null = the side has not closed. */
   closeCode: number | null = null
   readonly #receiver: Writable
   readonly #inflate: Inflate | null
   readonly #memory: MemoryReservation
   readonly #isMasked: boolean
-  /** Bytes taken since the last message. */
+  /** Bytes passed to the receiver since the last message. */
   #pending = 0
 
   /**
-   * @param extensions that the handshake agreed on; null = none
-   * @param room memory for incomplete messages
-   * @param onMessage called with each message; with the last one before the promise of `end` resolves
+   * @param extensions the extensions on which client and server agreed in the handshake; null = none
+   * @param room reserves memory for incomplete messages
+   * @param onMessage called with each message, for the last message before the promise of `end` resolves
    */
   constructor(by: 'server' | 'client', extensions: string | null, room: ReserveMemory, onMessage: (message: Buffer) => void) {
     const isServer = by === 'client'
@@ -57,14 +57,14 @@ export class SocketMessages {
       isServer,
       extensions: this.#inflate ? { [PerMessageDeflate.extensionName]: this.#inflate } : {},
       maxPayload: MAX_EVENT,
-      // The defaults of a server of ws.
+      // The same limits as the defaults of a server of ws.
       maxFragments: 16 * 1024,
       maxBufferedChunks: 256 * 1024,
       skipUTF8Validation: true,
     })
     const control = (payload: Buffer) => (this.#pending -= payload.length + CONTROL_HEADER_BYTES[by])
     this.#receiver.on('message', (message: Buffer) => {
-      // zlib may still deliver a message after the failure.
+      // zlib may still deliver a message after a failure.
       if (this.unreadable) return
       this.#pending = 0
       this.#memory.resize(this.#receiver.writableLength)
@@ -77,25 +77,25 @@ export class SocketMessages {
   push(chunk: Buffer): void {
     if (this.unreadable || this.closeCode !== null) return
     const { length } = chunk
-    // Bytes that wait for decompression are in memory too.
+    // Bytes that wait for decompression also use memory.
     const kept = Math.max(0, this.#pending) + this.#receiver.writableLength + length
     if (!this.#memory.resize(kept)) this.#fail()
     else this.#receiver.write(this.#writableCopy(chunk), () => (this.#pending += length))
   }
 
-  /** The receiver removes the mask in place, but these bytes are still to be forwarded. */
+  /** Copies bytes that have a mask: the receiver removes the mask in place, but the original bytes are still to be forwarded. */
   #writableCopy(chunk: Buffer): Buffer {
     return this.#isMasked ? Buffer.from(chunk) : chunk
   }
 
-  /** Ends the input. Resolves when everything that arrived is read. */
+  /** Ends the input. @returns resolves when all bytes that arrived are read */
   end(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     if (this.#receiver.destroyed) resolve()
     else this.#receiver.once('close', resolve).end()
     return promise.finally(() => {
       this.#memory.resize(0)
-      // After a failure zlib may still deliver a message, and needs its state for that.
+      // After a failure, zlib may still deliver a message and needs its state to do so.
       if (!this.unreadable) this.#inflate?.cleanup()
     })
   }

@@ -2,7 +2,7 @@ import { MemoryReservation, type ReserveMemory } from '../../base/memory-reserva
 import { GrowingBytes } from './growing-bytes.ts'
 import { StreamEvent, type EventReader, type EventSink } from './stream-event.ts'
 
-/** The missing line ends of a stream's last event: without a blank line clients drop the event. */
+/** The line ends that the last event of a stream lacks. Clients drop an event that no blank line ends. */
 export function missingLineEnds(event: Buffer): Buffer {
   const lineEnd = event.includes('\r\n') ? '\r\n' : event.includes('\r') ? '\r' : '\n'
   const ends = lineEnd + lineEnd
@@ -12,11 +12,11 @@ export function missingLineEnds(event: Buffer): Buffer {
   return Buffer.from(ends.slice(has))
 }
 
-/** Limits of an incomplete event. */
+/** Limits of an event that a reader has not completely received. */
 export interface ReaderLimits {
-  /** Bytes. */
+  /** Maximum bytes of the event. */
   readonly maxEvent?: number | undefined
-  /** Absent: memory is unlimited. */
+  /** Reserves memory for the event; absent = the memory is not limited. */
   readonly reserveMemory?: ReserveMemory | undefined
 }
 
@@ -34,9 +34,9 @@ const LINE_FEED = Buffer.from('\n')
 const NO_BYTES = Buffer.alloc(0)
 
 /**
- * Reads Server-Sent Events from chunks, cut anywhere (HTML standard, "Interpreting an event stream").
- * Blocks without a data line are not events. An event that the end of the stream cuts off is reported and marked.
- * An event inside one chunk is reported in place. Of other events the bytes so far are kept, within the limits; longer ones are `oversize`.
+ * Reads Server-Sent Events from chunks with any boundaries (HTML standard, "Interpreting an event stream"). Blocks without a data line are
+ * not events. An event that the end of the stream cuts off is reported with `terminated` false. An event inside one chunk is reported
+ * without a copy. For other events the reader keeps the bytes so far; an event over the limits is `oversize`.
  */
 export class SseReader implements EventReader {
   readonly #sink: EventSink
@@ -44,19 +44,19 @@ export class SseReader implements EventReader {
   readonly #memory: MemoryReservation
   readonly #event = new StreamEvent()
 
-  // Offsets kept between chunks are absolute.
+  // Offsets that are kept between chunks count from the start of the stream.
   /** Offset of the next chunk's first byte. */
   #offset = 0
   #blockStart = 0
   #lineStart = 0
-  /** Bytes so far of a byte order mark at the beginning of the stream; -1 = the beginning has been read. */
+  /** Number of bytes so far of a byte order mark at the beginning of the stream; -1 = the beginning has been read. */
   #markBytes = 0
-  /** The last byte was a CR; an LF that follows belongs to the same line end. */
+  /** true if the last byte was a CR. A following LF belongs to the same line end. */
   #afterCR = false
-  /** The block has ended with that CR; an LF that follows belongs to the block. */
+  /** true if the CR ended the block. A following LF belongs to that block. */
   #ended = false
 
-  /** The incomplete block from blockStart, if it began in an earlier chunk. */
+  /** The bytes of the incomplete block from `blockStart` on, if the block began in an earlier chunk. */
   readonly #buffered = new GrowingBytes()
   #isBuffering = false
   #oversize = false
@@ -65,10 +65,10 @@ export class SseReader implements EventReader {
   #dataEnd = 0
   #nameStart = 0
   #nameEnd = 0
-  /** The data, if it has more than one line. */
+  /** The lines of the data, joined, if the data has more than one line. */
   readonly #joined = new GrowingBytes()
 
-  /** @param sink called synchronously in push and end */
+  /** @param sink called synchronously by `push` and `end` */
   constructor(sink: EventSink, options: ReaderLimits = {}) {
     this.#sink = sink
     this.#maxEvent = options.maxEvent ?? MAX_EVENT
@@ -95,7 +95,7 @@ export class SseReader implements EventReader {
     this.#offset = base + length
     let at = this.#afterCR ? this.#resume(chunk, base) : 0
 
-    // The next line ends; `length` = none in this chunk.
+    // Index of the next LF and the next CR; `length` = this chunk has no more of them.
     let lf = -1
     let cr = -1
     while (at < length) {
@@ -132,7 +132,7 @@ export class SseReader implements EventReader {
     }
   }
 
-  /** Removes a byte order mark, which may be cut anywhere, from the beginning of the stream. */
+  /** Removes a byte order mark from the beginning of the stream. The mark may arrive in several chunks. */
   #withoutMark(chunk: Buffer): Buffer {
     let i = 0
     while (i < chunk.length && chunk[i] === BYTE_ORDER_MARK[this.#markBytes]) {
@@ -157,7 +157,7 @@ export class SseReader implements EventReader {
     this.#endBlock(this.#buffered.bytes, this.#blockStart, this.#offset, false)
   }
 
-  /** Continues after a CR at the end of the previous chunk. Returns where in this chunk. */
+  /** Continues after a CR at the end of the previous chunk. @returns the index in this chunk at which to continue */
   #resume(chunk: Buffer, base: number): number {
     this.#afterCR = false
     const at = chunk[0] === LF ? 1 : 0
@@ -185,7 +185,7 @@ export class SseReader implements EventReader {
     this.#memory.resize(0)
   }
 
-  /** Reads the line from lineStart to before `end`. `buf` begins at the absolute offset `base`. */
+  /** Reads the line from `lineStart` up to `end`, exclusive. `buf` begins at the stream's offset `base`. */
   #readLine(buf: Buffer, base: number, end: number): void {
     if (end - this.#blockStart > this.#maxEvent) this.#drop()
     if (this.#oversize) return
@@ -211,7 +211,7 @@ export class SseReader implements EventReader {
     this.#joined.append(buf, from, to)
   }
 
-  /** Ends the block before `end`. `buf` begins at the absolute offset `base` and holds the whole block. */
+  /** Ends the block at `end`, exclusive. `buf` begins at the stream's offset `base`, and contains the whole block. */
   #endBlock(buf: Buffer, base: number, end: number, terminated: boolean): void {
     const event = this.#event
     const lines = this.#dataLines
@@ -248,7 +248,7 @@ export class SseReader implements EventReader {
   }
 }
 
-/** Where the value of the line in [from, to) begins, after the colon and one space; -1 = the field is not `name`. */
+/** The index of the value of the line in [from, to), after the colon and one space; -1 = the line's field is not `name`. */
 function valueOf(buf: Buffer, from: number, to: number, name: Buffer): number {
   const end = from + name.length
   if (end > to || (end < to && buf[end] !== COLON)) return -1

@@ -4,31 +4,34 @@ const NO_BYTES = Buffer.alloc(0)
 const NOT_PARSED = Symbol('not parsed')
 
 export interface EventContent {
-  /** Trimmed. */
+  /** The data as text, without white space around it. */
   readonly text: string
   /** The data as JSON; undefined = not JSON, or too large to parse. */
   readonly value: unknown
 }
 
-/** One unit of a streamed response, with its offsets in the whole stream. A reader reuses one object, valid only in the callback. */
+/**
+ * One unit of a streamed response, with its offsets in the stream. A reader reuses one object for all events: it is valid only in the
+ * callback.
+ */
 export class StreamEvent implements EventContent {
-  /** The data is buf[dataStart, dataEnd). */
+  /** The data of the event is buf[dataStart, dataEnd). */
   buf: Buffer = NO_BYTES
   dataStart = 0
   dataEnd = 0
-  /** The event's name is buf[nameStart, nameEnd); empty = it has none. */
+  /** The name of the event is buf[nameStart, nameEnd); empty = the event has no name. */
   nameStart = 0
   nameEnd = 0
   start = 0
   end = 0
-  /** false = the stream ended before the event. */
+  /** false = the stream ended inside the event. */
   terminated = true
-  /** The event is longer than the reader keeps: its data is empty here. */
+  /** true if the event is longer than the reader's limit. Then the data is empty. */
   oversize = false
   #text: string | null = null
   #value: unknown = NOT_PARSED
 
-  /** An event outside a stream, such as a message of a WebSocket. */
+  /** Creates an event from data that is not part of a stream, such as a message of a WebSocket. */
   static of(data: Buffer): StreamEvent {
     const event = new StreamEvent()
     event.buf = data
@@ -52,21 +55,21 @@ export class StreamEvent implements EventContent {
   }
 }
 
-/** Takes the events of a stream in order. Must not throw, nor call the reader. */
+/** Receives the events of a stream in order. Must not throw, and must not call the reader. */
 export interface EventSink {
   event(event: StreamEvent): void
 }
 
 export interface EventReader {
-  /** The chunk may be reused afterwards. */
+  /** Reads a chunk. The caller may reuse the chunk's memory afterwards. */
   push(chunk: Buffer): void
-  /** Ends the stream, and reports an event that the end cuts off. Call it once. */
+  /** Ends the stream, and reports the event that the end cuts off, if any. Must be called once. */
   end(): void
-  /** Bytes read so far. */
+  /** Number of bytes read so far. */
   readonly offset: number
-  /** Offset of the event that has begun and not ended. */
+  /** Offset of the event that has begun but not ended. */
   readonly blockStart: number
-  /** The bytes so far end with a whole event, and another can follow. */
+  /** true if the last byte so far ended an event, and another event can follow. */
   readonly atBoundary: boolean
 }
 
@@ -96,17 +99,17 @@ export class ChunkReader implements EventReader {
   }
 
   end(): void {
-    // Every chunk is a whole event.
+    // `push` has reported every chunk as a whole event.
   }
 }
 
-/** `ping` only keeps the connection alive, `done` ends the chat protocol, `malformed` is a part of an event or not JSON. */
+/** `ping` only keeps the connection alive. `done` ends the chat protocol. `malformed` is an incomplete event, or not JSON. */
 export type EventKind = 'ping' | 'error' | 'done' | 'malformed' | 'data'
 
-/** Maximum bytes of a parsed event: no error is larger. */
+/** Longer events are not parsed: they are data, because no error is that long. */
 const MAX_PARSED_EVENT = 16 * 1024 * 1024
 
-/** Reads enough of an event to tell its kind. @param isWhole at most its final blank line is missing */
+/** Parses an event only as far as its kind requires. @param isWhole true if no more than the final blank line is missing */
 export function kindOf(event: StreamEvent, isWhole = event.terminated): EventKind {
   const { buf, nameStart, nameEnd, start, end, oversize } = event
   if (oversize || end - start > MAX_PARSED_EVENT) return 'data'
@@ -124,14 +127,14 @@ export function kindOf(event: StreamEvent, isWhole = event.terminated): EventKin
 const ERROR = Buffer.from('error')
 const CLOSING_BRACE = 0x7d
 
-/** true = the event is data; false = only `kindOf`, which parses, can tell. */
+/** @returns true = the event is data; false = unknown, and `kindOf` must parse the event */
 export function looksLikeData({ buf, dataStart, dataEnd, nameStart, nameEnd }: StreamEvent): boolean {
   if (buf[dataEnd - 1] !== CLOSING_BRACE) return false
   const inData = buf.subarray(dataStart, dataEnd).indexOf(ERROR) !== -1
   return !inData && buf.subarray(nameStart, nameEnd).indexOf(ERROR) === -1
 }
 
-/** undefined = not JSON, or too large for `parseBounded`. */
+/** Parses JSON text; undefined = not JSON, or too large for `parseBounded`. */
 export function parseJsonText(text: string): unknown {
   try {
     return parseBounded(text)

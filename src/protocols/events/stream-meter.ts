@@ -8,31 +8,31 @@ import type { ReportedUsage } from '../usage/reported-usage.ts'
 import { tierIn, normaliseTier } from '../usage/service-tier.ts'
 import type { EventReader, EventSink, StreamEvent } from './stream-event.ts'
 
-/** Measures a streamed response. An event that differs from the previous one only in text is not parsed; usage is parsed on demand. */
+/** Meters a streamed response. An event that differs from the previous event only in text is not parsed. Usage is parsed on demand. */
 export interface StreamMeter {
-  /** Creates the reader of a decompressed stream. @param sink the meter itself, or a sink that passes each event on to it */
+  /** Creates the reader of a decompressed stream. @param sink the meter itself, or a sink that passes each event to the meter */
   createReader(sink: EventSink): EventReader
   event(event: StreamEvent): void
-  /** The protocol's own end arrived; null = the protocol has none, and HTTP's end is the end. */
+  /** true if the end that the protocol defines has arrived; null = the protocol defines none, so the end of the HTTP body is the end. */
   readonly terminated: boolean | null
-  /** The bytes that the client still needs if the stream ends now and the response is complete; null = more is missing. */
+  /** If the stream ends now, the bytes that complete the client's response; null = more than the protocol's end is missing. */
   readonly missingEnd: Buffer | null
   readonly sawError: boolean
-  /** Data of the event with the error; null = none, or it was too long. */
+  /** Data of the event that reports an error; null = no such event, or its data is too long. */
   readonly errorEvent: string | null
-  /** Text, a tool call, audio or an image arrived. */
+  /** true if text, a tool call, audio or an image has arrived. */
   readonly sawContent: boolean
-  /** No output has arrived since the upstream last reported the output. */
+  /** true if no output has arrived since the upstream last reported the number of output tokens. */
   readonly isOutputReported: boolean
-  /** Some output since that report is not text: only the upstream can tell its tokens. */
+  /** true if some output since the last report is not text, so that only the upstream knows the number of its tokens. */
   readonly uncountable: boolean
-  /** Usage reported so far; null = none. */
+  /** Usage that the upstream has reported so far; null = none. */
   reading(): ReportedUsage | null
-  /** The tier in which the upstream says it serves the response, in lower case: `flex`; null = not said. */
+  /** The tier in which the upstream serves the response, in lower case, such as `flex`; null = the upstream did not report a tier. */
   readonly serviceTier: string | null
-  /** Bytes of generated text so far, as sent. */
+  /** Bytes of generated text so far, as the upstream sent them. */
   readonly generatedBytes: Readonly<Record<TextKind, number>>
-  /** The text generated so far, for counting. */
+  /** The text generated so far, from which tokens can be counted. */
   partial(): TextSample
 }
 
@@ -42,10 +42,10 @@ export interface MeterLimits {
   readonly reserveMemory: ReserveMemory | undefined
 }
 
-// A usage object is a few hundred bytes; one of this size is an error of the upstream.
+// A usage object has a few hundred bytes. A larger object is an error of the upstream.
 const MAX_USAGE_BYTES = 64 * 1024
 const MAX_ERROR_BYTES = 64 * 1024
-// A tier's name is a word or two.
+// A longer name is ignored: the name of a tier is one or two words.
 const MAX_TIER_BYTES = 64
 const INVALID_USAGE = Buffer.from('"nonsense"')
 const NO_TIER = Buffer.alloc(0)
@@ -53,10 +53,10 @@ const LOWER_N = 0x6e
 const QUOTE = 0x22
 const NINE = 0x39
 const NUMBERS = /\d+/g
-/** Events in a row that are remembered without a repetition. A repetition starts the count again. */
+/** Maximum number of successive events that are remembered although none repeats. A repetition resets the count. */
 const MAX_ATTEMPTS = 8
 
-/** Base of the meters of all known protocols. */
+/** Base class of the meters of all known protocols. */
 export abstract class ProtocolMeter implements StreamMeter {
   sawError = false
   errorEvent: string | null = null
@@ -64,15 +64,15 @@ export abstract class ProtocolMeter implements StreamMeter {
   uncountable = false
   abstract readonly terminated: boolean | null
   protected readonly cursor = new JsonCursor()
-  /** The meter recognises repeated events. Only for meters that count nothing but text and usage. */
+  /** true if the meter recognises repeated events. Only for meters that count nothing except text and usage. */
   protected readonly remembersEvents: boolean = true
-  /** The last event; null = none is remembered. */
+  /** The event that later events may repeat; null = no event is remembered. */
   #repeated: RepeatedEvent | null = null
-  /** Places that may differ in the event being parsed; null = the event will not be remembered. */
+  /** Places that may differ in the current event; null = the event will not be remembered. */
   #places: Place[] | null = null
   #dataStart = 0
   #attempts = MAX_ATTEMPTS
-  /** The current event reports the output. */
+  /** true if the current event reports the number of output tokens. */
   #reports = false
   readonly #text: GeneratedText
   readonly #usage = new GrowingBytes()
@@ -108,7 +108,9 @@ export abstract class ProtocolMeter implements StreamMeter {
     return this.#text.generated()
   }
 
-  /** Takes the event if it repeats the last one. false = parse it, and then call `remember`. */
+  /**
+   * Tells whether the event repeats the remembered event, and if so, counts its text. false = parse the event, and then call `remember`.
+   */
   protected repeats(event: StreamEvent): boolean {
     const repeated = this.#repeated
     const { buf, dataStart } = event
@@ -139,18 +141,18 @@ export abstract class ProtocolMeter implements StreamMeter {
     const places = this.#places
     const before = this.#repeated
     this.#places = this.#repeated = null
-    // An event without text rarely repeats.
+    // Do not remember an event without text, because it rarely repeats.
     if (places === null || !places.some(hasText) || this.sawError || this.terminated === true) return
     this.#attempts--
     this.#repeated = RepeatedEvent.of(event, places, before)
   }
 
-  /** The current event must be parsed each time. */
+  /** Forgets the current event: events like it must be parsed each time. */
   protected notRepeatable(): void {
     this.#places = this.#repeated = null
   }
 
-  /** Skips a value without meaning to the meter. */
+  /** Skips a value that has no meaning for the meter. */
   protected ignore(buf: Buffer): void {
     const { cursor } = this
     if (!cursor.skip()) return
@@ -165,7 +167,7 @@ export abstract class ProtocolMeter implements StreamMeter {
     else places.push({ start: start - this.#dataStart, end: end - this.#dataStart, holds, lane })
   }
 
-  /** Reads generated text, if the value at the cursor is a string. */
+  /** Counts the value at the cursor as generated text if the value is a string. */
   protected text(kind: TextKind, index: number, buf: Buffer): void {
     const { cursor } = this
     if (cursor.string()) this.textAt(kind, index, true, buf, cursor.valueStart, cursor.valueEnd)
@@ -181,13 +183,13 @@ export abstract class ProtocolMeter implements StreamMeter {
     this.#text.append(kind, index, escaped, buf, start, end)
   }
 
-  /** Notes output that is not text, or is unreadable. */
+  /** Records that output arrived that is not text, or is unreadable. */
   protected noteUncountable(): void {
     this.sawContent = true
     this.uncountable = true
   }
 
-  /** Keeps the value at the cursor as the last usage, unless it is null. */
+  /** Keeps the value at the cursor as the last usage, unless the value is null. */
   protected keepUsage(buf: Buffer): void {
     const { cursor } = this
     if (!cursor.skip() || buf[cursor.valueStart] === LOWER_N) return
@@ -210,45 +212,45 @@ export abstract class ProtocolMeter implements StreamMeter {
     this.#mayDiffer(places, end, end, 'nothing')
   }
 
-  /** Keeps the value at the cursor as the service tier, if it is a name. */
+  /** Keeps the value at the cursor as the service tier, if the value is a name. */
   protected keepTier(buf: Buffer): void {
     const { cursor } = this
     const isName = cursor.isString()
     if (!cursor.skip() || !isName || cursor.valueEnd - cursor.valueStart > MAX_TIER_BYTES) return
-    // Many vendors repeat it in each chunk.
+    // Many vendors repeat the tier in each chunk.
     if (bytesEqual(buf, cursor.valueStart + 1, cursor.valueEnd - 1, this.#tier)) return
     this.#tier = ownCopy(buf.subarray(cursor.valueStart + 1, cursor.valueEnd - 1))
   }
 
-  /** The last skipped value, as a usage object; NaN if it is too large. */
+  /** The last skipped value, parsed as a usage object; NaN = the value is too large. */
   protected parsedUsage(): unknown {
     return this.cursor.valueEnd - this.cursor.valueStart <= MAX_USAGE_BYTES ? this.cursor.parsed() : NaN
   }
 
-  /** The reported output includes everything generated so far. Call it after the whole event is read. */
+  /** Records that the reported output includes all text generated so far. Must be called after the whole event is read. */
   protected markOutputReported(): void {
     this.#reports = true
     this.#reportedUpTo = this.#totalBytes
     this.uncountable = false
   }
 
-  /** undefined = none was kept. */
+  /** The last usage that was kept, parsed; undefined = none was kept. */
   protected lastUsage(): unknown {
     return this.#usage.length === 0 ? undefined : parseJsonRange(this.#usage.bytes, 0, this.#usage.length)
   }
 
-  /** Keeps the data of the first error. Call it with each event that was read. */
+  /** Keeps the data of the event with the first error. Must be called with each event that was read. */
   protected keepError({ buf, dataStart, dataEnd }: StreamEvent): void {
     if (!this.sawError || this.errorEvent !== null || dataEnd - dataStart > MAX_ERROR_BYTES) return
     this.errorEvent = buf.toString('utf8', dataStart, dataEnd)
   }
 
-  /** Notes an error if the value at the cursor is not null. */
+  /** Records an error if the value at the cursor is not null. */
   protected errorMember(buf: Buffer): void {
     if (this.cursor.skip() && buf[this.cursor.valueStart] !== LOWER_N) this.sawError = true
   }
 
-  /** Reads the value at the cursor as a small count, such as a choice's index; 0 = not a count. */
+  /** Reads the value at the cursor as a small number, such as the index of a choice; 0 = not a number. */
   protected index(buf: Buffer): number {
     const { cursor } = this
     if (!cursor.skip()) return 0

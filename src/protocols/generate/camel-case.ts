@@ -1,13 +1,13 @@
 import { asObject, type JsonObject } from '../neutral/json.ts'
 
-/** Members with the client's own content, whose names are not fields. */
+/** Members whose content has names that the client chooses, so the names are not fields. */
 const OPEN = new Set([
   'args', 'response', 'parameters', 'parametersJsonSchema', 'responseSchema', 'responseJsonSchema', 'schema', 'labels', 'partMetadata',
 ])
 
-/** Writes member names in camel case: Google's APIs also accept `system_instruction` (protobuf's JSON format). */
+/** Renames members to camel case, because Google's APIs also accept names like `system_instruction` (protobuf's JSON format). */
 export function camelCase(body: JsonObject): JsonObject {
-  // Most bodies are in camel case already, and a body may have very many members.
+  // Avoids a copy: most bodies are in camel case already, and a body may have very many members.
   return hasUnderscores(body) ? rewritten(body) : body
 }
 

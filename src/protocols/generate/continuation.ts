@@ -91,7 +91,7 @@ export class GenerateStreamProtocol implements StreamProtocol {
   }
 }
 
-/** Counts of the second response may be absent: proto3 JSON omits zeros. */
+/** Adds the usage of earlier responses. The second response may lack counts, because proto3 JSON omits zeros. */
 function totalUsage(metadata: Json, { inputTokens, cachedInputTokens, outputTokens }: PriorUsage): Json {
   return addPriorUsage(metadata, { promptTokenCount: inputTokens, totalTokenCount: (inputTokens ?? 0) + (outputTokens ?? 0) }, {
     ...outputTokens && { candidatesTokenCount: outputTokens },
@@ -99,7 +99,7 @@ function totalUsage(metadata: Json, { inputTokens, cachedInputTokens, outputToke
   })
 }
 
-/** Applies `text` to a text part; thoughts stay, because they are not continued. */
+/** Applies `text` to a text part. Thoughts stay unchanged, because the gateway does not continue thoughts. */
 function withText(part: Json, text: (part: string) => string): Json {
   const isText = typeof part['text'] === 'string' && part['thought'] !== true
   return isText ? { ...part, text: text(part['text'] as string) } : part

@@ -9,7 +9,7 @@ const BATCH = 'requests'
 const SINGLE_FIELDS = {
   model: 'mapped', content: 'mapped', outputDimensionality: 'mapped', taskType: 'dropped', title: 'dropped', autoTruncate: 'dropped',
 } as const
-/** One request, or a list of requests. */
+/** Fields of one request, or of a list of requests. */
 const GENERATE_EMBEDDING_FIELDS: EmbeddingsTranslation['fields'] = {
   ...SINGLE_FIELDS,
   ...Object.fromEntries(Object.entries(SINGLE_FIELDS).map(([name, rule]) => [`${BATCH}.${name}`, rule] as const)),
@@ -30,7 +30,7 @@ function readRequest(given: JsonObject, report: TranslationReport): EmbeddingsRe
 }
 
 function textOf(request: BodyObject): string {
-  // `model` repeats the path, and the role of an input has no meaning.
+  // `model` repeats the model in the path, and the role of an input has no effect.
   request.ignore('model')
   const content = request.object('content') ?? request.refuse('content', 'it must be an object')
   content.ignore('role')

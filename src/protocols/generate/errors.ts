@@ -2,11 +2,11 @@ import type { GatewayError } from '../../base/errors.ts'
 import type { ClientFormat } from '../endpoint/protocol.ts'
 import { rateLimitHeaders } from '../endpoint/rate-limit-headers.ts'
 
-/** Error shape: `{error: {code, message, status, details}}`, google.rpc.Status as JSON. */
+/** An error has the shape `{error: {code, message, status, details}}`, which is google.rpc.Status as JSON. */
 export const GENERATE_FORMAT: ClientFormat = {
   protocol: 'generate',
   errorBody: error => JSON.stringify({ error: errorObject(error) }),
-  // Clients drop a block that does not begin with `data:`.
+  // Clients drop a block that does not begin with `data:`, so no `event:` line is sent.
   streamError: error => `data: ${JSON.stringify({ error: errorObject(error) })}\n\n`,
   errorEvent: json => `data: ${json}\n\n`,
   keepAlive: ': keep-alive\n\n',
@@ -43,7 +43,7 @@ const STATUS_NAMES: ReadonlyMap<number, string> = new Map([
   [429, 'RESOURCE_EXHAUSTED'], [503, 'UNAVAILABLE'], [504, 'DEADLINE_EXCEEDED'], [529, 'UNAVAILABLE'],
 ])
 
-/** Google's name for an HTTP status. */
+/** Google's name for the HTTP status of an error. */
 export function statusName(status: number): string {
   return STATUS_NAMES.get(status) ?? (status >= 500 ? 'INTERNAL' : 'INVALID_ARGUMENT')
 }

@@ -11,7 +11,7 @@ export const GENERATE: Protocol = {
   modelPaths: GENERATE_MODEL_PATHS,
   classify: classifyGenerate,
   freeWrites: GENERATE_FREE_WRITES,
-  // Google's live API: the first message names the model, even if the query names one.
+  // Google's live API. The first message names the model, even if the query names one too.
   modelInMessage: /bidigeneratecontent/i,
   isCaller: (headers, hasGoogleKey) => hasGoogleKey || headers['x-goog-api-key'] !== undefined,
   textPath: model => `/v1beta/models/${encodeURIComponent(model)}:generateContent`,

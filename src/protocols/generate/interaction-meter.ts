@@ -24,12 +24,12 @@ const SERVICE_TIER = Buffer.from('service_tier')
 const STATUS = Buffer.from('status')
 const FAILED = Buffer.from('failed')
 
-/** `interaction.complete` is the older name. */
+/** `interaction.complete` is the older name of `interaction.completed`. */
 const END_TYPES = [Buffer.from('interaction.completed'), Buffer.from('interaction.complete')]
 
 /**
- * Streams of Gemini's interactions: steps, each with a start and deltas, then the interaction with the usage, and `[DONE]`
- * (Gemini's API reference, "InteractionSSEEvent").
+ * Meters streams of Gemini's interactions. A stream has steps, each with a start and deltas; then the interaction with the usage; then
+ * `[DONE]` (Gemini's API reference, "InteractionSSEEvent").
  */
 export class InteractionMeter extends EventMeter {
   // State of the current event.
@@ -54,7 +54,7 @@ export class InteractionMeter extends EventMeter {
     if (this.#sawUsage) this.markOutputReported()
   }
 
-  /** The last event may repeat all images, so an oversize event may be the last event. */
+  /** An oversize event may be the last event, because the last event may repeat all images. */
   protected override onOversizeEvent(): void {
     this.terminated = null
   }
@@ -70,7 +70,7 @@ export class InteractionMeter extends EventMeter {
     else if (cursor.keyIs(ERROR)) this.errorMember(buf)
     else {
       const isPart = cursor.keyIs(DELTA) || cursor.keyIs(STEP) || cursor.keyIs(CONTENT)
-      // The text is read after the walk, because `index` may follow it.
+      // Read the text after the walk, because `index` may follow the text.
       if (!cursor.skip() || !isPart) return
       this.#partStart = cursor.valueStart
       this.#partEnd = cursor.valueEnd
@@ -100,7 +100,7 @@ export class InteractionMeter extends EventMeter {
     this.#sawUsage = true
   }
 
-  /** Reads the members of a delta, of a started step, or of a value inside one of them. */
+  /** Reads the members of a delta or of a started step, including nested values. */
   #texts(kind: TextKind, buf: Buffer): void {
     const { cursor } = this
     while (cursor.nextMember()) {
@@ -108,10 +108,10 @@ export class InteractionMeter extends EventMeter {
       else if (cursor.keyIs(ARGUMENTS)) this.#arguments(buf)
       else if (cursor.keyIs(SUMMARY) && cursor.beginArray()) this.#list('reasoning', buf)
       else if (cursor.keyIs(CONTENT) && cursor.beginArray()) this.#list(kind, buf)
-      // The summary of a thought arrives in pieces, each with a `content` object.
+      // The summary of a thought arrives in pieces, each a `content` object.
       else if (cursor.keyIs(CONTENT) && cursor.beginObject()) this.#texts('reasoning', buf)
       else {
-        // A tool call has `name`, an image or audio has `data`.
+        // `name` belongs to a tool call; `data` belongs to an image or audio.
         if (cursor.keyIs(NAME)) this.sawContent = true
         else if (cursor.keyIs(DATA)) this.noteUncountable()
         cursor.skip()
@@ -127,7 +127,7 @@ export class InteractionMeter extends EventMeter {
     }
   }
 
-  /** Reads arguments: pieces of text, or an object, which is empty if pieces follow. */
+  /** Reads arguments: pieces of text, or one object. The object is empty if pieces follow. */
   #arguments(buf: Buffer): void {
     const { cursor } = this
     if (!cursor.isObject()) return this.text('tool', this.#index, buf)

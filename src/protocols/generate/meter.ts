@@ -27,28 +27,28 @@ const NINE = 0x39
 const NO_FINISH = Buffer.from('FINISH_REASON_UNSPECIFIED')
 const NO_BLOCK = Buffer.from('BLOCK_REASON_UNSPECIFIED')
 const LOWER_T = 0x74
-/** Bits for candidates: further candidates share the last bit. */
+/** The bit masks hold this many candidates: all later candidates share the last bit. */
 const MAX_CANDIDATES = 31
 
 /**
- * Streams of the generate protocol, as server-sent events or as one JSON array. There is no end marker: a stream is
- * complete when each candidate has a `finishReason` or the prompt was blocked, and the array, if any, is closed. A single
- * object is complete with the HTTP message.
+ * Meters streams of the generate protocol: server-sent events or one JSON array. The protocol has no end marker. A stream is complete when
+ * each candidate has a `finishReason` or the prompt was blocked, and the array is closed, if there is one. A single object is complete when
+ * the HTTP message ends.
  */
 export class GenerateMeter extends ProtocolMeter {
   readonly #limits: MeterLimits
   #reader: GenerateReader | null = null
-  /** Candidates that have begun, and candidates with a finish reason: one bit for each. */
+  /** Bit masks with one bit for each candidate: the candidates that began, and the candidates with a finish reason. */
   #seen = 0
   #finished = 0
   #blocked = false
-  /** Output other than a thought has arrived. */
+  /** true if output other than a thought has arrived. */
   #sawOutput = false
-  /** The last event was too long to read. */
+  /** true if the last event was too long to read. */
   #lastWasOversize = false
-  /** Tool calls so far: each has its own text. */
+  /** Number of tool calls so far. The arguments of each call are counted as a separate text. */
   #calls = 0
-  /** A second cursor, for a value that is read after the members around it. */
+  /** A second cursor, for a value that is read after the members that surround the value. */
   readonly #inner = new JsonCursor()
 
   constructor(limits: MeterLimits) {
@@ -59,7 +59,7 @@ export class GenerateMeter extends ProtocolMeter {
   get terminated(): boolean | null {
     if (this.#reader?.isSingleObject) return null
     const closed = this.#reader?.closed ?? true
-    // The event that was too long may have been the end.
+    // The oversize event may have been the end of the response.
     if (this.#lastWasOversize && closed) return null
     return closed && (this.#blocked || (this.#seen !== 0 && this.#seen === this.#finished))
   }
@@ -68,7 +68,7 @@ export class GenerateMeter extends ProtocolMeter {
     return this.#reader = new GenerateReader(sink, this.#limits)
   }
 
-  /** An absent candidate count is zero only at the end, and only without output. */
+  /** An absent count of candidate tokens means 0 only at the end of a response without output. */
   reading(): ReportedUsage | null {
     return readUsage(GENERATE_USAGE, this.lastUsage(), this.terminated === true && !this.#sawOutput)
   }
@@ -84,7 +84,7 @@ export class GenerateMeter extends ProtocolMeter {
     }
     if (terminated && this.repeats(event)) return
     cursor.reset(buf, dataStart, dataEnd)
-    // An event cut by the end of the stream is dropped: no client can use it.
+    // Ignores an event that the end of the stream cuts, because no client can use the event.
     if (!terminated) {
       if (!cursor.skip()) return
       cursor.reset(buf, dataStart, dataEnd)
@@ -103,7 +103,7 @@ export class GenerateMeter extends ProtocolMeter {
     this.remember(event)
   }
 
-  /** @returns true = the usage counts the candidates so far */
+  /** @returns true = the usage includes the candidates so far */
   #metadata(buf: Buffer): boolean {
     this.keepUsage(buf)
     const inner = this.#inner
@@ -170,7 +170,7 @@ export class GenerateMeter extends ProtocolMeter {
     }
   }
 
-  /** Reads a part. The member `thought`, which may follow `text`, marks the text as a thought. */
+  /** Reads a part. The member `thought` marks the text as a thought, and may follow `text`. */
   #part(index: number, buf: Buffer): void {
     const inner = this.#inner
     let thought = false
@@ -200,7 +200,7 @@ export class GenerateMeter extends ProtocolMeter {
     this.textAt(thought ? 'reasoning' : 'content', index, true, buf, textStart, textEnd)
   }
 
-  /** Counts the value of a member as text of the model: the inside of a string, or JSON as it is. */
+  /** Counts the value of a member as generated text: the inside of a string, or any other JSON as it is. */
   #member(name: Buffer, buf: Buffer): void {
     const inner = this.#inner
     const call = this.#calls++
@@ -213,11 +213,11 @@ export class GenerateMeter extends ProtocolMeter {
     }
   }
 
-  /** Is the value a reason? @param none the reason that means "unspecified" */
+  /** Tells whether the value is a reason. @param none the reason that means "unspecified" */
   #reason(buf: Buffer, none: Buffer): boolean {
     const { cursor } = this
     if (!cursor.string()) {
-      // With `enum-encoding=int` the value is a number, and 0 means unspecified.
+      // With `enum-encoding=int` the reason is a number, and 0 means unspecified.
       return cursor.skip() && buf[cursor.valueStart]! > ZERO && buf[cursor.valueStart]! <= NINE
     }
     const { valueStart, valueEnd } = cursor

@@ -21,14 +21,14 @@ const EMBEDDING = {
   ...OF_MODEL, metering: 'embedding', generatesTokens: false, usage: GENERATE_EMBEDDING_USAGE,
 } as const satisfies EndpointOptions
 
-/** Google's APIs accept both spellings of a member. */
+/** Each member in both spellings, because Google's APIs accept both. */
 const OUTPUT_BOUNDS = ['generationConfig', 'generation_config'].flatMap(name => [`${name}.maxOutputTokens`, `${name}.max_output_tokens`])
 const TEXT = {
   ...OF_MODEL, metering: 'text', prompt: PROMPT, outputBounds: OUTPUT_BOUNDS, boundsThinking: true, usage: GENERATE_USAGE,
   createMeter: limits => new GenerateMeter(limits), hasLargeEvents: true,
 } as const satisfies EndpointOptions
 
-/** The verbs that follow the name of a model and a colon. */
+/** The verbs that follow the model's name and a colon. */
 const VERBS: readonly (readonly [verb: string, endpoint: Endpoint])[] = [
   ['generateContent', defineEndpoint({ ...TEXT, name: 'generate.content', responseMembers: ['candidates'] })],
   ['streamGenerateContent', defineEndpoint({ ...TEXT, name: 'generate.stream', streamsByPath: true, streams: STREAMS })],
@@ -41,25 +41,25 @@ const VERBS: readonly (readonly [verb: string, endpoint: Endpoint])[] = [
   ['batchEmbedContents', defineEndpoint({ ...EMBEDDING, name: 'generate.batch_embed', prompt: { members: ['requests'] } })],
 ]
 
-/** Verbs that are forwarded unchanged, as are unknown verbs under GOOGLE_PREFIX. */
+/** Known verbs whose requests are forwarded unchanged. Requests with unknown verbs under `GOOGLE_PREFIX` are forwarded unchanged too. */
 const OTHER_VERBS = ['predict', 'predictLongRunning', 'batchGenerateContent', 'asyncBatchEmbedContent']
 
 const OTHER_MODEL_ENDPOINT = otherEndpoint(format, { modelIn: 'path' })
 const BATCH_ENDPOINT: Endpoint = { ...OTHER_MODEL_ENDPOINT, isBatch: true }
 
-/** @param verb lower-case */
+/** @param verb in lower case */
 function unknownVerbEndpoint(verb: string): Endpoint {
   return verb.includes('batch') ? BATCH_ENDPOINT : OTHER_MODEL_ENDPOINT
 }
 
-/** Polls a video or a batch, which costs nothing. */
+/** A request for the state of a video or a batch, which costs nothing. */
 const OPERATION: Endpoint = { ...OTHER_MODEL_ENDPOINT, name: 'generate.operation', metering: null }
 
 const GENERATE_VERBS: ReadonlyMap<string, Endpoint> = new Map([
   ...VERBS.map(([verb, endpoint]) => [verb.toLowerCase(), endpoint] as const),
   ...OTHER_VERBS.map(verb => verb.toLowerCase()).map(verb => [verb, unknownVerbEndpoint(verb)] as const),
 ])
-/** Vertex AI polls a video by a verb. */
+/** Vertex AI has a verb that asks for the state of a video. */
 const PUBLISHER_VERBS = new Map([...GENERATE_VERBS, ['fetchpredictoperation', OPERATION]])
 
 const MODEL_CARD = modelCardEndpoint(format, false)
@@ -87,17 +87,17 @@ export const GENERATE_FREE_WRITES = new RegExp([
   `^/${VERSION}/(?:${PROJECT_LOCATION}/)?(?:publishers/[^/]+/models|endpoints)/[^/:]+:fetchpredictoperation$`,
 ].join('|'))
 
-/** The endpoints of GENERATE_PATHS by the path after the version. */
+/** The endpoints of `GENERATE_PATHS`; the keys are the paths without the version. */
 const UNVERSIONED = new Map(GENERATE_PATHS.map(([path, endpoint]) => [path.slice('/v1beta/'.length), withoutPathModel(endpoint)]))
 
 const OTHER = withoutPathModel(otherEndpoint(format))
 const BATCH = withoutPathModel(otherEndpoint(format, { isBatch: true }))
-/** At Vertex AI, a project comes before the interactions. */
+/** Path of the interactions. At Vertex AI, a project precedes `interactions`. */
 const INTERACTIONS_PATH = new RegExp(`^/${VERSION}(?:/${PROJECT_LOCATION})?/(?=interactions(?:[/;]|$))`)
-/** Vertex AI's batches: a file contains the requests. */
+/** Vertex AI's batches. The requests of a batch are in a file. */
 const BATCH_JOBS_PATH = new RegExp(`^/${VERSION}/${PROJECT_LOCATION}/batchpredictionjobs(?:[/;]|$)`)
 
-/** Uploads and downloads of files as bytes: Gemini's client declares the pieces of any file as JSON. */
+/** Uploads and downloads of files. The body is bytes, because Gemini's client declares pieces of any file as JSON. */
 const FILES = withoutPathModel(otherEndpoint(format, { body: 'bytes', modelIn: 'none' }))
 const FILES_PATH = new RegExp(`^/(?:up|down)load/${VERSION}/`)
 
@@ -117,7 +117,7 @@ export function classifyGenerate(path: string, plain: string): Classified | null
   return FILES_PATH.test(plain) ? FILES : null
 }
 
-/** Vertex AI's paths are those of Gemini after a project and a publisher, or after an endpoint. */
+/** Classifies Vertex AI's paths: Gemini's paths with a project and a publisher, or an endpoint, in front. */
 function publisherPath(path: string, plain: string, [prefix, publisher]: RegExpExecArray): Classified | null {
   const modelStart = prefix.length
   const known = knownVerbPath(path, plain, modelStart, PUBLISHER_VERBS)
@@ -144,7 +144,7 @@ function modelPath(path: string, plain: string, prefix: string): Classified | nu
   return null
 }
 
-/** Classifies a known verb, or an operation, after the model that begins at `modelStart`. */
+/** Classifies a path by the known verb, or the operation, after the model. The model begins at `modelStart`. */
 function knownVerbPath(path: string, plain: string, modelStart: number, verbs: ReadonlyMap<string, Endpoint>): Classified | null {
   const operation = plain.indexOf(OPERATIONS, modelStart)
   return operation > modelStart ? withPathModel(OPERATION, path, modelStart, operation) : verbPath(path, plain, modelStart, verbs)

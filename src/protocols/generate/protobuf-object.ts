@@ -2,8 +2,8 @@ import { BodyObject } from '../neutral/dialects/body-object.ts'
 import type { JsonObject } from '../neutral/json.ts'
 
 /**
- * Reads an object as Google's parser does (https://protobuf.dev/programming-guides/json/): numbers and booleans may be text,
- * enum names are case-insensitive, and a single value counts as a list of one.
+ * Reads an object as Google's parser does (https://protobuf.dev/programming-guides/json/): a number or a boolean may be text, the names of
+ * an enum are case-insensitive, and a single value in place of a list is a list of one value.
  */
 export class ProtobufObject extends BodyObject {
   protected override open(members: JsonObject, path: string): BodyObject {
@@ -19,7 +19,7 @@ export class ProtobufObject extends BodyObject {
   }
 
   protected override wordOf<T extends string>(value: unknown, words: readonly T[]): T | null {
-    // A number is the index in the enum, whose order `words` has.
+    // A number is the index of the name in the enum: `words` has the order of the enum.
     if (typeof value === 'number') return words[value] ?? null
     return typeof value === 'string' ? words.find(word => word.toLowerCase() === value.toLowerCase()) ?? null : null
   }

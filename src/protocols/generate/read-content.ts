@@ -14,7 +14,7 @@ interface OpenCall {
   hasResult: boolean
 }
 
-/** Calls in order. A call may be in several queues, so a queue skips calls that have a result. */
+/** Calls in order. A call may be in several queues, so each queue skips calls that already have a result. */
 class CallQueue {
   readonly #calls: OpenCall[] = []
   #next = 0
@@ -23,7 +23,7 @@ class CallQueue {
     this.#calls.push(call)
   }
 
-  /** Takes the first call without a result. */
+  /** Takes the first call without a result from the queue. */
   take(): OpenCall | undefined {
     while (this.#calls[this.#next]?.hasResult === true) this.#next++
     const call = this.#calls[this.#next]
@@ -32,10 +32,10 @@ class CallQueue {
   }
 }
 
-/** `function` is the older role for results. */
+/** `function` is the older role of messages with results. */
 const ROLES = ['user', 'model', 'function'] as const
 
-/** Reads the contents of a conversation in order: results without an id are paired with calls by name and order. */
+/** Reads the contents of a conversation in order. A result without an id belongs to the first call of the same name without a result. */
 export class ContentReader {
   readonly #all = new CallQueue()
   readonly #byId = new Map<string, CallQueue>()
@@ -52,7 +52,7 @@ export class ContentReader {
       return [{ ...BASE, path: 'systemInstruction', type: 'text', text: body.text('systemInstruction') ?? '', opaque: null }]
     }
     const instruction = body.object('systemInstruction')
-    // All parts are instructions, whatever the role.
+    // All parts are instructions, whatever the role of the content is.
     instruction?.ignore('role')
     return (instruction?.objects('parts') ?? []).flatMap(part => this.#part(part, []))
   }
@@ -62,15 +62,15 @@ export class ContentReader {
     const thinking: CarriedThinking[] = []
     const read = content.objects('parts').flatMap(part => this.#part(part, thinking))
     if (role !== 'model') return { role: 'user', name: null, parts: read }
-    // Thinking that the call's signature carries comes first: the other parts follow from it.
+    // Thinking from the call's signature comes first, because the model wrote the other parts after the thinking.
     return { role: 'assistant', name: null, parts: joinTexts([...thinking.flatMap(thinkingPart), ...read]) }
   }
 
-  /** Reads a part, and adds the thinking that the signature carries to `thinking`. */
+  /** Reads a part, and adds the thinking from the part's signature to `thinking`. */
   #part(part: BodyObject, thinking: CarriedThinking[]): Part[] {
     const signature = part.text('thoughtSignature')
     const isThought = part.boolean('thought') === true
-    // Data of the application.
+    // `partMetadata` is data of the client's application.
     part.ignore('partMetadata')
     const capsule = signature === null ? null : this.#capsules.open('opaque_value', signature, `${PATH}.thoughtSignature`)
     for (const carried of capsule?.thinking ?? []) thinking.push(carried)
@@ -81,7 +81,7 @@ export class ContentReader {
     if (result !== null) return [this.#result(result)]
     const text = part.text('text')
     if (text !== null) {
-      // A provider reads only the signature of a thought.
+      // A thought without a signature is dropped, because providers read only the signature.
       if (isThought) return opaque === null ? [] : [{ ...BASE, type: 'thinking', text, opaque }]
       const content: Part[] = text === '' ? [] : [{ ...BASE, type: 'text', text, opaque: null }]
       return [...content, ...opaque === null ? [] : [{ ...BASE, type: 'redacted_thinking', opaque } as const]]
@@ -126,7 +126,7 @@ function queueIn(queues: Map<string, CallQueue>, key: string): CallQueue {
   return queue
 }
 
-/** A client keeps each chunk of a stream as a separate part. */
+/** Joins texts, because clients keep each chunk of a stream as a separate part. */
 function joinTexts(parts: readonly Part[]): Part[] {
   const joined: Part[] = []
   for (const part of parts) {
@@ -142,7 +142,7 @@ function thinkingPart({ text, opaque }: CarriedThinking): Part[] {
   return opaque === null ? [] : [{ ...BASE, type: 'redacted_thinking', opaque }]
 }
 
-/** A result as text: its only member, or its JSON. */
+/** A result as text: the value of its only member, or the JSON of the result. */
 function resultText(response: JsonObject): string {
   const members = Object.keys(response)
   const [only] = members
@@ -150,7 +150,7 @@ function resultText(response: JsonObject): string {
   return members.length === 1 && typeof value === 'string' ? value : JSON.stringify(members.length === 1 && value !== undefined ? value : response)
 }
 
-/** Files that were uploaded to Google, or are in Google's storage. */
+/** Matches files that were uploaded to Google, or that are in Google's storage. */
 const GOOGLES_FILE = /^gs:|^https:\/\/generativelanguage\.googleapis\.com\/|^files\//
 
 function mediaPart(part: BodyObject): ImagePart | AudioPart | DocumentPart | null {
@@ -170,7 +170,7 @@ function mediaPart(part: BodyObject): ImagePart | AudioPart | DocumentPart | nul
   return { ...BASE, type: 'document', source, name }
 }
 
-/** Google accepts both alphabets of base64. */
+/** Converts base64 to the standard alphabet. Google also accepts the URL-safe alphabet. */
 function standardBase64(data: string): string {
   return /[-_]/.test(data) ? data.replaceAll('-', '+').replaceAll('_', '/') : data
 }

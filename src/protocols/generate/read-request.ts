@@ -7,7 +7,7 @@ import { ProtobufObject } from './protobuf-object.ts'
 import { ContentReader } from './read-content.ts'
 import { readSchema } from './schema.ts'
 
-/** The fields of a request (https://ai.google.dev/api/generate-content). */
+/** The fields of a request, and what each means (https://ai.google.dev/api/generate-content). */
 export const GENERATE_FIELDS = {
   model: 'model', contents: 'messages', systemInstruction: 'messages', tools: 'tools',
   'toolConfig.functionCallingConfig': 'toolChoice',
@@ -38,7 +38,7 @@ export const GENERATE_FIELDS = {
   cachedContent: { to: 'refused', why: 'what is cached is at one provider' },
 } as const satisfies FieldTable
 
-/** @param given in camel case */
+/** @param given the body, with names in camel case */
 export function readGenerateRequest(given: JsonObject, { report, stream, capsules }: ReadContext): NeutralRequest {
   const body = new ProtobufObject(given, '', report)
   const reader = new ContentReader(capsules)
@@ -108,7 +108,7 @@ function readOutputFormat(config: BodyObject): OutputFormat | null {
   return null
 }
 
-/** `responseFormat` has a format for each kind of output. */
+/** Reads the format of text; `responseFormat` has one format for each kind of output. */
 function readTextFormat(config: BodyObject): BodyObject | null {
   const all = config.objects('responseFormat')
   if (all.some(format => format.names.some(kind => kind !== 'text'))) config.refuse('responseFormat', 'the target generates text alone')
@@ -124,7 +124,7 @@ function readReasoning(config: BodyObject | null): Reasoning | null {
   return {
     enabled: budget === 0 ? false : null,
     effort: level === 'thinking_level_unspecified' ? null : level,
-    // With a negative budget the model decides.
+    // A negative budget means that the model chooses the budget.
     budgetTokens: budget !== null && budget > 0 ? budget : null,
     showText: config.boolean('includeThoughts'),
   }

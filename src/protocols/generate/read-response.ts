@@ -15,8 +15,8 @@ const STOP_REASONS: ReadonlyMap<string, StopReason> = new Map(Object.entries({
 }))
 
 /**
- * Finish reasons by number, for `enum-encoding=int` (google/ai/generativelanguage/v1beta/generative_service.proto; Vertex
- * AI's reasons from 6 on differ, but also mean a response without content).
+ * Finish reasons by number, for `enum-encoding=int` (google/ai/generativelanguage/v1beta/generative_service.proto). From 6 on, Vertex AI's
+ * numbers stand for other reasons, but those reasons also mean a response without content.
  */
 const FINISH_REASONS = [
   'FINISH_REASON_UNSPECIFIED', 'STOP', 'MAX_TOKENS', 'SAFETY', 'RECITATION', 'OTHER', 'LANGUAGE', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII',
@@ -24,7 +24,10 @@ const FINISH_REASONS = [
   'NO_IMAGE', 'IMAGE_RECITATION', 'MISSING_THOUGHT_SIGNATURE',
 ] as const
 
-/** Reads the first candidate of a streamed or whole response. Reports the stop at the end: servers may send it in each chunk. */
+/**
+ * Reads the first candidate of a streamed or whole response. Reports the stop at the end, because servers may send the reason in each
+ * chunk.
+ */
 export class GenerateResponseReader implements ResponseReader {
   readonly #provider: string
   readonly #parts = new PartsWriter()
@@ -35,7 +38,7 @@ export class GenerateResponseReader implements ResponseReader {
   #finishReason: string | null = null
   #explanation: string | null = null
   #usage: JsonObject | null = null
-  /** The signature of the open thoughts. */
+  /** The signature of the thoughts in the open part. */
   #thoughtSignature: OpaqueValue | null = null
 
   constructor(provider: string) {
@@ -75,7 +78,7 @@ export class GenerateResponseReader implements ResponseReader {
     if (usage !== null) out.push({ type: 'usage', usage })
   }
 
-  /** An unknown reason without content is a refusal. */
+  /** A reason that is not known is a refusal if the response has no content. */
   #stopReason(given: string): StopReason {
     const known = STOP_REASONS.get(given)
     if (known !== undefined) return known
@@ -118,7 +121,7 @@ export class GenerateResponseReader implements ResponseReader {
     }
     const media = asObject(part['inlineData'])
     if (media !== null) this.#media(media, out)
-    // A signature may arrive in a part of its own, after the text.
+    // The signature may arrive after the text, in a separate part.
     if (opaque !== null) this.#whole({ type: 'redacted_thinking', opaque }, '', out)
   }
 
@@ -147,18 +150,18 @@ export class GenerateResponseReader implements ResponseReader {
 
 const BLOCK_REASONS = ['BLOCK_REASON_UNSPECIFIED', 'SAFETY', 'OTHER', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'IMAGE_SAFETY'] as const
 
-/** The name of an enum value, which may be a number. */
+/** The name of an enum's value. The value may be a name or a number. */
 function enumName(value: unknown, names: readonly string[]): string | null {
   const number = asNumber(value)
   return number === null ? asText(value) : names[number] ?? `UNKNOWN_${number}`
 }
 
-/** Code that the provider ran, or the output of the code. */
+/** The code that the provider ran, or the output of that code. */
 function codeText(part: JsonObject): string {
   return asText(asObject(part['executableCode'])?.['code']) ?? asText(asObject(part['codeExecutionResult'])?.['output']) ?? ''
 }
 
-/** Reads an error of the form `{error: {code, message, status}}`, or a list that contains it. */
+/** Reads an error of the form `{error: {code, message, status}}`, or a list that contains such an error. */
 export function readGenerateError(status: number, body: unknown): NeutralError {
   const error = errorIn(body) ?? {}
   const given = asNumber(error['code'])

@@ -4,10 +4,13 @@ import { CapsuleRestorer } from '../neutral/restore.ts'
 import { NO_SIGNATURE } from './write-content.ts'
 
 const ANY_ID = { pattern: /./, maxLength: Infinity, prefix: 'call_' }
-/** Google's APIs accept both spellings. */
+/** Google's APIs accept both spellings of the member. */
 const NAMES = ['thoughtSignature', 'thought_signature']
 
-/** Replaces capsules by the upstream's own signatures, and removes signatures of other providers. @returns null = no capsule */
+/**
+ * Replaces capsules by the upstream's own signatures, and removes signatures of other providers.
+ * @returns null = the body has no capsule
+ */
 export function restoreGenerate(body: JsonObject, provider: string, capsules: CapsuleReader): JsonObject | null {
   const restorer = new CapsuleRestorer(provider, ANY_ID, capsules)
   const contents = asList(body['contents']).map(value => {

@@ -1,18 +1,21 @@
 import { asList, asObject, asText, type JsonObject } from '../neutral/json.ts'
 
-/** Keywords of `parametersJsonSchema` and `responseJsonSchema` (https://ai.google.dev/api/generate-content#generationconfig). */
+/**
+ * Keywords that Gemini accepts in `parametersJsonSchema` and `responseJsonSchema`
+ * (https://ai.google.dev/api/generate-content#generationconfig).
+ */
 const SUPPORTED = new Set([
   '$id', '$defs', '$ref', '$anchor', 'type', 'format', 'title', 'description', 'enum', 'items', 'prefixItems', 'minItems',
   'maxItems', 'minimum', 'maximum', 'anyOf', 'oneOf', 'properties', 'additionalProperties', 'required', 'propertyOrdering',
 ])
-/** Keywords that do not constrain a value. */
+/** Keywords that do not restrict values, so they are removed. */
 const IGNORED = new Set(['$schema', '$comment', 'default', 'examples', 'example', 'readOnly', 'writeOnly', 'deprecated', 'strict'])
-/** Members whose values are schemas by name: the client chooses these names, even if they look like keywords. */
+/** Keywords that contain schemas by name. The client chooses the names, so a name may look like a keyword. */
 const NAMED = new Set(['properties', '$defs'])
 const LISTS = new Set(['anyOf', 'oneOf', 'prefixItems'])
 const INNER = new Set(['items', 'additionalProperties'])
 
-/** Converts a JSON Schema for Gemini: keywords that Gemini refuses move to the description, for the model. */
+/** Converts a JSON Schema for Gemini. Keywords that Gemini refuses move into the description, where the model reads them. */
 export function writeSchema(schema: JsonObject): JsonObject {
   const kept: Record<string, unknown> = {}
   const described: string[] = []
@@ -34,17 +37,17 @@ export function writeSchema(schema: JsonObject): JsonObject {
   return kept
 }
 
-/** Counts, which are text in Gemini's schemas. */
+/** Keywords for counts. Gemini's schemas write counts as text. */
 const COUNTS = new Set(['minItems', 'maxItems', 'minLength', 'maxLength', 'minProperties', 'maxProperties'])
 
-/** Types by number, from 1 on (google/ai/generativelanguage/v1beta/content.proto). */
+/** Types by number; the first has the number 1 (google/ai/generativelanguage/v1beta/content.proto). */
 const TYPES = ['string', 'number', 'integer', 'boolean', 'array', 'object', 'null'] as const
 
 function typeOf(value: unknown): unknown {
   return typeof value === 'number' ? TYPES[value - 1] : asText(value)?.toLowerCase() ?? value
 }
 
-/** Converts Gemini's own kind of schema to JSON Schema. */
+/** Converts a schema in Gemini's own format to JSON Schema. */
 export function readSchema(schema: JsonObject): JsonObject {
   const read = new Map<string, unknown>()
   for (const [keyword, value] of Object.entries(schema)) {

@@ -5,13 +5,13 @@ import type { EventReader, EventSink } from '../events/stream-event.ts'
 const OPEN_BRACKET = 0x5b
 const OPEN_BRACE = 0x7b
 const SPACE = 0x20
-/** Precedes a single object, so that the object is read as an array of one. */
+/** Sent to the array reader before a single object, so that the object is read as an array with one element. */
 const ARRAY_OF_ONE = Buffer.from('[')
 
-/** Reads server-sent events, one JSON array, or a single object as one event: the first byte shows the format. */
+/** Reads server-sent events, one JSON array, or a single object, which is one event. The first byte shows the format. */
 export class GenerateReader implements EventReader {
   isSingleObject = false
-  /** Both read until the format is known: white space is no event in either format. */
+  /** Until the format is known, both readers get the bytes, because white space is no event in either format. */
   #sse: SseReader | null
   #array: JsonArrayReader | null
 
@@ -32,7 +32,7 @@ export class GenerateReader implements EventReader {
     return this.#reader.atBoundary
   }
 
-  /** No bracket is open. */
+  /** true if no bracket of an array is open. */
   get closed(): boolean {
     return this.#sse !== null || this.#array === null || this.#array.closed
   }

@@ -12,13 +12,13 @@ export const GENERATE_EMBEDDING_USAGE: UsageReader = {
 export const INTERACTION_USAGE: UsageReader = { read: readInteraction }
 
 /**
- * `promptTokenCount` includes cached tokens. Thoughts are not in the candidates, and results of server-side tools are
- * additional input.
+ * `promptTokenCount` includes cached tokens. The count of candidate tokens excludes thoughts. Results of server-side tools are additional
+ * input.
  */
 function readGenerate(meta: JsonObject, f: Figures, final: boolean): Usage {
   const prompt = f.required(meta.promptTokenCount)
   const toolUse = f.count(meta.toolUsePromptTokenCount)
-  // An invalid addend makes the sum unknown; an absent one counts as 0.
+  // If a count is invalid, the sum is unknown. An absent count is 0.
   const inputTokens = f.suspect || prompt === null ? null : prompt + (toolUse ?? 0)
   const thoughts = f.count(meta.thoughtsTokenCount)
   const candidates = candidateTokens(f, meta, inputTokens, thoughts, final)
@@ -45,8 +45,8 @@ function readGenerate(meta: JsonObject, f: Figures, final: boolean): Usage {
 }
 
 /**
- * The candidate count. If it is absent (proto3 JSON omits zeros), it is the total less input and thoughts. If that gives 0 before
- * the end of the response, the count is unknown: the upstream may not have counted yet.
+ * The number of candidate tokens. If the count is absent (proto3 JSON omits zeros), it is the total without input and thoughts. If that is
+ * 0 before the end of the response, the count is unknown, because the upstream may not have counted yet.
  */
 function candidateTokens(f: Figures, meta: JsonObject, input: number | null, thoughts: number | null, final: boolean): number | null {
   const candidates = f.count(meta.candidatesTokenCount)
@@ -57,7 +57,7 @@ function candidateTokens(f: Figures, meta: JsonObject, input: number | null, tho
   return left === 0 && !final ? null : left
 }
 
-/** The counts of generate under other names (Gemini's API reference, "Usage"). */
+/** Reads the usage of interactions, which has the same counts under other names (Gemini's API reference, "Usage"). */
 function readInteraction(usage: JsonObject, f: Figures, final: boolean): Usage {
   return readGenerate({
     promptTokenCount: usage.total_input_tokens,
@@ -76,7 +76,7 @@ function readGenerateEmbedding(meta: JsonObject, f: Figures): Usage {
   return { ...blankUsage(), inputTokens: f.required(meta.promptTokenCount ?? meta.totalTokenCount) }
 }
 
-/** Sums the tokens of a modality in the breakdown of `whole`; null = not listed. */
+/** Adds up the tokens of one modality in the parts of `whole`; null = no part has the modality. */
 function modality(f: Figures, parts: readonly unknown[], name: string, whole: number | null): number | null {
   let sum: number | null = null
   for (const part of parts) {

@@ -7,10 +7,12 @@ import { resultHeading, writeArguments } from '../neutral/tools.ts'
 import type { WriteContext } from '../neutral/translation.ts'
 import { takesThinkingLevel } from './thinking.ts'
 
-/** Gemini 3 refuses a call without a signature, and accepts this one (https://ai.google.dev/gemini-api/docs/thought-signatures). */
+/**
+ * Sent with calls that have no signature: Gemini 3 refuses a call without one (https://ai.google.dev/gemini-api/docs/thought-signatures).
+ */
 export const NO_SIGNATURE = 'skip_thought_signature_validator'
 
-/** @param turns alternate between roles */
+/** @param turns with alternating roles */
 export function writeContents(turns: readonly Message[], context: WriteContext): JsonObject[] {
   return turns.flatMap(({ role, parts }, n) => {
     const calls = (turns[n - 1]?.parts ?? []).filter(part => part.type === 'tool_call')
@@ -20,7 +22,7 @@ export function writeContents(turns: readonly Message[], context: WriteContext):
 }
 
 function writeModel(parts: readonly Part[], { provider, model, report }: WriteContext): JsonObject[] {
-  // Only the first of parallel calls has a signature.
+  // Gemini requires a signature only in the first of parallel calls.
   let needsSignature = takesThinkingLevel(model)
   return parts.flatMap((part): JsonObject[] => {
     reportMark(part, report)
@@ -51,14 +53,14 @@ function writeCall(call: ToolCallPart, report: TranslationReport): JsonObject {
   return withoutNulls({ id: call.id === '' ? null : call.id, name: call.name, args: writeArguments(call, report) })
 }
 
-/** Writes a result for each call, in the order of the calls, then the user's other content and results without a call. */
+/** Writes one result for each call, in the order of the calls. Then writes the user's other content, and the results without a call. */
 function writeUser(parts: readonly Part[], calls: readonly ToolCallPart[], { model, report }: WriteContext): JsonObject[] {
   const results = Map.groupBy(parts.filter(part => part.type === 'tool_result').toReversed(), ({ callId }) => callId)
   // Gemini 3 and later accept media in a result (https://ai.google.dev/gemini-api/docs/function-calling).
   const takesMedia = takesThinkingLevel(model)
   const media: JsonObject[] = []
   const responses = calls.map(call => {
-    // Calls and results with one id are paired in order.
+    // If several calls have the same id, the results with that id belong to the calls in order.
     const result = results.get(call.id)?.pop()
     if (result === undefined) return writeResponse(call, { error: 'There is no result.' })
     const own = result.parts.flatMap(part => plainText(part) === null ? writeContent(part, report) : [])
@@ -111,7 +113,7 @@ function writeMedia(source: MediaSource, path: string, report: TranslationReport
   switch (source.kind) {
     case 'base64': return { inlineData: { mimeType: source.mediaType, data: source.data } }
     case 'url': {
-      // Gemini fetches public URLs itself.
+      // Gemini itself downloads public URLs.
       const ending = /\.([a-z]{1,5})(?:[?#]|$)/i.exec(source.url)?.[1]?.toLowerCase() ?? ''
       return { fileData: withoutNulls({ fileUri: source.url, mimeType: source.mediaType ?? MEDIA_TYPES.get(ending) }) }
     }

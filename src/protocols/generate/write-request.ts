@@ -17,7 +17,7 @@ export const GENERATE_SUPPORT: SupportTable = {
   metadata: 'dropped',
 }
 
-/** Gemini's maximum. */
+/** Maximum that Gemini accepts. */
 const MAX_STOP_SEQUENCES = 5
 
 export function writeGenerateRequest(request: NeutralRequest, context: WriteContext): WrittenRequest {
@@ -70,7 +70,7 @@ function writeOutputFormat(format: OutputFormat): JsonObject {
   }
 }
 
-/** Leaves out tools that the choice does not allow, unless a call is required: then `config` names the allowed tools. */
+/** Writes the tools that the choice allows. If a call is required, all tools are written, and `config` names the allowed tools. */
 function writeTools({ tools, toolChoice }: NeutralRequest, report: TranslationReport): { tools: JsonObject[], config: JsonObject | null } {
   const all = (list: readonly Tool[]): JsonObject[] => list.map(tool => writeTool(tool, report))
   switch (toolChoice?.type) {

@@ -13,7 +13,7 @@ const FINISH_REASONS: Readonly<Record<StopReason, string>> = {
   refusal: 'SAFETY', content_filter: 'SAFETY', pause: 'STOP',
 }
 
-/** Maximum characters of arguments that are held: the protocol has only whole calls. */
+/** Maximum characters of arguments to hold until a call is complete: the protocol cannot send parts of a call. */
 const MAX_HELD = 16 * 1024 * 1024
 
 interface OpenPart {
@@ -21,7 +21,7 @@ interface OpenPart {
   text: string
 }
 
-/** Writes the chunks of a streamed response: server-sent events, or the elements of one JSON array. */
+/** Writes the chunks of a streamed response, as server-sent events or as elements of one JSON array. */
 export class GenerateResponseWriter implements ResponseWriter {
   readonly #context: ClientContext
   readonly #thinking = new ThinkingCarrier()
@@ -144,13 +144,13 @@ function writePart(part: ResponsePart, text: string, thinking: ThinkingCarrier, 
   }
 }
 
-/** Writes thinking without a later call as a separate part. */
+/** Writes thinking that no call follows as a separate part. */
 function carried(thinking: readonly CarriedThinking[], keys: CapsuleKeys): JsonObject[] {
   const thoughtSignature = sealed(null, thinking, keys)
   return thoughtSignature === null ? [] : [{ text: '', thoughtSignature }]
 }
 
-/** Seals the value and the thinking before it in a signature, which clients send back unchanged. */
+/** Seals the opaque value, and the thinking before it, in a signature, because clients send signatures back unchanged. */
 function sealed(opaque: OpaqueValue | null, thinking: readonly CarriedThinking[], keys: CapsuleKeys): string | null {
   return opaque === null && thinking.length === 0 ? null : seal(keys, 'opaque_value', { id: null, opaque, thinking })
 }
@@ -163,7 +163,7 @@ function writeStop({ reason, explanation }: StopEvent): JsonObject {
   return withoutNulls({ finishReason: FINISH_REASONS[reason], finishMessage: explanation })
 }
 
-/** `candidatesTokenCount` excludes thoughts. */
+/** In Google's usage, `candidatesTokenCount` excludes thoughts. */
 function writeUsage(usage: TokenUsage): JsonObject {
   if (!isReported(usage)) return {}
   const { input, cachedInput, output, reasoning } = usage

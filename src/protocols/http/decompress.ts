@@ -2,7 +2,7 @@ import { CODINGS } from '../../base/content-codings.ts'
 
 const MAX_DECOMPRESSED_BYTES = 8 * 1024 * 1024
 
-/** Synchronous, for small bodies. @param coding lower-case; null = not compressed @returns null = unknown coding, or too large */
+/** Decompresses a small body synchronously. @param coding lower-case; null = not compressed @returns null = unknown coding, or too large */
 export function decompressed(body: Buffer, coding: string | null): Buffer | 'broken' | null {
   if (coding === null) return body
   try {
@@ -12,7 +12,7 @@ export function decompressed(body: Buffer, coding: string | null): Buffer | 'bro
   }
 }
 
-/** If the body cannot be decompressed, returns the raw body. */
+/** Decompresses the body, or returns the body as it is if that fails. */
 export function decompressedOrRaw(body: Buffer, coding: string | null): Buffer {
   const plain = decompressed(body, coding)
   return plain === null || plain === 'broken' ? body : plain

@@ -1,8 +1,8 @@
-/** A header value such as `form-data; name="model"`. */
+/** A parsed header value, such as `form-data; name="model"`. */
 export interface HeaderValue {
-  /** The part before the first semicolon, lower-case. */
+  /** The part before the first semicolon, in lower case. */
   readonly value: string
-  /** By lower-case name. A quoted value is kept as it is between the quotes. */
+  /** Parameters by lower-case name. A quoted value is the text between the quotes, with its escapes. */
   readonly params: ReadonlyMap<string, string>
 }
 
@@ -10,10 +10,10 @@ const VALUE = /^[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z/-]+)[ \t]*/
 const PARAM = /;[ \t]*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:"((?:[^"\\]|\\[^])*)"|([^\s";]+)))?[ \t]*/y
 
 /**
- * Parses a header value with parameters (RFC 9110, section 5.6.6). For the sake of clients, an unquoted value may contain any
- * character except white space, quote and semicolon, and a parameter may be empty.
+ * Parses a header value with parameters (RFC 9110, section 5.6.6). Accepts more than the RFC, because clients do not follow it: an unquoted
+ * value may contain any character except white space, quote and semicolon, and a parameter may be empty.
  *
- * @returns null = wrong form, or a repeated parameter
+ * @returns null = the value is malformed, or repeats a parameter
  */
 export function parseHeaderParams(header: string): HeaderValue | null {
   const value = VALUE.exec(header)

@@ -1,7 +1,7 @@
 import { scanJson, type Field } from './json-scan.ts'
 import { replaceValues, type Edit } from './splice.ts'
 
-/** The last value of each of the names in an object at body[start, end): parsers use the last one of duplicates. */
+/** Finds members of the object at body[start, end). Of duplicate names, the last value counts, as in parsers. */
 export function fieldsOf(body: Buffer, names: readonly string[], start = 0, end = body.length): Map<string, Field> {
   const scanned = scanJson(body.subarray(start, end), names)
   const found = new Map<string, Field>()
@@ -20,7 +20,7 @@ export function appendToList(body: Buffer, list: Field | undefined, value: unkno
   return [{ start: at, end: at, bytes: Buffer.from(`${isEmpty ? '' : ','}${JSON.stringify(value)}`) }]
 }
 
-/** Subtracts tokens from limits; at least one remains. Values that are not a count stay: `-1`, `0`, numbers beyond 2^53. */
+/** Subtracts tokens from limits. At least 1 remains. Values that are not a count stay unchanged: `-1`, `0`, numbers above 2^53. */
 export function reduceLimits(body: Buffer, limits: readonly (Field | undefined)[], spent: number): Edit[] {
   if (spent === 0) return []
   return limits.flatMap(limit => {

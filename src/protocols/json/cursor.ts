@@ -10,27 +10,27 @@ const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 const BLANK = 0x20
-// Up to this length a loop is faster than a native call; beyond it, the native call is much faster.
+// Up to this number of bytes a loop is faster than a native call. For more bytes, the native call is much faster.
 const LOOP_BYTES = 64
-/** Bytes of `\u0065`. */
+/** Number of bytes of an escaped character, such as `\u0065`. */
 const ESCAPED_BYTES = 6
 const NO_BYTES = Buffer.alloc(0)
 
 /**
- * Walks JSON text in place, without a tree, strings or copies: the caller reads the members that it knows and skips the others.
- * At malformed JSON it stops: `broken` is set, and all methods return false. Skipped text is not validated.
+ * Walks JSON text in place, without a tree, strings or copies: the caller reads the members that it knows, and skips the others. At
+ * malformed JSON the cursor stops: `broken` is true, and all methods return false. Skipped text is not validated.
  */
 export class JsonCursor {
   broken = false
-  /** Bounds of the last key, without its quotes, with its escapes. */
+  /** Bounds of the last key, between its quotes. Escapes are not decoded. */
   keyStart = 0
   keyEnd = 0
-  /** Bounds of the last value skipped, or of the inside of the last string read. */
+  /** Bounds of the last skipped value, or of the last string without its quotes. */
   valueStart = 0
   valueEnd = 0
 
   #buffer: Buffer
-  /** Offset of the next byte that is not white space. */
+  /** Offset of the next byte to read, which is not white space. */
   #pos: number
   #end: number
 
@@ -51,7 +51,7 @@ export class JsonCursor {
     this.reset(NO_BYTES, 0, 0)
   }
 
-  /** Enters an object; false = the next value is not an object. */
+  /** Enters the object at the cursor; false = the value at the cursor is not an object. */
   beginObject(): boolean {
     return this.#buffer[this.#pos] === OPEN_BRACE && this.#pos < this.#end && this.#goTo(this.#pos + 1)
   }
@@ -60,7 +60,10 @@ export class JsonCursor {
     return this.#buffer[this.#pos] === OPEN_BRACKET && this.#pos < this.#end && this.#goTo(this.#pos + 1)
   }
 
-  /** Moves to the next member's value; its key is in keyStart and keyEnd. false = the cursor has passed the end of the object. */
+  /**
+   * Moves to the value of the next member; `keyStart` and `keyEnd` are the bounds of its key. false = the object has no more members; the
+   * cursor is behind it.
+   */
   nextMember(): boolean {
     const buffer = this.#buffer
     const end = this.#end
@@ -83,7 +86,7 @@ export class JsonCursor {
     return true
   }
 
-  /** Moves to the next element of an array. false = the cursor has passed the end of the array. */
+  /** Moves to the next element of an array. false = the array has no more elements; the cursor is behind it. */
   nextElement(): boolean {
     const buffer = this.#buffer
     const end = this.#end
@@ -96,7 +99,7 @@ export class JsonCursor {
     return isElement
   }
 
-  /** Does the last key equal `name`, escaped or not? */
+  /** Tells whether the last key equals `name`. The key may contain escapes. */
   keyIs(name: Uint8Array): boolean {
     const length = this.keyEnd - this.keyStart
     if (length === name.length && bytesEqual(this.#buffer, this.keyStart, this.keyEnd, name)) return true
@@ -104,7 +107,7 @@ export class JsonCursor {
     return length <= name.length * ESCAPED_BYTES && matchesName(this.#buffer, this.keyStart, this.keyEnd, name)
   }
 
-  /** Has the text ended, or is it broken? */
+  /** true if the end of the text is reached, or the text is malformed. */
   atEnd(): boolean {
     return this.#pos >= this.#end
   }
@@ -121,7 +124,7 @@ export class JsonCursor {
     return this.#buffer[this.#pos] === QUOTE && this.#pos < this.#end
   }
 
-  /** Reads a string: its inside is in valueStart and valueEnd. */
+  /** Reads the string at the cursor; `valueStart` and `valueEnd` are the bounds between the quotes. */
   string(): boolean {
     if (this.#buffer[this.#pos] !== QUOTE || this.#pos >= this.#end) return false
     this.valueStart = this.#pos + 1
@@ -131,7 +134,7 @@ export class JsonCursor {
     return this.#fail()
   }
 
-  /** Skips any value: its text, with quotes, is in valueStart and valueEnd. */
+  /** Skips the value at the cursor; `valueStart` and `valueEnd` are its bounds, with quotes if it is a string. */
   skip(): boolean {
     const buffer = this.#buffer
     const start = this.#pos
@@ -147,7 +150,7 @@ export class JsonCursor {
     return true
   }
 
-  /** The last skipped value, parsed; NaN, which no reader accepts, if it is not JSON. */
+  /** Parses the last skipped value; NaN = not JSON. No reader of values accepts NaN. */
   parsed(): unknown {
     return parseJsonRange(this.#buffer, this.valueStart, this.valueEnd)
   }
@@ -170,7 +173,7 @@ function blanksEnd(buffer: Uint8Array, start: number, end: number): number {
   return pos
 }
 
-/** End of the object or array that begins at `start`; 0 = not before `end`. */
+/** The end of the object or array that begins at `start`; 0 = its end is not before `end`. */
 function nestedEnd(buffer: Uint8Array, start: number, end: number): number {
   let depth = 0
   let pos = start
@@ -188,7 +191,7 @@ function nestedEnd(buffer: Uint8Array, start: number, end: number): number {
   return 0
 }
 
-/** Parses the bytes from `start` up to `end`; NaN = not JSON, or too large for `parseBounded`. */
+/** Parses the bytes from `start` to `end`, exclusive; NaN = not JSON, or too large for `parseBounded`. */
 export function parseJsonRange(buffer: Buffer, start: number, end: number): unknown {
   try {
     return parseBounded(buffer.toString('utf8', start, end))
@@ -205,7 +208,7 @@ export function bytesEqual(buffer: Uint8Array, start: number, end: number, text:
   return true
 }
 
-/** The index of the closing quote of the JSON string whose inside starts at `start`; -1 = none before `end`. */
+/** The index of the closing quote of the JSON string whose content begins at `start`; -1 = no closing quote before `end`. */
 export function closingQuote(buffer: Uint8Array, start: number, end: number): number {
   let pos = start
   for (;;) {

@@ -1,10 +1,10 @@
 export type JsonType = 'string' | 'number' | 'object' | 'array' | 'true' | 'false' | 'null'
 
-// The states of a scan: what may come next. White space may come before each state up to END.
+// The states of a scan. A state says what is expected next. White space may precede it in each state up to END.
 export const VALUE = 0
-/** After `[`. */
+/** The state after `[`. */
 export const FIRST_VALUE = 1
-/** After `{`. */
+/** The state after `{`. */
 export const FIRST_KEY = 2
 const KEY = 3
 export const COLON = 4
@@ -12,11 +12,11 @@ export const AFTER_MEMBER = 5
 export const AFTER_ELEMENT = 6
 export const END = 7
 export const STRING = 8
-/** Inside `\u`, before the last hexadecimal digit. The states up to FIRST_HEX are before the other digits. */
+/** The state inside `\u` before the last hexadecimal digit. The states up to `FIRST_HEX` precede the other digits. */
 const LAST_HEX = 9
 const FIRST_HEX = 12
 export const ESCAPE = 13
-// Inside a number, after the part in the name.
+// States inside a number. The name is the part of the number before the next byte.
 const MINUS = 14
 const ZERO = 15
 const INTEGER = 16
@@ -25,16 +25,16 @@ const FRACTION = 18
 const EXPONENT = 19
 const SIGN = 20
 const POWER = 21
-/** The first state inside `true`, `false` and `null`: each letter after the first has a state. */
+/** The first of the states inside `true`, `false` and `null`. Each letter after the first has its own state. */
 const LITERALS = 22
 
-// What the scan has to do, in NEXT instead of a state.
+// Actions, which `NEXT` can contain in place of a state.
 export const SPACE = 32
 /** The byte is the opening quote of a key. */
 export const KEY_START = 33
-/** The byte is the last one of a literal. */
+/** The byte is the last byte of a literal. */
 export const LITERAL_END = 34
-/** The byte is the first one after a number. */
+/** The byte is the first byte after a number. */
 export const NUMBER_END = 35
 /** The byte closes an object or an array. */
 export const CLOSE = 36
@@ -56,7 +56,7 @@ export const EXPECTED = [
   'a digit', 'a digit', 'a digit', 'a digit', 'a digit', 'a digit or a sign', 'a digit', 'a digit',
 ]
 
-/** The grammar of JSON texts (RFC 8259): NEXT[state << 8 | byte] is the state after the byte, or what to do. */
+/** The grammar of JSON texts (RFC 8259). `NEXT[state << 8 | byte]` is the state after the byte, or an action. */
 export const NEXT = new Uint8Array(SPACE << 8).fill(WRONG)
 
 const NONZERO = '123456789'

@@ -1,16 +1,16 @@
-/** Segments of a path in an error message. */
+/** Maximum number of segments of a path in an error message. */
 const MAX_SEGMENTS = 6
-/** Characters of a key that are shown: clients may use any name. */
+/** Maximum characters of a key in a path, because clients may use keys of any length. */
 const MAX_KEY_LENGTH = 64
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
-/** The path of the value at an offset, in well-formed JSON: `tools[0].function.parameters`, cut after MAX_SEGMENTS. */
+/** The path of the value at an offset of well-formed JSON: `tools[0].function.parameters`. At most `MAX_SEGMENTS` segments. */
 export function jsonPath(text: Buffer, offset: number): string {
-  /** The index of the current element in each open container; null = the container is an object. */
+  /** For each open container, the index of the current element; null = the container is an object. */
   const indexes: (number | null)[] = []
-  /** Bounds of the current key in each open object. */
+  /** For each open object, the bounds of the current key. */
   const keys: { readonly start: number, readonly end: number }[] = []
   let last = { start: 0, end: 0 }
   for (let at = 0; at < offset; at++) {

@@ -1,6 +1,6 @@
 import {
-  AFTER_ELEMENT, AFTER_MEMBER, CLOSE, COLON, END, ESCAPE, EXPECTED, FIRST_KEY, FIRST_VALUE, KEY_START,
-  LITERAL_END, NEXT, NUMBER_END, SPACE, STRING, VALUE, WRONG, valueType,
+  AFTER_ELEMENT, AFTER_MEMBER, CLOSE, COLON, END, ESCAPE, EXPECTED, FIRST_KEY, FIRST_VALUE, KEY_START, LITERAL_END, NEXT, NUMBER_END,
+  SPACE, STRING, VALUE, WRONG, valueType,
 } from './json-grammar.ts'
 import type { JsonType } from './json-grammar.ts'
 import type { JsonSize } from '../../base/json-size.ts'
@@ -8,11 +8,11 @@ import { endOfPlainText } from './json-text.ts'
 import { Utf8Check } from './utf8.ts'
 import { WatchedKeys } from './watched-keys.ts'
 
-/** Place of a member of the root object, in bytes of the whole text; `end` is exclusive. */
+/** Bounds of a member of the root object, as byte offsets in the whole text; `end` is exclusive. */
 export interface Field {
-  /** The key's opening quote. */
+  /** Offset of the key's opening quote. */
   readonly keyStart: number
-  /** The value's first byte: a string's opening quote, an object's brace. */
+  /** Offset of the value's first byte, such as the opening quote of a string or the brace of an object. */
   readonly start: number
   readonly end: number
   readonly type: JsonType
@@ -22,28 +22,30 @@ export interface ValidJson {
   readonly ok: true
   readonly root: JsonType
   readonly length: number
-  /** The watched members by decoded key, in the order of the text. A duplicate key has at most MAX_DUPLICATES + 1 fields. */
+  /**
+   * The watched members by decoded key, in the order of the text. For a duplicate key, at most `MAX_DUPLICATES` + 1 fields are recorded.
+   */
   readonly fields: ReadonlyMap<string, readonly Field[]>
-  /** The inside of the root object, from the byte after `{` to the `}`; null = the root is not an object. */
+  /** The content of the root object, from the byte after `{` to the `}`; null = the root is not an object. */
   readonly members: { readonly open: number; readonly close: number; readonly empty: boolean } | null
   readonly size: JsonSize
 }
 
 export interface InvalidJson {
   readonly ok: false
-  /** Offset of the first wrong byte, or the length of a text that ends too early. */
+  /** Offset of the first wrong byte; the length of the text if the text ends too early. */
   readonly offset: number
-  /** From 1; lines end at LF, and a column is a byte of its line. */
+  /** Counted from 1. Lines end at LF, and a column is a byte of the line. */
   readonly line: number
   readonly column: number
   readonly message: string
-  /** At `offset` begins one level of nesting too many. */
+  /** true if the error at `offset` is a level of nesting above the limit. */
   readonly isTooDeep: boolean
 }
 
-/** Default limit of nesting; JSON.parse has none. */
+/** Default limit of nesting. JSON.parse has no limit. */
 const MAX_DEPTH = 10_000
-/** No real client repeats a key more often, and each field costs memory and an edit. */
+/** Maximum number of recorded duplicates of a key. Clients do not repeat a key more often, and each field costs memory and an edit. */
 export const MAX_DUPLICATES = 100
 
 const QUOTE = 0x22
@@ -53,8 +55,9 @@ const BLANK = 0x20
 const NO_BYTES = Buffer.alloc(0)
 
 /**
- * Validates a JSON text (RFC 8259, UTF-8 without byte order mark) while it arrives, cut anywhere, and records its watched members.
- * It accepts the texts that JSON.parse accepts, up to a limit of nesting. It counts values and creates none, so memory does not grow.
+ * Validates a JSON text (RFC 8259, UTF-8 without byte order mark) while the text arrives in chunks with any boundaries, and records the
+ * watched members. Accepts the same texts as JSON.parse, up to a limit of nesting. Values are counted but not created, so memory use does
+ * not grow.
  */
 export class JsonScan {
   readonly #utf8 = new Utf8Check()
@@ -62,11 +65,11 @@ export class JsonScan {
   #failure: InvalidJson | null = null
 
   #state = VALUE
-  /** Absolute offset of the next chunk's first byte. */
+  /** Offset in the text of the next chunk's first byte. */
   #offset = 0
   #line = 1
   #lineStart = 0
-  /** For each open container, the state after a value in it. */
+  /** For each open container, the state after a value in the container. */
   #stack = new Uint8Array(32)
   #depth = 0
   readonly #maxDepth: number
@@ -80,33 +83,33 @@ export class JsonScan {
   #close = 0
   #empty = true
   readonly #fields = new Map<string, Field[]>()
-  /** Absolute offset of the opening quote of the root object's last key. */
+  /** Offset in the text of the opening quote of the root object's last key. */
   #keyStart = 0
-  /** The part of that key in earlier chunks, without its quotes. */
+  /** The bytes of the last key from earlier chunks, without the opening quote. */
   #keyPart = NO_BYTES
-  /** The watched member whose value is next or being read. */
+  /** The watched member whose value is expected next, or is being read; null = none. */
   #name: string | null = null
   #valueStart = 0
   #valueType: JsonType = 'null'
 
-  /** @param keys names of the members to record; compile them once for many texts */
+  /** @param keys names of the members to record; compile a `WatchedKeys` once to scan many texts */
   constructor(keys: WatchedKeys | readonly string[], maxDepth = MAX_DEPTH) {
     this.#maxDepth = maxDepth
     this.#keys = keys instanceof WatchedKeys ? keys : new WatchedKeys(keys)
   }
 
-  /** @returns false = the text is invalid, and later chunks are ignored */
+  /** @returns false = the text is invalid; later chunks are ignored */
   push(chunk: Buffer): boolean {
     if (this.#failure !== null) return false
     const illFormed = this.#utf8.push(chunk)
-    // A grammar error comes first if it is before the ill-formed bytes or at their first byte.
+    // Report a grammar error first if it is before the ill-formed bytes, or at their first byte.
     this.#read(chunk, illFormed === -1 ? chunk.length : Math.max(illFormed - this.#offset + 1, 0))
     if (illFormed !== -1) this.#fail(illFormed, 'well-formed UTF-8')
     this.#offset += chunk.length
     return this.#failure === null
   }
 
-  /** Call it once, after the last chunk. */
+  /** Ends the text. Must be called once, after the last chunk. */
   end(): ValidJson | InvalidJson {
     const cut = this.#utf8.end()
     if (cut !== -1) this.#fail(cut, 'well-formed UTF-8')
@@ -118,7 +121,7 @@ export class JsonScan {
     return { ok: true, root: this.#root, length: this.#offset, fields: this.#fields, members, size }
   }
 
-  /** Reads up to chunk[to]. */
+  /** Reads the chunk up to `to`, exclusive. */
   #read(chunk: Buffer, to: number): void {
     const view = new DataView(chunk.buffer, chunk.byteOffset, chunk.byteLength)
     const base = this.#offset
@@ -135,7 +138,7 @@ export class JsonScan {
           const code = byte.toString(16).padStart(4, '0')
           return this.#fail(base + i, `\\u${code} instead of the bare control character`)
         } else if (i + 1 < to && NEXT[ESCAPE << 8 | chunk[i + 1]!] === STRING) {
-          // Most escapes are two bytes in one chunk.
+          // Fast path: most escapes are two bytes in the same chunk.
           i++
         } else {
           state = ESCAPE
@@ -162,7 +165,7 @@ export class JsonScan {
           break
         case NUMBER_END:
           state = this.#endValue(base + i)
-          // The byte is not part of the number.
+          // The byte does not belong to the number: handle it again in the next state.
           continue
         case CLOSE:
           if (--this.#depth === 0) this.#close = base + i
@@ -191,14 +194,14 @@ export class JsonScan {
     this.#empty = false
   }
 
-  /** Keeps the part of the root object's key that is before chunk[to], up to one byte more than the longest name. */
+  /** Keeps the bytes of the key before chunk[to]. One byte more than the longest name is enough. */
   #holdKey(chunk: Buffer, to: number): void {
     const from = Math.max(this.#keyStart + 1 - this.#offset, 0)
     const room = this.#keys.longest + 1 - this.#keyPart.length
     this.#keyPart = Buffer.concat([this.#keyPart, chunk.subarray(from, Math.min(to, from + room))])
   }
 
-  /** @returns the state after the string whose closing quote is chunk[quote] */
+  /** @returns the next state, after the string whose closing quote is chunk[quote] */
   #endString(chunk: Buffer, quote: number): number {
     if (!this.#isKey) return this.#endValue(this.#offset + quote + 1)
     if (this.#depth > 1) return COLON
@@ -224,7 +227,7 @@ export class JsonScan {
     }
   }
 
-  /** @returns the state after the value, which ends before `end` */
+  /** @returns the next state, after the value that ends at `end`, exclusive */
   #endValue(end: number): number {
     if (this.#depth === 0) return END
     if (this.#depth === 1 && this.#name !== null) {
@@ -237,7 +240,7 @@ export class JsonScan {
     return this.#stack[this.#depth - 1]!
   }
 
-  /** Enters the container whose bracket is at `offset`; `state` is FIRST_KEY or FIRST_VALUE. false = one level too many. */
+  /** Enters the container whose bracket is at `offset`. @param state `FIRST_KEY` or `FIRST_VALUE` @returns false = one level too many */
   #enter(state: number, offset: number): boolean {
     if (this.#depth === this.#maxDepth) {
       this.#fail(offset, `no more than ${this.#maxDepth} levels of nesting`, true)
@@ -254,7 +257,7 @@ export class JsonScan {
     return true
   }
 
-  /** Only the first failure counts. */
+  /** Records a failure. Only the first failure counts. */
   #fail(offset: number, expected: string, isTooDeep = false): void {
     const line = this.#line
     const column = offset - this.#lineStart + 1

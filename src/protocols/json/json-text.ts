@@ -1,8 +1,9 @@
 /**
- * The first offset in [from, to) whose byte is a quote, a backslash or a control character (RFC 8259, section 7); `to` = none. Tests eight
- * bytes at a time, because most bytes of large bodies are base64. `x ^ 0x02` puts the quote, and no other byte, below 0x21 beside the
- * control characters; `(x - n) & ~x & 0x80` is set somewhere in the word exactly if a byte of x is below n (n <= 0x80).
+ * Finds the first byte in [from, to) that is a quote, a backslash or a control character (RFC 8259, section 7). Tests eight bytes at a
+ * time, because most bytes of large bodies are base64. `x ^ 0x02` moves only the quote below 0x21, where the control characters are. `(x -
+ * n) & ~x & 0x80` is set in some byte of the word exactly if a byte of x is below n (n <= 0x80).
  * @param view covers the same bytes as `bytes`
+ * @returns the offset of the byte; `to` = there is no such byte
  */
 export function endOfPlainText(bytes: Uint8Array, view: DataView, from: number, to: number): number {
   let i = from
@@ -27,15 +28,16 @@ export function endOfPlainText(bytes: Uint8Array, view: DataView, from: number, 
 
 const BACKSLASH = 0x5c
 const LOWER_U = 0x75
-/** Meanings of one-letter escapes (RFC 8259, section 7). */
+/** Decoded characters of one-letter escapes (RFC 8259, section 7). */
 const ESCAPES = new Map(
   [['"', '"'], ['\\', '\\'], ['/', '/'], ['b', '\b'], ['f', '\f'], ['n', '\n'], ['r', '\r'], ['t', '\t']]
     .map(([letter = '', meant = '']) => [letter.charCodeAt(0), meant.charCodeAt(0)]),
 )
 
 /**
- * Does the inside of a JSON string, escaped or not, spell `name` (UTF-8)? Creates no strings: a body can have millions of keys.
- * @param anyCase ASCII capitals match the small letters of the name
+ * Tells whether the content of a JSON string equals `name` (UTF-8). The content may have escapes. Creates no strings, because a body can
+ * have millions of keys.
+ * @param anyCase true if ASCII capitals match the lower-case letters of the name
  */
 export function matchesName(bytes: Buffer, start: number, end: number, name: Uint8Array, anyCase = false): boolean {
   let at = start
@@ -60,7 +62,7 @@ export function matchesName(bytes: Buffer, start: number, end: number, name: Uin
 }
 
 function decoded(bytes: Buffer, start: number, end: number): Buffer {
-  // The key alone is parsed: inside objects V8 can misread escaped keys (nodejs/node#63785).
+  // The key is parsed alone, because V8 can misread escaped keys inside objects (nodejs/node#63785).
   return Buffer.from(JSON.parse(`"${bytes.toString('utf8', start, end)}"`) as string)
 }
 
@@ -68,7 +70,7 @@ function isCapital(unit: number): boolean {
   return unit >= 0x41 && unit <= 0x5a
 }
 
-/** The UTF-16 unit that four hexadecimal digits mean; -1 = they are not hexadecimal. */
+/** The UTF-16 unit of four hexadecimal digits; -1 = the bytes are not hexadecimal. */
 export function hexUnit(bytes: Uint8Array, at: number): number {
   let unit = 0
   for (let i = at; i < at + 4; i++) {
@@ -83,12 +85,15 @@ export function hexUnit(bytes: Uint8Array, at: number): number {
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** The text behind a byte order mark, which parsers may ignore (RFC 8259, section 8.1), as clients do. */
+/** The text without a byte order mark, which parsers may ignore (RFC 8259, section 8.1). Clients ignore it. */
 export function withoutByteOrderMark(body: Buffer): Buffer {
   return body.subarray(0, 3).equals(BYTE_ORDER_MARK) ? body.subarray(3) : body
 }
 
-/** Does the body begin like an object or an array? Some upstreams send blank lines until the response is ready. */
+/**
+ * Tells whether the body begins with an object or an array. White space in front is skipped: some upstreams send blank lines until the
+ * response is ready.
+ */
 export function beginsJson(body: Buffer): boolean {
   const first = firstByte(body)
   return first === 0x7b || first === 0x5b
@@ -98,7 +103,7 @@ export function isBlank(body: Buffer): boolean {
   return firstByte(body) === undefined
 }
 
-/** The first byte behind a byte order mark and white space (RFC 8259, section 2); undefined = there is none. */
+/** The first byte after a byte order mark and white space (RFC 8259, section 2); undefined = there is none. */
 function firstByte(body: Buffer): number | undefined {
   const text = withoutByteOrderMark(body)
   let at = 0

@@ -2,17 +2,17 @@ import type { JsonCursor } from './cursor.ts'
 
 const USAGE_METADATA = Buffer.from('usageMetadata')
 
-/** Reads the value at the cursor and moves past it; undefined = nothing. */
+/** Reads the value at the cursor, and moves the cursor behind the value; undefined = no value. */
 type ValueReader = (cursor: JsonCursor) => unknown
 
 export const parsedValue: ValueReader = cursor => (cursor.skip() ? cursor.parsed() : undefined)
 
-/** The value of a top-level member, the last with that name; undefined = none. */
+/** The value of a top-level member; undefined = none. Of duplicates, the last counts. */
 export function member(cursor: JsonCursor, name: Buffer): unknown {
   return members(cursor, [name, parsedValue])[0]
 }
 
-/** The values of several members, as their readers return them, in the order of `wanted`. */
+/** The values of several members in the order of `wanted`. Each member's reader converts its value. */
 export function members(cursor: JsonCursor, ...wanted: readonly (readonly [name: Buffer, take: ValueReader])[]): unknown[] {
   const values: unknown[] = wanted.map(() => undefined)
   if (!cursor.beginObject()) return values
@@ -29,7 +29,7 @@ export function members(cursor: JsonCursor, ...wanted: readonly (readonly [name:
   return values
 }
 
-/** The `usageMetadata` of a body, or the last one in a stream that came as one JSON array. */
+/** The `usageMetadata` of a body. In a stream that is one JSON array, the last `usageMetadata`. */
 export function lastMetadata(cursor: JsonCursor): unknown {
   if (!cursor.beginArray()) return member(cursor, USAGE_METADATA)
   let last: unknown

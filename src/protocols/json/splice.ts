@@ -1,4 +1,4 @@
-/** Replaces body[start, end) with `bytes`; start = end inserts. */
+/** Replaces body[start, end) with `bytes`. If `start` equals `end`, the bytes are inserted. */
 export interface Edit {
   readonly start: number
   readonly end: number
@@ -6,8 +6,8 @@ export interface Edit {
 }
 
 /**
- * Applies edits in any order to a copy of the body; insertions at one place keep their order. No edits = the body itself.
- * @throws RangeError if two edits overlap or one is outside the body
+ * Applies edits in any order to a copy of the body. Insertions at the same offset keep their order. Without edits, returns the body itself.
+ * @throws RangeError if two edits overlap, or an edit is outside the body
  */
 export function spliceBytes(body: Buffer, edits: readonly Edit[]): Buffer {
   if (edits.length === 0) return body
@@ -28,7 +28,7 @@ export function replaceValues(values: readonly { start: number; end: number }[],
   return values.map(({ start, end }) => ({ start, end, bytes }))
 }
 
-/** Makes `member` the first of an object. */
+/** Inserts `member` as the first member of an object. */
 export function insertion({ open, empty }: { open: number; empty: boolean }, member: Buffer): Edit {
   const bytes = empty ? member : Buffer.concat([member, Buffer.from(',')])
   return { start: open, end: open, bytes }

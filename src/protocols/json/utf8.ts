@@ -2,14 +2,14 @@ import { isUtf8 } from 'node:buffer'
 
 const NO_BYTES = Buffer.alloc(0)
 
-/** Checks that bytes are well-formed UTF-8 (RFC 3629) while they arrive, cut anywhere. */
+/** Checks that bytes are well-formed UTF-8 (RFC 3629) while they arrive in chunks with any boundaries. */
 export class Utf8Check {
-  /** Absolute offset of the next chunk's first byte. */
+  /** Offset in the text of the next chunk's first byte. */
   #offset = 0
-  /** The beginning of a character whose other bytes have not arrived. */
+  /** The first bytes of a character whose other bytes have not arrived. */
   #cut = NO_BYTES
 
-  /** @returns absolute offset of the first ill-formed sequence; -1 = none. Call push no more after an error. */
+  /** @returns offset in the text of the first ill-formed sequence; -1 = none. Must not be called again after an error. */
   push(chunk: Buffer): number {
     const base = this.#offset
     this.#offset += chunk.length
@@ -19,26 +19,26 @@ export class Utf8Check {
       from = sequenceLength(this.#cut[0]!) - this.#cut.length
       const character = Buffer.concat([this.#cut, chunk.subarray(0, from)])
       this.#cut = character.subarray(0, cutAtEnd(character))
-      // A short chunk may not complete the character.
+      // If the chunk is short, the character may still be incomplete.
       if (this.#cut.length === character.length) return -1
       if (!isUtf8(character)) return start
     }
     const isCut = chunk.length > 0 && chunk[chunk.length - 1]! >= 0x80
     const end = isCut ? chunk.length - cutAtEnd(chunk, from) : chunk.length
-    // Creating a view of a short chunk takes longer than checking it.
+    // A view of a short chunk takes longer to create than to check, so the chunk itself is checked.
     const whole = from === 0 && end === chunk.length ? chunk : chunk.subarray(from, end)
     if (!isUtf8(whole)) return base + from + firstIllFormed(whole)
     this.#cut = end === chunk.length ? NO_BYTES : Buffer.from(chunk.subarray(end))
     return -1
   }
 
-  /** The absolute offset of a character that the end of the text cuts; -1 = none. */
+  /** The offset in the text of a character that the end of the text cuts; -1 = none. */
   end(): number {
     return this.#cut.length > 0 ? this.#offset - this.#cut.length : -1
   }
 }
 
-/** Bytes of the sequence that begins with `lead`; 0 = no sequence does. */
+/** Number of bytes of the sequence that begins with `lead`; 0 = no sequence begins with `lead`. */
 function sequenceLength(lead: number): number {
   if (lead < 0x80) return 1
   if (lead < 0xc2) return 0
@@ -47,7 +47,7 @@ function sequenceLength(lead: number): number {
   return lead < 0xf5 ? 4 : 0
 }
 
-/** Number of bytes at the end, from bytes[from] on, that begin an incomplete character. */
+/** Number of bytes at the end that begin an incomplete character. Bytes before `from` do not count. */
 function cutAtEnd(bytes: Buffer, from = 0): number {
   for (let count = 1; count <= 3 && count <= bytes.length - from; count++) {
     const byte = bytes[bytes.length - count]!

@@ -11,17 +11,17 @@ interface WatchedName {
   readonly anyCase: boolean
 }
 
-/** Object keys to look for, compiled once for any number of scans. */
+/** The object keys that a scan searches for. Compile the keys once for any number of scans. */
 export class WatchedKeys {
-  /** Maximum bytes of a matching key, as written in a JSON text. */
+  /** Maximum bytes of a key that can match, including escapes. */
   readonly longest: number
   readonly #names: readonly WatchedName[]
-  /** By their hashes. */
+  /** The loose names by their hashes. */
   readonly #loose: ReadonlyMap<number | null, readonly string[]>
 
   /**
-   * @param anyCase names of `names`, in lower case and ASCII, that match keys in any case
-   * @param loose more names, in lower case without separators: they match keys in any case, with `_` and `-` anywhere
+   * @param anyCase the entries of `names` that match keys in any case; each is in lower case and ASCII
+   * @param loose more names, in lower case and without separators; they match keys in any case, with `_` and `-` anywhere
    */
   constructor(names: readonly string[], anyCase: readonly string[] = [], loose: readonly string[] = []) {
     this.#loose = Map.groupBy(loose, name => looseHash(Buffer.from(name), 0, name.length))
@@ -29,11 +29,13 @@ export class WatchedKeys {
       const bytes = Buffer.from(text)
       return { text, bytes, first: bytes[0], anyCase: anyCase.includes(text) }
     })
-    // A UTF-16 unit takes six bytes as \uXXXX. Separators may surround each letter of a loose name.
+    // A UTF-16 unit takes six bytes as \uXXXX. A separator may surround each letter of a loose name.
     this.longest = 6 * Math.max(0, ...names.map(name => name.length), ...loose.map(name => 2 * name.length))
   }
 
-  /** The name that matches the key in [from, to), without quotes; null = none. Creates no strings: a body can have millions of keys. */
+  /**
+   * The name that matches the key in [from, to), without quotes; null = none. Creates no strings, because a body can have millions of keys.
+   */
   find(key: Buffer, from: number, to: number): string | null {
     const length = to - from
     if (length > this.longest) return null
@@ -50,18 +52,18 @@ export class WatchedKeys {
     const hash = looseHash(key, from, to)
     const candidates = hash === null ? [...this.#loose.values()].flat() : this.#loose.get(hash)
     if (candidates === undefined) return null
-    // The key alone is parsed: inside objects V8 can misread escaped keys (nodejs/node#63785).
+    // The key is parsed alone, because V8 can misread escaped keys inside objects (nodejs/node#63785).
     const name = loosely(JSON.parse(`"${key.toString('utf8', from, to)}"`) as string)
     return candidates.find(candidate => candidate === name) ?? null
   }
 }
 
-/** A hash without case and separators; null = the key has an escape or a byte outside ASCII, which may stand for a letter of a name. */
+/** A hash that ignores case and separators; null = the key has an escape, or a byte outside ASCII that may stand for a letter of a name. */
 function looseHash(key: Buffer, from: number, to: number): number | null {
   let hash = 0
   for (let at = from; at < to; at++) {
     const byte = key[at]!
-    // `\u006e`, or the Kelvin sign, whose lower case is `k`.
+    // For example `\u006e`, or the Kelvin sign: its lower case is `k`.
     if (byte === BACKSLASH || byte >= 0x80) return null
     if (byte === UNDERSCORE || byte === HYPHEN) continue
     hash = Math.imul(hash, 31) + (byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte) | 0
@@ -69,7 +71,7 @@ function looseHash(key: Buffer, from: number, to: number): number | null {
   return hash
 }
 
-/** A name without case and separators. */
+/** The name in lower case, without separators. */
 export function loosely(name: string): string {
   return name.toUpperCase().toLowerCase().replace(/[_-]/g, '')
 }

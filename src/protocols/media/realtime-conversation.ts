@@ -6,29 +6,29 @@ import { tokensOfBytes } from '../usage/tokens-of-bytes.ts'
 import { InputTranscripts } from './input-transcripts.ts'
 import { countIn, eventIn, objectIn, objectOf, settingsIn } from './realtime-event.ts'
 
-/** Of the user's speech. Source: OpenAI's guide "Managing costs". */
+/** Milliseconds of the user's speech for each token. Source: OpenAI's guide "Managing costs". */
 const MS_PER_TOKEN = 100
-/** Larger messages are not parsed; a larger item is an image. */
+/** Larger messages are not parsed. If such a message is an item, the item is an image. */
 const MAX_PARSED_BYTES = 256 * 1024
 
 const ITEMS = new Set(['conversation.item.created', 'conversation.item.added'])
 
 /**
- * Estimates the input of the next response of a realtime session, in case it breaks before it reports usage: the input and output
- * of the previous response, which the upstream has cached, and all later items. Not estimated, because the upstream does not report
- * them: audio that the client commits itself, and the instructions, tools and input of a single `response.create`.
+ * Estimates the input of the next response of a realtime session, in case the session breaks before the response reports usage. The
+ * estimate is the input and output of the previous response, which the upstream has cached, and all later items. The estimate lacks what
+ * the upstream does not report: audio that the client commits itself, and the instructions, tools and input of a single `response.create`.
  * Source: OpenAI's API reference, "Realtime", server events.
  */
 export class RealtimeConversation implements Conversation {
   readonly #transcripts = new InputTranscripts()
-  /** For instructions and tools; used until a response reports its input. */
+  /** Tokens of instructions and tools; used until a response reports its input. */
   #settingsTokens = 0
   #cachedTokens = 0
   #textTokens = 0
   #audioTokens = 0
-  /** Position in the session's audio at which the client began to speak; null = silent. */
+  /** Position in the session's audio, in ms, at which the client began to speak; null = the client does not speak. */
   #speechStartMs: number | null = null
-  /** An item may be reported twice, under two event names. */
+  /** The id of the last item: the upstream may report one item twice, under two event names. */
   #lastItemId: unknown = null
 
   get inputEstimate(): InputEstimate | null {
@@ -58,7 +58,7 @@ export class RealtimeConversation implements Conversation {
     this.#settingsTokens = tokensOf(instructions) + tokensOf(listed)
   }
 
-  /** For messages of the upstream other than settings. */
+  /** Reads a message of the upstream that is not settings. */
   onEvent(type: string, message: Buffer): void {
     if (message.length > MAX_PARSED_BYTES) {
       if (ITEMS.has(type)) this.#textTokens += MEDIA_TOKENS
@@ -79,7 +79,7 @@ export class RealtimeConversation implements Conversation {
 
   #addItem(item: JsonObject): void {
     const { id = null, role, type, content, output } = item
-    // The usage of a response includes its output.
+    // Output of the model is skipped, because the usage of a response includes its output.
     if (role === 'assistant' || type === 'function_call' || (id !== null && id === this.#lastItemId)) return
     this.#lastItemId = id
     this.#textTokens += tokensOf(output)
@@ -99,7 +99,7 @@ export class RealtimeConversation implements Conversation {
   #addResponse(response: JsonObject): void {
     const usage = objectIn(response, 'usage')
     const [read, said] = [countIn(usage, 'input_tokens'), countIn(usage, 'output_tokens')]
-    // A response outside the conversation does not count.
+    // A response outside the conversation is not input of the next response.
     if (read === null || said === null || response['conversation_id'] === null) return
     this.#cachedTokens = read + said
     this.#textTokens = this.#audioTokens = 0

@@ -2,14 +2,14 @@ import { ChunkMeter } from '../chat/meter.ts'
 import type { StreamEvent } from '../events/stream-event.ts'
 
 const TEXTS = [Buffer.from('delta'), Buffer.from('text')]
-/** Types of events from OpenAI and Mistral. */
+/** The types of events that OpenAI and Mistral send. */
 const DELTA_TYPES = [Buffer.from('transcript.text.delta'), Buffer.from('transcription.text.delta')]
 const END_TYPES = [Buffer.from('transcript.text.done'), Buffer.from('transcription.done')]
 const ERROR_TYPES = [Buffer.from('error')]
 
-/** For typed events, the last with the usage (OpenAI, Mistral), and for chunks like those of chat (vLLM). */
+/** Meters events with a type, of which the last has the usage (OpenAI, Mistral), and chunks like those of chat (vLLM). */
 export class TranscriptMeter extends ChunkMeter {
-  /** Every event is parsed, because events differ by type, unlike chunks of chat. */
+  /** Every event is parsed, because events have different types. Chunks of chat do not. */
   protected override readonly remembersEvents = false
 
   protected override read(event: StreamEvent): void {

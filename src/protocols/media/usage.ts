@@ -15,7 +15,7 @@ export const IMAGE_USAGE: UsageReader = { read: readImages, readBody: readImageB
 export const TRANSCRIPT_USAGE: UsageReader = { read: readTranscription, readBody: readTranscriptBody }
 export const SPEECH_USAGE: UsageReader = { read: readSpeech }
 
-/** Audio and image tokens include the cached tokens of that modality. */
+/** The counts of audio and image tokens include the cached tokens of the same modality. */
 function readRealtime(usage: JsonObject, f: Figures): Usage {
   const input = f.object(usage.input_token_details)
   const cached = f.object(input.cached_tokens_details)
@@ -30,7 +30,7 @@ function readRealtime(usage: JsonObject, f: Figures): Usage {
   }
 }
 
-/** Without a count of image tokens, all output counts as images, except for text in the details. */
+/** If the usage has no count of image tokens, all output counts as images, except the text tokens in the details. */
 function readImages(usage: JsonObject, f: Figures): Usage {
   const input = f.object(usage.input_tokens_details)
   const output = f.object(usage.output_tokens_details)
@@ -44,7 +44,7 @@ function readImages(usage: JsonObject, f: Figures): Usage {
   }
 }
 
-/** Images are counted even if their tokens are not reported. */
+/** Counts the images even if the upstream does not report tokens. */
 function readImageBody(cursor: JsonCursor): ReportedUsage | null {
   const [usage, images] = members(cursor, [USAGE, parsedValue], [DATA, countElements])
   const reading = readUsage(IMAGE_USAGE, usage)
@@ -61,11 +61,11 @@ function countElements(cursor: JsonCursor): number | undefined {
   while (cursor.nextElement()) {
     if (cursor.skip()) count++
   }
-  // A partial list shows how many arrived, not how many were generated.
+  // The list is incomplete, so more images may have been generated than arrived.
   return cursor.broken ? undefined : count
 }
 
-/** `{type: "tokens", ...}` or `{type: "duration", seconds}`; vLLM's chunks have the usage of chat. */
+/** Reads `{type: "tokens", ...}`, `{type: "duration", seconds}`, or the usage of chat in chunks of vLLM. */
 function readTranscription(usage: JsonObject, f: Figures): Usage {
   if (usage.type === 'duration') return { ...blankUsage(), seconds: f.seconds(usage.seconds) }
   if (usage.prompt_audio_seconds !== undefined) return readMistralTranscript(usage, f)
@@ -79,7 +79,7 @@ function readTranscription(usage: JsonObject, f: Figures): Usage {
   }
 }
 
-/** `prompt_tokens` excludes audio, which only the total includes. Source: Mistral's API reference, "UsageInfo". */
+/** In Mistral's usage, `prompt_tokens` excludes audio; only the total includes audio. Source: Mistral's API reference, "UsageInfo". */
 function readMistralTranscript(usage: JsonObject, f: Figures): Usage {
   const outputTokens = f.required(usage.completion_tokens)
   const inputTokens = remainder(f.required(usage.total_tokens), outputTokens)
@@ -92,18 +92,18 @@ function readMistralTranscript(usage: JsonObject, f: Figures): Usage {
   }
 }
 
-/** Models without usage have the duration in seconds in their `verbose_json`. */
+/** Models that report no usage have the duration in seconds in the `verbose_json` format. */
 function readTranscriptBody(cursor: JsonCursor): ReportedUsage | null {
   const [usage, duration] = members(cursor, [USAGE, parsedValue], [DURATION, parsedValue])
   const reading = readUsage(TRANSCRIPT_USAGE, usage)
   if (reading || duration === undefined) return reading
   const figures = new Figures()
-  // vLLM sends it as text.
+  // vLLM sends the duration as text.
   const seconds = typeof duration === 'string' && /^\d+(\.\d+)?$/.test(duration) ? Number(duration) : duration
   return { usage: { ...blankUsage(), seconds: figures.seconds(seconds) }, suspect: figures.suspect }
 }
 
-/** Only speech that is streamed as events reports tokens. */
+/** Speech reports tokens only if it is streamed as events. */
 function readSpeech(usage: JsonObject, f: Figures): Usage {
   const outputTokens = f.required(usage.output_tokens)
   return { ...blankUsage(), inputTokens: f.required(usage.input_tokens), outputTokens, outputAudioTokens: outputTokens }

@@ -21,9 +21,9 @@ const THINKING_BLOCKS: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thi
 const CONTINUABLE_DELTAS: ReadonlySet<unknown> = new Set(['text_delta', 'thinking_delta', 'signature_delta'])
 
 /**
- * Continues text after complete thinking, and without further thinking: Anthropic accepts no prefill with thinking
- * (platform.claude.com/docs/en/build-with-claude/extended-thinking, "Feature compatibility"), and no partial thinking
- * block (platform.claude.com/docs/en/build-with-claude/streaming, "Error recovery").
+ * Continues text after complete thinking, without further thinking. Anthropic accepts no prefill with thinking
+ * (platform.claude.com/docs/en/build-with-claude/extended-thinking, "Feature compatibility"), and no partial thinking block
+ * (platform.claude.com/docs/en/build-with-claude/streaming, "Error recovery").
  */
 export class MessagesStreamProtocol implements StreamProtocol {
   finished = false
@@ -31,9 +31,9 @@ export class MessagesStreamProtocol implements StreamProtocol {
   endMarker = renderEvent({ type: 'message_stop' })
   #started = false
   underWay: string | null = null
-  /** Number of the open block; null = none. */
+  /** Number of the open content block; null = no block is open. */
   #openBlock: number | null = null
-  /** Bytes of thinking that the client got. */
+  /** Bytes of thinking that the client has received. */
   #thinkingBytes = 0
   #nextBlock = 0
 
@@ -89,10 +89,10 @@ export class MessagesStreamProtocol implements StreamProtocol {
 
   createTranslation(before: () => PriorUsage): EventTranslation {
     const numbers = new Map<unknown, number>()
-    /** The usage in the upstream's `message_start`, which the client gets in `message_delta`. */
+    /** The usage in the upstream's `message_start`. The client gets this usage in `message_delta`. */
     let started: Json = {}
     let isFirst = true
-    /** The starts of text blocks without text so far: the client does not get an empty block. */
+    /** The starts of text blocks that have no text yet. They are held, because the client must not get an empty block. */
     const silent = new Map<unknown, Json>()
     const start = (event: Json, text: (part: string) => string): Json[] => {
       const block = objectIn(event, 'content_block')
@@ -117,7 +117,7 @@ export class MessagesStreamProtocol implements StreamProtocol {
       return { ...begun, index: this.#nextBlock }
     }
 
-    /** The start of the event's block, if the client does not have it yet. */
+    /** The start of the event's block, if the client has not received it. */
     const spoken = (event: Json): Json[] => {
       const begun = silent.get(event['index'])
       silent.delete(event['index'])
@@ -144,7 +144,7 @@ export class MessagesStreamProtocol implements StreamProtocol {
             if (silent.delete(event['index'])) return []
             return [{ ...event, index: numbers.get(event['index']) ?? event['index'] }]
           case 'message_delta':
-            // If the response added no block, the block that the first response left open ends here.
+            // If the response added no block, the first response's open block ends here.
             return [...this.#stopOfOpenBlock(), { ...event, usage: totalUsage(started, objectIn(event, 'usage'), before()) }]
           default: return [event]
         }
@@ -154,7 +154,7 @@ export class MessagesStreamProtocol implements StreamProtocol {
   }
 }
 
-/** Edits that turn off thinking, and with it the clearing of earlier thinking, which Anthropic refuses then. */
+/** Edits that turn off thinking. They also turn off the clearing of earlier thinking, because Anthropic refuses it without thinking. */
 function withoutThinking(body: Buffer, fields: ReadonlyMap<string, Field>): Edit[] {
   const thinking = fields.get('thinking')
   const management = fields.get('context_management')
@@ -168,7 +168,7 @@ function withoutThinking(body: Buffer, fields: ReadonlyMap<string, Field>): Edit
 
 const INPUT_FIELDS = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens']
 
-/** The usage of both responses: in the client's stream it replaces the usage of `message_start`. */
+/** The usage of both responses. In the client's stream it replaces the usage of `message_start`. */
 function totalUsage(started: Json, ended: Json, before: PriorUsage): Json {
   const usage = { ...ended }
   for (const name of INPUT_FIELDS) {

@@ -3,11 +3,11 @@ import { CREATED } from '../endpoint/model-date.ts'
 import type { ClientFormat } from '../endpoint/protocol.ts'
 import { headersOf, rateLimitHeaders, type RateLimitFigures } from '../endpoint/rate-limit-headers.ts'
 
-/** Error shape: `{type: "error", error: {type, message}, request_id}`. */
+/** An error has the shape `{type: "error", error: {type, message}, request_id}`. */
 export const MESSAGES_FORMAT: ClientFormat = {
   protocol: 'messages',
   errorBody: (error, requestId) => JSON.stringify(errorObject(error, requestId)),
-  // Clients drop events without a name.
+  // Clients drop events without a name, so the event is named `error`.
   streamError: (error, requestId) => `event: error\ndata: ${JSON.stringify(errorObject(error, requestId))}\n\n`,
   errorEvent: json => `event: error\ndata: ${json}\n\n`,
   keepAlive: 'event: ping\ndata: {"type": "ping"}\n\n',
@@ -33,17 +33,17 @@ function errorObject(error: GatewayError, requestId: string) {
   return { type: 'error', error: inner, request_id: requestId }
 }
 
-/** For a thread that cannot be kept: the tool runners of Anthropic's SDKs then send the whole conversation each time. */
+/** Sent if the gateway cannot keep a thread: then the tool runners of Anthropic's SDKs send the whole conversation each time. */
 const THREAD_UNSUPPORTED = { error_code: 'thread_unsupported_request' }
 
-/** By HTTP status. */
+/** Error types by HTTP status. */
 const ERROR_TYPES: ReadonlyMap<number, string> = new Map([
   [401, 'authentication_error'], [402, 'billing_error'], [403, 'permission_error'], [404, 'not_found_error'],
   [408, 'timeout_error'], [413, 'request_too_large'], [429, 'rate_limit_error'], [503, 'overloaded_error'],
   [504, 'timeout_error'], [529, 'overloaded_error'],
 ])
 
-/** The last second of the year 9999, the latest time in RFC 3339; ms since 1970. */
+/** The last second of the year 9999, in ms since 1970: RFC 3339 has no later times. */
 const LAST_SECOND = 253_402_300_799_000
 
 const LIMIT_NAMES = {
@@ -58,8 +58,8 @@ const LIMIT_NAMES = {
 } as const
 
 /**
- * Anthropic's headers: a flat list of names and values, with `reset` as an RFC 3339 time, rounded up to the second.
- * Source: Anthropic API documentation, "Rate limits", "Response headers".
+ * Anthropic's headers, as a flat list of names and values. `reset` is an RFC 3339 time, rounded up to the second. Source: Anthropic API
+ * documentation, "Rate limits", "Response headers".
  *
  * @param nowMs ms since 1970
  */

@@ -23,10 +23,13 @@ const THINKING = Buffer.from('thinking')
 const PARTIAL_JSON = Buffer.from('partial_json')
 const NAME = Buffer.from('name')
 const DATA = Buffer.from('data')
-/** In `message_start` these count only the first token or two. */
+/** Fields that `message_start` reports too early: they count only the first one or two tokens. */
 const OUTPUT_FIELDS = new Set(['output_tokens', 'output_tokens_details'])
 
-/** Streams of messages: `message_start` with the input's usage, blocks, `message_delta` with counts that replace earlier counts. */
+/**
+ * Meters streams of messages: `message_start` with the usage of the input, then blocks, then `message_delta` with counts that replace
+ * earlier counts.
+ */
 export class MessagesMeter extends EventMeter {
   #fields: Map<string, unknown> | null = null
   #suspect = false
@@ -43,7 +46,7 @@ export class MessagesMeter extends EventMeter {
 
   protected read({ buf, dataStart, dataEnd, nameStart, nameEnd }: StreamEvent): void {
     const { cursor } = this
-    // The name of the event decides, as in the vendor's own client; without a name, the member `type`.
+    // The event's name decides the type, as in Anthropic's SDK. Without a name, the member `type` decides.
     if (nameEnd > nameStart) return this.#dispatch(buf, nameStart, nameEnd, dataStart, dataEnd)
     cursor.reset(buf, dataStart, dataEnd)
     if (!cursor.beginObject()) return
@@ -73,7 +76,7 @@ export class MessagesMeter extends EventMeter {
     }
   }
 
-  /** Merges the `usage` of the object at the cursor. */
+  /** Merges the `usage` of the object at the cursor into the usage so far. */
   #usageMember(start: boolean): void {
     const { cursor } = this
     if (!cursor.beginObject()) return
@@ -96,7 +99,7 @@ export class MessagesMeter extends EventMeter {
     if (!start && usage.output_tokens !== undefined && usage.output_tokens !== null) this.markOutputReported()
   }
 
-  /** The start or a delta of a content block. */
+  /** Reads the start or a delta of a content block. */
   #block(part: Buffer, buf: Buffer): void {
     const { cursor } = this
     let index = 0

@@ -1,16 +1,19 @@
 import { asList, asObject, type JsonObject } from '../neutral/json.ts'
 
-/** Keywords that structured outputs refuse (https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs). */
+/** Keywords that Anthropic's structured outputs refuse (https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs). */
 const UNSUPPORTED = new Set([
   'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength', 'maxItems',
   'uniqueItems', 'minProperties', 'maxProperties', 'patternProperties', 'propertyNames', 'minContains', 'maxContains',
 ])
 
-/** Members whose values are schemas by name: the client chooses these names, even if they look like keywords. */
+/** Keywords that contain schemas by name. The client chooses the names, so a name may look like a keyword. */
 const NAMED = new Set(['properties', '$defs', 'definitions'])
 const LISTS = new Set(['anyOf', 'allOf', 'oneOf', 'prefixItems'])
 
-/** Closes the objects of a schema, and moves unsupported keywords to the description for the model, as the vendor's SDKs do. */
+/**
+ * Closes the objects of a schema, and moves unsupported keywords into the description, where the model reads them. Anthropic's SDKs do the
+ * same.
+ */
 export function outputSchema(schema: JsonObject): JsonObject {
   const kept = new Map<string, unknown>()
   const described: string[] = []
@@ -36,11 +39,11 @@ export function outputSchema(schema: JsonObject): JsonObject {
 }
 
 /**
- * Does OpenAI accept the schema as strict? Every object must be closed, with all members required
- * (https://platform.openai.com/docs/guides/structured-outputs); Anthropic also allows optional members.
+ * Tells whether OpenAI accepts the schema as strict: every object must be closed, and all its members required
+ * (https://platform.openai.com/docs/guides/structured-outputs). Anthropic also allows optional members.
  */
 export function fitsStrict(schema: JsonObject): boolean {
-  // A worklist instead of recursion, because a schema may be deep.
+  // A list instead of recursion, because a schema may be nested deeply.
   const waiting: unknown[] = [schema]
   for (const value of waiting) {
     const inner = asObject(value)

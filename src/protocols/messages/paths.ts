@@ -32,7 +32,7 @@ const BATCH = withoutPathModel(otherEndpoint(format, { isBatch: true }))
 /** Writes that cost nothing. */
 export const MESSAGES_FREE_WRITES = /^\/v1\/messages\/batches\/[^/]+\/cancel$/
 
-/** Claude at Vertex AI: the path contains the model, and the body is that of this protocol. */
+/** Claude at Vertex AI: the path contains the model, and the body has the format of this protocol. */
 const RAW_VERBS = new Map<string, Endpoint>(['rawpredict', 'streamrawpredict'].map(verb => [verb, { ...MESSAGES, modelIn: 'path' }]))
 const RAW_COUNT_TOKENS = /^count-tokens(?::|%3a)rawpredict/
 

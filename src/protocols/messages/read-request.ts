@@ -10,7 +10,7 @@ import type {
 import type { FieldTable, ReadContext } from '../neutral/translation.ts'
 import { fitsStrict } from './output-schema.ts'
 
-/** The fields of a request (https://docs.anthropic.com/en/api/messages), including those that need beta headers. */
+/** The fields of a request, and what each means (https://docs.anthropic.com/en/api/messages), including fields that need beta headers. */
 export const MESSAGES_FIELDS = {
   model: 'model', stream: 'stream', messages: 'messages', system: 'messages',
   max_tokens: 'maxOutputTokens', stop_sequences: 'stopSequences', temperature: 'temperature', top_p: 'topP', top_k: 'topK',
@@ -56,7 +56,7 @@ export function readMessagesRequest(given: JsonObject, { report, capsules }: Rea
 
 const ROLES = ['user', 'assistant', 'system'] as const
 
-/** Reads messages in order: a tool result gets the name of its call. */
+/** Reads messages in order, so that a tool result gets the name of the call that precedes it. */
 class ContentReader {
   readonly #toolNames = new Map<string, string>()
   readonly #capsules: CapsuleReader
@@ -69,7 +69,7 @@ class ContentReader {
     return { role: message.word('role', ROLES) ?? 'user', parts: this.parts(message, 'content', CONTENT), name: null }
   }
 
-  /** @param name the member that holds text or blocks */
+  /** @param name the member that contains text or blocks */
   parts(object: BodyObject, name: string, path: string): Part[] {
     const content = object.content(name)
     if (typeof content !== 'string') return content.flatMap(block => this.#part(block, path))
@@ -91,7 +91,7 @@ class ContentReader {
       }
       case 'compaction': {
         const summary = block.text('content')
-        // Only the provider that wrote these members can read them; `content` has the text.
+        // Only the provider that wrote these members can read them. The text is in `content`.
         block.ignore('encrypted_content', 'signature')
         if (summary !== null) return [{ ...baseOf(block, path), type: 'text', text: summary, opaque: null }]
         block.dropWhole(type)
@@ -100,7 +100,7 @@ class ContentReader {
       case 'tool_use': return [this.#toolCall(block, path)]
       case 'tool_result': return [this.#toolResult(block, path)]
       default:
-        // Calls and results of the provider's own tools, and unknown types.
+        // Drops calls and results of the provider's own tools, and blocks of unknown types.
         block.dropWhole(type)
         return []
     }
@@ -125,7 +125,7 @@ class ContentReader {
     }
   }
 
-  /** Reads a signature, or `data` of redacted thinking: a value of the client's own provider, or a capsule of a gateway. */
+  /** Reads a signature, or the `data` of redacted thinking. The value is from the provider itself, or is a capsule of a gateway. */
   #opaque(value: string | null, field: string): OpaqueValue | null {
     if (value === null || value === '') return null
     const capsule = this.#capsules.open('opaque_value', value, field)
@@ -140,7 +140,7 @@ class ContentReader {
     const source = block.object('source')
     if (source?.value('type') === 'content') return [...before, ...this.parts(source, 'content', `${path}.source.content[]`)]
     if (source?.value('type') === 'text') {
-      // `media_type` is always plain text.
+      // `media_type` can be ignored, because it is always plain text.
       source.ignore('media_type')
       return [...before, { ...base, source: { kind: 'text', text: source.text('data') ?? '' } }]
     }
@@ -167,7 +167,7 @@ function readMedia(block: BodyObject, source: BodyObject | null): MediaSource[] 
   }
 }
 
-/** `citations` may be present but turned off. */
+/** Reports citations only if they are turned on: `citations` may be present but turned off. */
 function reportCitations(block: BodyObject): void {
   if (block.object('citations')?.boolean('enabled') === true) block.drop('citations')
 }
@@ -178,7 +178,7 @@ function isResultPart(part: Part): part is ToolResultPart['parts'][number] {
 
 function cacheMarkOf(block: BodyObject): CacheMark | null {
   const control = block.object('cache_control')
-  // `type` has only one value.
+  // `type` can be ignored, because it has only one value.
   control?.ignore('type')
   return control && { ttl: control.known('ttl', ['5m', '1h']) }
 }
@@ -195,11 +195,11 @@ function searchResultText(block: BodyObject): string {
 function readTool(tool: BodyObject): Tool[] {
   const parameters = tool.json('input_schema')
   if (parameters === null) {
-    // A tool that the provider runs itself, or whose schema the provider knows.
+    // Drops a tool that the provider itself runs, or whose schema only the provider knows.
     tool.dropWhole(tool.text('type'))
     return []
   }
-  // All tools are loaded, and inputs arrive as the upstream streams them.
+  // Ignores members that have no effect: all tools are loaded, and inputs arrive as the upstream streams them.
   tool.ignore('type', 'defer_loading', 'eager_input_streaming')
   return [{
     name: tool.text('name') ?? '', description: tool.text('description'), parameters, strict: readStrict(tool, parameters),
@@ -224,7 +224,7 @@ function readToolChoice(choice: BodyObject | null): ToolChoice | null {
 }
 
 function readOutputFormat(format: BodyObject | null): OutputFormat | null {
-  // `type` has only one value.
+  // `type` can be ignored, because it has only one value.
   format?.ignore('type')
   const schema = format?.json('schema') ?? null
   return schema && { type: 'json_schema', name: null, description: null, schema, strict: fitsStrict(schema) }

@@ -65,7 +65,7 @@ export class MessagesResponseReader implements ResponseReader {
     out.push({ type: 'end' })
   }
 
-  /** Reads the usage once, at the end: each event may report some counts, and a long list. */
+  /** Reads the usage once, at the end, because each event may report some of the counts, and a long list. */
   end(out: EventOutput): void {
     this.#parts.endAll(out)
     const tokens = this.#isOver ? null : readTokens(MESSAGES_USAGE, this.#usage)
@@ -113,14 +113,14 @@ export class MessagesResponseReader implements ResponseReader {
     out.push({ type: 'stop', reason: STOP_REASONS.get(reason) ?? 'end', sequence: asText(delta['stop_sequence']), explanation })
   }
 
-  /** Counts are cumulative: a null or missing count leaves the earlier count. */
+  /** Merges reported counts. They are cumulative: if a count is null or missing, the earlier count stays. */
   #mergeUsage(value: unknown): void {
     const given = asObject(value)
     if (given !== null) this.#usage = Object.assign(this.#usage ?? Object.create(null) as Record<string, unknown>, withoutNulls(given))
   }
 }
 
-/** HTTP statuses for errors in a stream. */
+/** HTTP statuses for error types in a stream. */
 const STATUSES: ReadonlyMap<string, number> = new Map(Object.entries({
   invalid_request_error: 400, authentication_error: 401, billing_error: 402, permission_error: 403, not_found_error: 404,
   request_too_large: 413, rate_limit_error: 429, api_error: 500, timeout_error: 504, overloaded_error: 529,
@@ -135,7 +135,7 @@ export function readMessagesError(status: number, body: unknown): NeutralError {
   return { kind: errorKindOf(actual, type), status: actual, message, code: type, param: null }
 }
 
-/** The input in the start of a block, from servers that do not stream it. */
+/** The input of a tool call as JSON text, from servers that send the input in the start of the block. */
 function inputText(input: unknown): string {
   const value = asObject(input)
   return value === null || Object.keys(value).length === 0 ? '' : JSON.stringify(value)

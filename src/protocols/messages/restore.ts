@@ -5,7 +5,7 @@ import { MESSAGES_TOOL_IDS } from './write-request.ts'
 
 const CONTENT = 'messages[].content[]'
 
-/** Replaces capsules by the upstream's own thinking, and removes the thinking of other providers. @returns null = no capsule */
+/** Replaces capsules by the upstream's own thinking, and removes thinking of other providers. @returns null = the body has no capsule */
 export function restoreMessages(body: JsonObject, provider: string, capsules: CapsuleReader): JsonObject | null {
   const restorer = new CapsuleRestorer(provider, MESSAGES_TOOL_IDS, capsules)
   const messages = asList(body['messages']).flatMap(value => {
@@ -16,7 +16,7 @@ export function restoreMessages(body: JsonObject, provider: string, capsules: Ca
   })
   if (!restorer.hasFound) return null
   const restored = { ...body, messages }
-  // With thinking on, the upstream refuses a turn with a tool call that does not begin with thinking.
+  // Turns thinking off if a turn with a tool call does not begin with thinking: the upstream refuses such a turn while thinking is on.
   return asObject(body['thinking'])?.['type'] === 'enabled' && lacksThinking(messages) ? { ...restored, thinking: undefined } : restored
 }
 
@@ -37,7 +37,7 @@ function restoreBlock(value: unknown, restorer: CapsuleRestorer): unknown[] {
   }
 }
 
-/** Does the model's unfinished turn call a tool without beginning with thinking? */
+/** Tells whether the model's unfinished turn calls a tool and does not begin with thinking. */
 function lacksThinking(messages: readonly unknown[]): boolean {
   const blocksOf = (message: unknown): unknown[] => asList(asObject(message)?.['content']).map(block => asObject(block)?.['type'])
   const asks = (message: unknown): boolean => asObject(message)?.['role'] === 'user' && !blocksOf(message).includes('tool_result')

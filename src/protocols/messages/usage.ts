@@ -6,8 +6,8 @@ import { blankUsage, type Usage } from '../usage/usage.ts'
 export const MESSAGES_USAGE: UsageReader = { read: readMessages, servingModels: readServingModels }
 
 /**
- * `input_tokens` excludes tokens read from and written to the cache. Writes without a lifetime count as 5m. The top-level
- * counts exclude the compaction of the context (Anthropic's SDK, "BetaIterationsUsage").
+ * `input_tokens` excludes tokens that are read from the cache or written to it. Written tokens without a lifetime count as 5m. The
+ * top-level counts exclude the compaction of the context (Anthropic's SDK, "BetaIterationsUsage").
  */
 function readMessages(usage: JsonObject, f: Figures, final: boolean): Usage {
   let sum = readMessage(usage, f, final)
@@ -31,7 +31,7 @@ function readMessage(usage: JsonObject, f: Figures, final: boolean): Usage {
     long = null
   }
   short = remainder(written, long)
-  // An invalid addend makes the sum unknown; an absent one counts as 0.
+  // If a count is invalid, the sum is unknown. An absent count is 0.
   const inputTokens = f.suspect || fresh === null ? null : fresh + (cachedInputTokens ?? 0) + (written ?? 0)
   const outputTokens = final ? f.required(usage.output_tokens) : f.count(usage.output_tokens)
   return {
@@ -40,7 +40,7 @@ function readMessage(usage: JsonObject, f: Figures, final: boolean): Usage {
   }
 }
 
-/** A total is known only if both addends are known; an absent part counts as 0. */
+/** Adds the compaction's usage. A total is known only if both counts are known; for a part, an absent count is 0. */
 function withCompaction(message: Usage, compaction: Usage): Usage {
   const total = (a: number | null, b: number | null) => (a === null || b === null ? null : a + b)
   const part = (a: number | null, b: number | null) => (a === null ? b : a + (b ?? 0))
@@ -56,9 +56,9 @@ function withCompaction(message: Usage, compaction: Usage): Usage {
 }
 
 /**
- * Reads the usage of other models; null = there is none. The serving model may call an advisor. If a model declines the
- * request, a fallback serves it: the top-level counts are the fallback's, and declining is free unless it produced text.
- * Source: Anthropic's SDK, "BetaIterationsUsage", and documentation, "Refusals and fallback".
+ * Reads the usage of models other than the requested model; null = there is none. The serving model may call an advisor. If a model
+ * declines the request, a fallback serves it. Then the top-level counts are the fallback's, and the model that declined costs nothing
+ * unless it produced text. Source: Anthropic's SDK, "BetaIterationsUsage", and documentation, "Refusals and fallback".
  */
 function readServingModels(usage: JsonObject, f: Figures): ServingModels | null {
   const iterations = f.array(usage.iterations).map(iteration => f.object(iteration))

@@ -19,9 +19,9 @@ export const MESSAGES_SUPPORT: SupportTable = {
   verbosity: 'dropped', user: 'mapped', metadata: 'dropped', includeUsage: 'mapped', cacheKey: 'dropped',
 }
 
-/** For requests without a bound: the protocol requires `max_tokens`. */
+/** Used if the request has no limit of output tokens, because the protocol requires `max_tokens`. */
 const DEFAULT_MAX_TOKENS = 32_000
-/** Anthropic's maximum for one request. */
+/** Maximum that Anthropic accepts in one request. */
 const MAX_CACHE_MARKS = 4
 export const MESSAGES_TOOL_IDS = { pattern: /^[a-zA-Z0-9_-]+$/, maxLength: Infinity, prefix: 'toolu_' }
 
@@ -62,10 +62,10 @@ export function writeMessagesRequest(request: NeutralRequest, context: WriteCont
 
 class ContentWriter {
   readonly #context: WriteContext
-  /** The upstream's id for the latest call with the client's id, which a client may use for two calls. */
+  /** The upstream's id by the client's id. A client may use one id for two calls: the latest call counts. */
   readonly #ids = new Map<string, string>()
   readonly #used = new Set<string>()
-  /** The next suffix to try for each repeated id. */
+  /** For each repeated id, the next suffix to try. */
   readonly #suffixes = new Map<string, number>()
 
   constructor(context: WriteContext) {
@@ -91,7 +91,7 @@ class ContentWriter {
     switch (part.type) {
       case 'text':
       case 'refusal':
-        // The API refuses blank text.
+        // The API refuses text that is blank.
         return part.text.trim() === '' ? [] : [{ type: 'text', text: part.text }]
       case 'image': return [writeImage(part, this.#report)]
       case 'document': return [writeDocument(part, this.#report)]
@@ -127,7 +127,10 @@ class ContentWriter {
     })
   }
 
-  /** Makes the id of a call unique within the request; a later result belongs to the latest call with the client's id. */
+  /**
+   * Makes the id of a call unique in the request. If the client used its id for several calls, a later result belongs to the latest of
+   * them.
+   */
   #newId(id: string): string {
     const fitting = fittingToolId(id, MESSAGES_TOOL_IDS)
     let unique = fitting
@@ -177,7 +180,7 @@ function writeSource(source: MediaSource, path: string, report: TranslationRepor
   }
 }
 
-/** The protocol cannot allow only some tools, so the others are left out. */
+/** Leaves out the tools that the model may not call, because the protocol cannot restrict the choice to some of the tools. */
 function writeToolChoice({ tools, toolChoice, parallelToolCalls }: NeutralRequest): { tools: readonly Tool[], choice: JsonObject | null } {
   const parallel = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {}
   switch (toolChoice?.type) {
@@ -194,7 +197,7 @@ function writeToolChoice({ tools, toolChoice, parallelToolCalls }: NeutralReques
   }
 }
 
-/** A model that thinks accepts no sampling parameters. */
+/** Drops sampling parameters if the model thinks, because the model then refuses them. */
 function writeSampling({ temperature, topP, topK }: NeutralRequest, isThinking: boolean, report: TranslationReport): JsonObject {
   if (isThinking) {
     if (temperature !== null && temperature !== 1) report.dropField('temperature')
@@ -218,7 +221,7 @@ function writeServiceTier(tier: ServiceTier | null, report: TranslationReport): 
   }
 }
 
-/** Keeps the first mark, whose prompt most requests share, and the last marks, which cover the longest prompts. */
+/** Keeps the first mark and the last marks. Most requests share the prompt of the first mark; the last marks cover the longest prompts. */
 function limitCacheMarks(body: JsonObject, report: TranslationReport): JsonObject {
   const marked: Record<string, unknown>[] = []
   const visit = (value: unknown): void => {

@@ -24,7 +24,7 @@ const ERROR_TYPES: Readonly<Record<ErrorKind, string>> = {
   server: 'api_error', overloaded: 'overloaded_error', timeout: 'timeout_error',
 }
 
-/** Begins the error message for a prompt that exceeds the context window. */
+/** The error message begins with this text if a prompt exceeds the context window. */
 const TOO_LONG = 'prompt is too long'
 
 /** Writes the events of a streamed message. */
@@ -33,7 +33,7 @@ export class MessagesResponseWriter implements ResponseWriter {
   readonly #sequencer = new PartSequencer()
   #usage: TokenUsage = NO_USAGE
   #stop: StopEvent | null = null
-  /** Number of the current block: clients number blocks by their order in the stream. */
+  /** Number of the current block, in the order of the stream, because clients number blocks in this order. */
   #block = -1
   #part: ResponsePart = { type: 'text' }
 
@@ -119,12 +119,12 @@ export function writeMessagesBody(response: NeutralResponse, context: ClientCont
 }
 
 export function writeMessagesError({ kind, message, code }: NeutralError, requestId: string): JsonObject {
-  // The protocol has no error code for this: Claude Code recognises the message, and shortens the conversation.
+  // Claude Code recognises this message and shortens the conversation. The protocol has no error code for it.
   const text = code === CONTEXT_LENGTH && !message.includes(TOO_LONG) ? `${TOO_LONG}: ${message}` : message
   return { type: 'error', error: { type: ERROR_TYPES[kind], message: text }, request_id: requestId === '' ? null : requestId }
 }
 
-/** The protocol has no block for generated media. */
+/** Tells whether the protocol has a block for the part. It has none for generated media. */
 function hasBlock({ type }: ResponsePart): boolean {
   return type !== 'image' && type !== 'audio'
 }
@@ -144,7 +144,7 @@ function head(id: string | null, model: string | null, context: ClientContext): 
   return { id: id ?? `msg_${context.uniqueId}`, type: 'message', role: 'assistant', model: model ?? context.model }
 }
 
-/** Keeps a valid id. */
+/** Writes the id of a call. A valid id stays unchanged. */
 function writeToolId({ id, opaque }: ResponsePart & { readonly type: 'tool_call' }, uniqueId: string, keys: CapsuleKeys): string {
   if (id !== '' && opaque === null && TOOL_ID.test(id)) return id
   const plain = id === '' ? `toolu_${uniqueId}` : id
@@ -152,13 +152,16 @@ function writeToolId({ id, opaque }: ResponsePart & { readonly type: 'tool_call'
   return seal(keys, 'tool_id', { id: plain, opaque, thinking: [] }) ?? `toolu_${uniqueId}`
 }
 
-/** Seals null too: Anthropic refuses foreign signatures, and the gateway removes a block only if it finds a capsule. */
+/**
+ * Seals the value, or null if there is none: Anthropic refuses foreign signatures, and the gateway removes a block only if the block has a
+ * capsule.
+ */
 function sealOpaque(opaque: OpaqueValue | null, keys: CapsuleKeys): string {
   const sealed = (value: OpaqueValue | null) => seal(keys, 'opaque_value', { id: null, opaque: value, thinking: [] })
   return sealed(opaque) ?? sealed(null) ?? ''
 }
 
-/** Parses the arguments; the client gets invalid arguments as text. */
+/** Parses the arguments of a call. If they are invalid, the client gets an object that contains them as text. */
 function parseInput(text: string): unknown {
   const value = parseJsonText(text)
   return Array.isArray(value) ? value : argumentsObject(text)
@@ -173,7 +176,7 @@ function writeStop({ reason, sequence, explanation }: StopEvent): JsonObject {
   }
 }
 
-/** Input tokens exclude tokens read from and written to the cache. */
+/** In Anthropic's usage, input tokens exclude tokens that are read from the cache or written to it. */
 function writeUsage({ input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning }: TokenUsage): JsonObject {
   const written = cacheWrite ?? 0
   return {

@@ -2,54 +2,60 @@ import { foldInstructions, schemaInstruction, withoutIdleThinking } from './conv
 import { EFFORTS, type NeutralRequest, type Reasoning } from './request.ts'
 import type { TranslationReport } from './report.ts'
 
-/** Values of a number that a model accepts; false = it refuses the field. An absent bound = none. */
+/** The numbers that a model accepts in a field; false = the model refuses the field. An absent `min` or `max` is no limit. */
 export type NumberRule = false | { readonly only?: readonly number[], readonly min?: number, readonly max?: number }
 
-/** What a model at a target accepts, if that is less than its protocol allows. Absent = everything. */
+/** What a model at a target accepts, if it accepts less than the protocol allows. An absent member means no restriction. */
 export interface Accepts {
   readonly temperature?: NumberRule
   readonly topP?: NumberRule
   readonly topK?: NumberRule
   readonly presencePenalty?: NumberRule
   readonly frequencyPenalty?: NumberRule
-  /** false = `temperature` and `topP` exclude each other. */
+  /** false = a request may have `temperature` or `topP`, but not both. */
   readonly temperatureWithTopP?: boolean
-  /** false = no sampling parameters while the model reasons. */
+  /** false = the model refuses sampling parameters while it reasons. */
   readonly samplingWithReasoning?: boolean
   readonly stop?: boolean
-  /** Supported efforts of reasoning. With `none`, reasoning can be switched off. */
+  /** Supported efforts of reasoning. The effort `none` switches reasoning off. */
   readonly efforts?: readonly string[]
-  /** `first` = instructions only at the beginning; `anywhere` = also inside the conversation. */
+  /** Where instructions are accepted: `first` = only at the beginning; `anywhere` = also inside the conversation. */
   readonly system?: 'first' | 'anywhere'
-  /** The name of the token bound at chat servers. */
+  /** The name of the limit of output tokens at chat servers. */
   readonly maxTokens?: 'max_tokens' | 'max_completion_tokens'
   readonly without?: readonly OptionalField[]
   /** The name of the seed at chat servers. */
   readonly seed?: 'seed' | 'random_seed'
-  /** Exact length of the ids of calls, which may contain only letters and digits. */
+  /** Exact length of a call's id, which may contain only letters and digits. */
   readonly toolIdLength?: number
-  /** false = after a tool result, the target requires an assistant message before a user message. */
+  /** false = the target requires an assistant message between a tool result and a user message. */
   readonly userBehindResult?: boolean
-  /** true = thinking with a signature may end a turn: Gemini can send a signature as a part of its own. */
+  /** true = a turn may end with thinking that has a signature: Gemini can send a signature as a separate part. */
   readonly thinkingLast?: boolean
   /** Supported beta features of Anthropic's protocol. */
   readonly betas?: readonly string[]
-  /** Maximum characters, and regular expressions for any character and for the first; absent `start` = `pattern`. */
+  /**
+   * Maximum number of characters, and regular expressions for each character and for the first character. Without `start`, `pattern` is
+   * used for the first character too.
+   */
   readonly toolName?: { readonly length: number, readonly pattern: string, readonly start?: string }
 }
 
-/** Members that a request does not need to keep its meaning, by their names at chat servers. */
+/** Members that a request can lose without a change of meaning, by their names at chat servers. */
 const OPTIONAL = {
   seed: 'seed', service_tier: 'serviceTier', verbosity: 'verbosity', user: 'user', prompt_cache_key: 'cacheKey', metadata: 'metadata',
   parallel_tool_calls: 'parallelToolCalls',
 } as const
 
-/** Also `name` of messages, `json_schema` (replaced by an instruction), and `stream_options` (asks for usage). */
+/** Also `name` of messages, `json_schema` (an instruction replaces it), and `stream_options` (asks for usage). */
 export type OptionalField = keyof typeof OPTIONAL | 'name' | 'json_schema' | 'stream_options'
 
 const NUMBERS = ['temperature', 'topP', 'topK', 'presencePenalty', 'frequencyPenalty'] as const
 
-/** A value that the model refuses is dropped and reported, or replaced by the nearest accepted value if the meaning stays. */
+/**
+ * Fits a request to what the model accepts. A refused value is replaced by the nearest accepted value if the meaning stays, or else dropped
+ * and reported.
+ */
 export function fitRequest(request: NeutralRequest, accepts: Accepts, report: TranslationReport): NeutralRequest {
   const reasoning = fitReasoning(request.reasoning, accepts.efforts, report)
   const numbers: Partial<Record<typeof NUMBERS[number], number | null>> = {}
@@ -96,10 +102,10 @@ function fitConversation(
   return { messages: fitting, outputFormat: format }
 }
 
-/** 1 is the default of models that reason, so clients that always send it lose nothing. */
+/** Only 1 is accepted: it is the default of models that reason, so a client that always sends 1 loses nothing. */
 const SAMPLING_DEFAULT: NumberRule = { only: [1] }
 
-/** @returns null = the model accepts no value near the given one */
+/** @returns null = the model accepts no value near `value` */
 function fitNumber(value: number, rule: NumberRule | undefined): number | null {
   if (rule === undefined) return value
   if (rule === false) return null
@@ -124,7 +130,7 @@ function fitReasoning(reasoning: Reasoning | null, efforts: readonly string[] | 
   return isOff || effort === null ? reasoning : { ...reasoning, effort: nearestEffort(effort, efforts) }
 }
 
-/** The highest effort that is not above the requested one, or else the lowest. `none` does not count. */
+/** The highest supported effort that does not exceed the requested effort, or else the lowest. `none` is never chosen. */
 function nearestEffort(wanted: string, efforts: readonly string[]): string | null {
   const rank = (effort: string): number => EFFORTS.findIndex(known => known === effort)
   const ordered = efforts.filter(effort => effort !== 'none').toSorted((a, b) => rank(a) - rank(b))

@@ -8,42 +8,45 @@ import { fittingToolId, type ToolIdRule } from './tool-ids.ts'
 
 /** Thinking inside a capsule. */
 export interface CarriedThinking {
-  /** null = not readable. */
+  /** The text of the thinking; null = only the provider can read it. */
   readonly text: string | null
   readonly opaque: OpaqueValue | null
 }
 
-/** Values that a client stores and sends back: inside an opaque field of its protocol, or else inside the id of a tool call. */
+/** Values that a client stores and sends back. A capsule is in an opaque field of the client's protocol, or in the id of a tool call. */
 export interface Capsule {
   /** The upstream's id of the tool call; null = the capsule is not an id. */
   readonly id: string | null
   readonly opaque: OpaqueValue | null
-  /** The thinking before the part, if the client's protocol has no field for it. */
+  /** The thinking before the part. Empty if the client's protocol has a field for thinking. */
   readonly thinking: readonly CarriedThinking[]
 }
 
-/** A capsule is valid only in the place that it was made for. */
+/** Where a capsule is. A capsule that is moved to the other place is invalid. */
 export type CapsulePlace = 'tool_id' | 'opaque_value'
 
 export interface CapsuleAccess {
   readonly keys: CapsuleKeys
-  /** Reserves memory before content is decompressed. @throws GatewayError if the capsules of the request contain too much */
+  /** Reserves memory before content is decompressed. @throws GatewayError if the capsules of the request together contain too much */
   reserve(bytes: number): void
 }
 
 /*
- * The text of a capsule: MARK, the id of the key, the MAC, the payload, each in whole groups of base64url without padding.
- * Google's SDKs require base64 for a thought signature, and Anthropic's pattern of tool ids allows these characters.
+ * The text of a capsule: `MARK`, the id of the key, the MAC and the payload. Each has whole groups of base64url without padding. Google's
+ * SDKs require base64 in a thought signature, and Anthropic's pattern of tool ids allows these characters.
  */
 const MARK = 'Gateway1'
 const KEY_END = MARK.length + 8
 const MAC_BYTES = 24
 const MAC_END = KEY_END + MAC_BYTES / 3 * 4
-/** The head of the payload: the lengths of the id and of the content, which follow it. Long content is deflated. */
+/**
+ * Bytes of the payload's head, which contains the lengths of the id and the content. The id and the content follow the head. Long content
+ * is deflated.
+ */
 const HEAD_BYTES = 8
-/** Bytes. Shorter content is not deflated: starting to deflate is slow, and a response can have thousands of capsules. */
+/** Minimum bytes of content that is deflated: each start of deflate is slow, and a response can have thousands of capsules. */
 const DEFLATED_FROM = 512
-/** Maximum characters of a capsule, which a client sends with each turn. */
+/** Maximum characters of a capsule, because the client sends the capsule again with each turn. */
 const MAX_LENGTH = 128 * 1024
 /** Maximum ratio of decompressed to compressed bytes, because a client can repeat a capsule many times. */
 const MAX_RATIO = 4
@@ -51,17 +54,17 @@ const MAX_RATIO = 4
 /** No id fits this rule, so `fittingToolId` always derives a new id. */
 const MADE_ID: ToolIdRule = { pattern: /^$/, maxLength: 64, prefix: 'call_' }
 
-/** May the body contain a capsule? Checked before it is parsed. */
+/** Tells whether the body may contain a capsule, before the body is parsed. */
 export function mayHoldCapsule(body: Buffer): boolean {
   return body.includes(MARK)
 }
 
-/** Does the text look like a capsule? Anybody can make such a text. */
+/** Tells whether the text looks like a capsule. Only the MAC proves that a gateway made it. */
 export function isMarked(text: string): boolean {
   return text.startsWith(MARK)
 }
 
-/** @returns null = too long for a capsule */
+/** @returns null = the values are too long for a capsule */
 export function seal(keys: CapsuleKeys, place: CapsulePlace, { id, opaque, thinking }: Capsule): string | null {
   const content = Buffer.from(JSON.stringify([packed(opaque), thinking.map(({ text, opaque: value }) => [text, packed(value)])]))
   const name = Buffer.from(id ?? '')
@@ -69,7 +72,7 @@ export function seal(keys: CapsuleKeys, place: CapsulePlace, { id, opaque, think
   head.writeUInt32BE(name.length, 0)
   head.writeUInt32BE(content.length, 4)
   const bytes = Buffer.concat([head, name, content.length < DEFLATED_FROM ? content : deflateRawSync(content)])
-  // Deflate readers ignore the padding after the end.
+  // The capsule is padded: readers of deflate ignore bytes after the end.
   const length = Math.ceil(Math.max(bytes.length, content.length / MAX_RATIO) / 3) * 3
   const payload = Buffer.concat([bytes], length).toString('base64url')
   const key = keys.newest
@@ -82,13 +85,16 @@ export class CapsuleReader {
   readonly #access: CapsuleAccess
   readonly #report: Pick<TranslationReport, 'drop'>
 
-  /** @param report gets the fields of capsules with a wrong MAC or an unknown key */
+  /** @param report gets the fields whose capsule has a wrong MAC or an unknown key */
   constructor(access: CapsuleAccess, report: Pick<TranslationReport, 'drop'>) {
     this.#access = access
     this.#report = report
   }
 
-  /** @param field the path of the text: `messages[].tool_calls[].id` @returns null = not a capsule; an empty capsule if its MAC is wrong */
+  /**
+   * @param field path of the text: `messages[].tool_calls[].id`
+   * @returns null = the text is no capsule; an empty capsule if the MAC is wrong
+   */
   open(place: CapsulePlace, text: string, field: string): Capsule | null {
     if (!isMarked(text)) return null
     const payload = this.#payload(place, text, field)
@@ -106,7 +112,7 @@ export class CapsuleReader {
     }
   }
 
-  /** Reads only the id. @returns the text itself if it is not a capsule; an id derived from the text if the MAC is wrong */
+  /** Reads only the id of a capsule. @returns the text itself if it is no capsule; an id derived from the text if the MAC is wrong */
   toolId(text: string, field: string): string {
     return isMarked(text) ? this.#payload('tool_id', text, field)?.id ?? madeId(text) : text
   }
@@ -129,13 +135,13 @@ export class CapsuleReader {
 
 interface Payload {
   readonly id: string | null
-  /** May be deflated; padding follows. */
+  /** The content, which may be deflated, and padding after it. */
   readonly packedContent: Buffer
   /** Bytes of the decompressed content. */
   readonly contentLength: number
 }
 
-/** Gives a call and its result the same id. */
+/** An id derived from the text, so that a call and its result get the same id. */
 function madeId(text: string): string {
   return fittingToolId(text, MADE_ID)
 }

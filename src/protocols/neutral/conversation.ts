@@ -3,14 +3,17 @@ import type { JsonObject } from './json.ts'
 import type { TranslationReport } from './report.ts'
 import type { Message, Part } from './request.ts'
 
-/** `leading` are the system and developer messages at the beginning. */
+/** @returns `leading`: the system and developer messages at the beginning; `rest`: all other messages */
 export function splitInstructions(messages: readonly Message[]): { readonly leading: readonly Message[], readonly rest: readonly Message[] } {
   const first = messages.findIndex(message => !isInstruction(message))
   const end = first === -1 ? messages.length : first
   return { leading: messages.slice(0, end), rest: messages.slice(end) }
 }
 
-/** For protocols with a field for instructions. They require a message, so if all are instructions, the last becomes a user message. */
+/**
+ * Separates the instructions, for protocols with a field for them. Such protocols require a message: if all messages are instructions, the
+ * last becomes a user message.
+ */
 export function conversationOf(all: readonly Message[]): { readonly instructions: readonly Part[], readonly messages: readonly Message[] } {
   const { leading, rest } = splitInstructions(all)
   if (rest.length > 0) return { instructions: leading.flatMap(({ parts }) => parts), messages: rest }
@@ -18,8 +21,8 @@ export function conversationOf(all: readonly Message[]): { readonly instructions
 }
 
 /**
- * For protocols with only user and assistant messages: marks later instructions as user text between `<system>` tags, joins
- * consecutive messages of one role with tool results first, and leaves out blank text, which such protocols refuse.
+ * Converts the messages for protocols that have only user and assistant messages. Later instructions become user text between `<system>`
+ * tags. Consecutive messages of one role are joined, with tool results first. Blank text is left out, because such protocols refuse it.
  */
 export function alternatingTurns(messages: readonly Message[]): Message[] {
   const turns: { role: 'user' | 'assistant', parts: Part[] }[] = []
@@ -36,7 +39,9 @@ export function alternatingTurns(messages: readonly Message[]): Message[] {
   return turns.map(({ role, parts }) => ({ role, name: null, parts: role === 'user' ? resultsFirst(parts) : parts }))
 }
 
-/** For targets that accept instructions only at the beginning: later ones become user text, joined with adjacent user messages. */
+/**
+ * Converts later instructions to user text, joined with adjacent user messages, for targets that accept instructions only at the beginning.
+ */
 export function foldInstructions(messages: readonly Message[]): readonly Message[] {
   const { leading, rest } = splitInstructions(messages)
   if (rest.length === 0) return messages.map((message, at) => (at === messages.length - 1 ? { ...message, role: 'user' } : message))
@@ -55,8 +60,8 @@ export function foldInstructions(messages: readonly Message[]): readonly Message
 }
 
 /**
- * Removes thinking at the end of a turn, which remains after an interrupted response. Targets refuse it: "The final block in an
- * assistant message cannot be `thinking`" (Anthropic). The last message is unchanged, because it may begin a response.
+ * Removes thinking at the end of a turn, which an interrupted response leaves. Targets refuse such thinking: "The final block in an
+ * assistant message cannot be `thinking`" (Anthropic). The last message stays unchanged, because the response may continue it.
  */
 export function withoutIdleThinking(messages: readonly Message[], report: TranslationReport, keepsSigned: boolean): readonly Message[] {
   const isThinking = (part: Part | undefined): boolean =>
@@ -65,7 +70,7 @@ export function withoutIdleThinking(messages: readonly Message[], report: Transl
     message.role === 'assistant' && isThinking(message.parts.at(-1)) && at < messages.length - 1 && messages[at + 1]?.role !== 'assistant'
   if (!messages.some(isIdle)) return messages
   const kept: Draft[] = []
-  /** A whole turn was left out, so the user messages around it are joined. */
+  /** true if a whole turn was left out: then the user messages around the turn are joined. */
   let joins = false
   for (const [at, message] of messages.entries()) {
     const last = kept.at(-1)
@@ -84,7 +89,7 @@ export function withoutIdleThinking(messages: readonly Message[], report: Transl
   return kept
 }
 
-/** A message to which others can be joined. */
+/** A message to which later messages can be joined. */
 interface Draft {
   readonly role: Message['role']
   name: Message['name']
@@ -100,13 +105,13 @@ function join(draft: Draft, { name, parts }: Message): void {
   draft.name ??= name
 }
 
-/** For protocols without a field for a schema. */
+/** The instruction that replaces a schema, for protocols without a field for a schema. */
 export function schemaInstruction(schema: JsonObject): Message {
   const text = `Respond with one JSON object and nothing else. It fits this JSON Schema: ${JSON.stringify(schema)}`
   return { role: 'system', name: null, parts: [textPart(text, 'outputFormat')] }
 }
 
-/** Inserted before a conversation that begins with the assistant, because the protocols require the user first. */
+/** User message before a conversation that begins with the assistant: the protocols require that the user begins. */
 const BEGINNING = '(The conversation begins here.)'
 
 function textPart(text: string, path = ''): Part {

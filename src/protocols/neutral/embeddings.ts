@@ -3,31 +3,31 @@ import type { TranslationReport } from './report.ts'
 
 export interface EmbeddingsRequest {
   readonly inputs: readonly string[]
-  /** null = the model's default. */
+  /** Length of each vector; null = the model's default. */
   readonly dimensions: number | null
   readonly format: EmbeddingsFormat
 }
 
-/** The form of the response that the client asks for. */
+/** The format of the response that the client asks for. */
 export interface EmbeddingsFormat {
-  /** Vectors are base64 of float32, little-endian. */
+  /** true = a vector is base64 of little-endian float32 numbers; false = a list of numbers. */
   readonly isBase64: boolean
-  /** The response is a single vector, not a list. */
+  /** true = the response is a single vector; false = a list of vectors. */
   readonly isSingle: boolean
 }
 
 export interface EmbeddingsResponse {
-  /** In the order of the inputs. */
+  /** The vectors, in the order of the inputs. */
   readonly vectors: readonly (readonly number[])[]
   /** Tokens of all inputs; null = not reported. */
   readonly inputTokens: number | null
 }
 
-/** A protocol's part in the translation of embeddings. */
+/** How a protocol reads and writes requests and responses for embeddings. */
 export interface EmbeddingsTranslation {
-  /** Names of the translated endpoints. */
+  /** Names of the endpoints whose requests are translated. */
   readonly endpoints: readonly string[]
-  /** All fields of a request by path; `dropped` = no other protocol has the field. */
+  /** All fields of a request, by path. `dropped`: no other protocol has the field. */
   readonly fields: Readonly<Record<string, 'mapped' | 'dropped'>>
   /** @throws GatewayError not_translatable */
   readRequest(body: JsonObject, report: TranslationReport): EmbeddingsRequest

@@ -3,20 +3,20 @@ import { parseBounded } from '../../base/json-size.ts'
 
 /** Maximum depth of nested errors. */
 const MAX_DEPTH = 5
-/** Maximum characters of a text that is not JSON. */
+/** Maximum characters of a body that is not JSON. */
 const MAX_TEXT = 4096
 
 /**
- * Finds the message and the code of an error in the body of a response:
+ * Finds the message and the code of an error in the body of a response. The error may be:
  *
  * - `{error: {...}}` of OpenAI, Anthropic and Google, `{error: "text"}` of Ollama, `{detail: ...}` of FastAPI
- * - such an object as the first element of a list: Gemini's endpoint for OpenAI's clients
- * - the error of the first choice: OpenRouter, if the response has begun
+ * - such an object as the first element of a list (Gemini's endpoint for OpenAI's clients)
+ * - the error of the first choice (OpenRouter, if the response has begun)
  * - `base_resp` of MiniMax, which every response contains
  * - the members of an error at the top level, and plain text
  *
  * @param value parsed JSON, or the text of a body that is not JSON
- * @returns null = no error information. `message` is text or null
+ * @returns null = the body has no error information. `message` is text or null
  */
 export function errorIn(value: unknown): Record<string, unknown> | null {
   const first = Array.isArray(value) ? value[0] as unknown : value
@@ -28,14 +28,17 @@ export function errorIn(value: unknown): Record<string, unknown> | null {
   return { ...error, message: messageOf(error, 0) }
 }
 
-/** Proxies send HTML pages for errors. Blank text counts as one. */
+/** Tells whether the text is an HTML page, which proxies send for errors, or blank. Such text is no message. */
 function isPage(text: string): boolean {
   return /^\s*(<|$)/.test(text)
 }
 
 const WORDS = ['message', 'msg', 'detail', 'error', 'errors', 'error_description'] as const
 
-/** Also reads Mistral's `message: {detail: [...]}`, FastAPI's list of `{loc, msg}`, and OpenRouter's `metadata.raw` of a provider. */
+/**
+ * The message of an error. Also reads Mistral's `message: {detail: [...]}`, FastAPI's list of `{loc, msg}`, and a provider's error in
+ * OpenRouter's `metadata.raw`.
+ */
 function messageOf(value: unknown, depth: number): string | null {
   if (depth > MAX_DEPTH) return null
   if (typeof value === 'string') return value === '' ? null : value
@@ -61,7 +64,7 @@ function rawMessage(raw: unknown, depth: number): string | null {
     const inner = errorIn(parseBounded(raw))?.['message']
     return typeof inner === 'string' ? inner : null
   } catch {
-    // It is plain text.
+    // The text is not JSON.
     return isPage(raw) ? null : raw.slice(0, MAX_TEXT)
   }
 }

@@ -3,7 +3,7 @@ import { isObject } from '../../base/is-object.ts'
 /** Why an upstream refuses a request that another model or account may accept. */
 export type RefusalReason = 'context_length' | 'content_filter' | 'model_access' | 'region'
 
-/** Codes and types of vendors. */
+/** Reasons by the codes and types that vendors send. */
 const CODES: ReadonlyMap<string, RefusalReason> = new Map(Object.entries({
   context_length_exceeded: 'context_length', exceed_context_size_error: 'context_length',
   model_context_window_exceeded: 'context_length', tokens_limit_reached: 'context_length',
@@ -12,9 +12,10 @@ const CODES: ReadonlyMap<string, RefusalReason> = new Map(Object.entries({
 }))
 
 /**
- * For vendors that send no code: "prompt is too long: 210000 tokens > 200000 maximum" (messages), "The input token count (1200000)
- * exceeds the maximum number of tokens allowed (1048576)." (generate), "This model's maximum context length is 8192 tokens" (chat).
- * The third and fourth patterns are for xAI, Moonshot, Qwen, text-generation-inference and Vertex AI; the last for xAI and DeepSeek.
+ * Reasons by message, for vendors that send no code: "prompt is too long: 210000 tokens > 200000 maximum" (messages), "The input token
+ * count (1200000) exceeds the maximum number of tokens allowed (1048576)." (generate), "This model's maximum context length is 8192 tokens"
+ * (chat). The third and fourth patterns are for xAI, Moonshot, Qwen, text-generation-inference and Vertex AI; the last pattern is for xAI
+ * and DeepSeek.
  */
 const MESSAGE_PATTERNS: readonly (readonly [RegExp, RefusalReason])[] = [
   [/(prompt|input) is too long|context (window|length|limit|size)/i, 'context_length'],
@@ -26,10 +27,10 @@ const MESSAGE_PATTERNS: readonly (readonly [RegExp, RefusalReason])[] = [
   [/violates usage guidelines|^content exists risk/i, 'content_filter'],
 ]
 
-/** The account was flagged, not the prompt: "Your account (a@b.c) was flagged". */
+/** Matches messages that the account was flagged: "Your account (a@b.c) was flagged". In such a case the prompt is not the reason. */
 const ABOUT_THE_ACCOUNT = /\b(account|organi[sz]ation|project|key)( \S+)? (was|has been|is)( \w+)? flagged/i
 
-/** @param error from `errorIn` @returns null = no refusal, or another reason */
+/** @param error from `errorIn` @returns null = the request was not refused, or for another reason */
 export function reasonIn(error: Record<string, unknown>): RefusalReason | null {
   const inner = [error['innererror'], error['inner_error']].find(isObject)
   for (const word of [error['code'], error['type'], error['status'], inner?.['code']]) {

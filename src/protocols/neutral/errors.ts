@@ -4,7 +4,7 @@ import type { ErrorKind } from './response.ts'
 export const CONTEXT_LENGTH = 'context_length_exceeded'
 
 /**
- * HTTP statuses by code or type, for errors inside a stream or a response with a 2xx status.
+ * HTTP statuses by code or type, for errors inside a stream, or in a response with a 2xx status.
  * Sources: OpenAI's guide to error codes and its ResponseError; Codex knows `server_is_overloaded` and `slow_down`.
  */
 const STATUSES: ReadonlyMap<string, number> = new Map(Object.entries({
@@ -14,7 +14,7 @@ const STATUSES: ReadonlyMap<string, number> = new Map(Object.entries({
   server_is_overloaded: 503, slow_down: 503, overloaded_error: 503, vector_store_timeout: 504,
 }))
 
-/** The status of an error that has none. @param names code and type; a code may be a status @returns null = unknown */
+/** The status of an error without an HTTP status. @param names code and type; a code may be a status @returns null = unknown */
 export function statusOf(...names: readonly unknown[]): number | null {
   for (const name of names) {
     const given = Number(name)

@@ -5,13 +5,13 @@ import type { FieldRule, FieldTable, SupportTable } from './translation.ts'
 
 const NAMES: ReadonlySet<string> = new Set(NEUTRAL_FIELDS)
 
-/** What happens to a field at an upstream, except for the values listed in `unless`. `partly`: some values are dropped. */
+/** What happens to a field at an upstream, except for the values in `unless`. `partly`: some values of the field are dropped. */
 export function outcomeOf(rule: FieldRule, support: SupportTable): 'mapped' | 'partly' | 'dropped' | 'refused' | 'ignored' {
   if (typeof rule !== 'string') return rule.to
   return rule === 'dropped' || rule === 'ignored' ? rule : support[rule]
 }
 
-/** Starts the report of dropped fields. @param fields of the client's protocol */
+/** Creates the report of dropped fields. @param fields all fields of the client's protocol */
 export function startReport(fields: FieldTable): TranslationReport {
   const paths = new Map<NeutralField, string>()
   for (const [path, rule] of Object.entries(fields)) {
@@ -21,7 +21,7 @@ export function startReport(fields: FieldTable): TranslationReport {
 }
 
 /**
- * Reports the fields of the body that the target does not get, including those of nested objects with paths in the table.
+ * Reports the fields of the body that the target does not get. Includes fields of nested objects if the table has their paths.
  *
  * @throws GatewayError not_translatable
  */
@@ -30,9 +30,12 @@ export function reportFields(body: JsonObject, fields: FieldTable, support: Supp
 }
 
 interface FieldNames {
-  /** Paths of the objects whose members are fields; the body has the path ''. */
+  /** Paths of the objects whose members are fields. The path of the body is ''. */
   readonly parents: ReadonlySet<string>
-  /** The last parts of all paths: members with other names, of which a body can have very many, need no look-up of their path. */
+  /**
+   * The last parts of all paths. A member whose name is not in this set needs no look-up of its path: a body can have very many such
+   * members.
+   */
   readonly names: ReadonlySet<string>
 }
 

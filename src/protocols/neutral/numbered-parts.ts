@@ -1,11 +1,11 @@
 import { PartsWriter } from './parts-writer.ts'
 import type { EventOutput, ResponsePart } from './response.ts'
 
-/** For protocols that number the blocks of a response. The signature of a block is reported at the end of the block. */
+/** The parts of a response whose protocol numbers the blocks. The signature of a block is reported at the end of the block. */
 export class NumberedParts {
   readonly #provider: string
   readonly #writer = new PartsWriter()
-  /** By the upstream's number; null = not for the client. */
+  /** The open blocks by the upstream's number; null = the client does not get the block. */
   readonly #open = new Map<number, { readonly index: number, signature: string } | null>()
 
   constructor(provider: string) {
@@ -18,12 +18,12 @@ export class NumberedParts {
 
   /** @param part null = the content of the block is dropped */
   start(number: number, part: ResponsePart | null, out: EventOutput): void {
-    // Some servers send no end events and give all blocks the same number.
+    // End the previous block: some servers send no end events, and give all blocks the same number.
     this.end(number, out)
     this.#open.set(number, part && { index: this.#writer.start(part, out), signature: '' })
   }
 
-  /** @param signature a piece: some servers send a signature in several; null = none */
+  /** @param signature a piece of the signature, because some servers send it in several pieces; null = none */
   add(number: number, text: string, signature: string | null, out: EventOutput): void {
     const open = this.#open.get(number)
     if (!open) return

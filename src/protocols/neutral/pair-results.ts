@@ -1,15 +1,15 @@
 import type { Message, Part, ToolResultPart } from './request.ts'
 
 /**
- * Moves tool results directly after their calls, for protocols that require this order. Clients may put other items, even
- * further calls, between a call and its result, and may reorder results. A result without a call stays in its place.
+ * Moves tool results directly behind their calls, for protocols that require this order. Clients may put other items between a call and its
+ * result, even further calls, and may reorder results. A result without a call stays in its place.
  */
 export function pairResults(messages: readonly Message[]): readonly Message[] {
   const results = resultsOfCalls(messages)
   if (results.size === 0) return messages
   const taken = new Set<Part>([...results.values()].flat())
   const paired: Message[] = []
-  /** The message with the results of the last calls; user content from messages with results is added to it. */
+  /** The message with the results of the last calls. User content of messages with results is added to this message. */
   let behind: { readonly at: number, readonly parts: Part[] } | null = null
   for (const message of messages) {
     const own = results.get(message)
@@ -27,7 +27,7 @@ export function pairResults(messages: readonly Message[]): readonly Message[] {
   return paired
 }
 
-/** The results of the calls in each message. If several results have the same id, each call gets the next one. */
+/** The results of the calls in each message. If several results have the same id, the calls with that id get them in order. */
 function resultsOfCalls(messages: readonly Message[]): ReadonlyMap<Message, readonly ToolResultPart[]> {
   const byId = new Map<string, { readonly list: ToolResultPart[], next: number }>()
   const places = new Map<ToolResultPart, number>()

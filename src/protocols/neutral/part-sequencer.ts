@@ -1,14 +1,14 @@
 import type { PartEndEvent, ResponseEvent } from './response.ts'
 
-/** Maximum characters of waiting parts. */
+/** Maximum characters of the parts that wait. */
 const MAX_HELD = 16 * 1024 * 1024
 
-/** Puts parts that are open at the same time in sequence: the first passes at once, and the others wait until it ends. */
+/** Puts parts that are open at the same time in sequence. The first part passes at once; all other parts wait until it ends. */
 export class PartSequencer {
   /** The index of the part that passes at once; null = none. */
   #current: number | null = null
   readonly #waiting = new Map<number, ResponseEvent[]>()
-  /** Indexes of the waiting parts in the order of their start; `#next` is the position of the first. */
+  /** Indexes of the waiting parts in the order of their start. `#next` is the position of the first waiting part. */
   #order: number[] = []
   #next = 0
   #held = 0
@@ -43,11 +43,11 @@ export class PartSequencer {
     this.#waiting.get(index)?.push(event)
   }
 
-  /** Ends the current part. @returns the events that can be written, up to the next part that is still open */
+  /** Ends the current part. @returns the events that can be written now, up to the next part that is still open */
   #end(event: PartEndEvent): readonly ResponseEvent[] {
     const ready: ResponseEvent[] = [event]
     this.#current = null
-    // An iterator of the map would skip all deleted entries each time.
+    // Use the list: an iterator of the map would skip all deleted entries each time.
     while (this.#next < this.#order.length) {
       const index = this.#order[this.#next++] as number
       const events = this.#waiting.get(index)!

@@ -10,7 +10,7 @@ export class PartsWriter {
   #next = 0
   #open: { readonly index: number, readonly kind: ResponsePart['type'] } | null = null
 
-  /** Other parts may start before this part ends. A call without a name is an error. @returns the index of the part */
+  /** Starts a part, even if other parts are still open. A tool call without a name becomes an error. @returns the index of the part */
   start(part: ResponsePart, out: EventOutput): number {
     const index = this.#next++
     const isNameless = part.type === 'tool_call' && part.name === ''
@@ -27,9 +27,10 @@ export class PartsWriter {
   }
 
   /**
-   * Adds text, for protocols that do not mark where a part begins and ends: text of another kind ends the previous part.
+   * Adds text to the open part, for protocols that do not mark the bounds of parts. Text of another kind ends the open part and starts a
+   * new one.
    *
-   * @param opaque belongs to the previous part, used if that part ends here
+   * @param opaque the value of the open part, which is reported if the part ends here
    */
   text(kind: 'text' | 'thinking' | 'refusal', text: string, opaque: OpaqueValue | null, out: EventOutput): void {
     if (text === '') return

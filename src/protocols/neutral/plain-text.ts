@@ -1,6 +1,6 @@
 import type { Part } from './request.ts'
 
-/** The text of a text part or a text document. null = other content. */
+/** The text of a text part or a text document; null = the part has other content. */
 export function plainText(part: Part): string | null {
   if (part.type === 'text') return part.text
   if (part.type !== 'document') return null

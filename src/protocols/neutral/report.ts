@@ -1,31 +1,31 @@
 import { GatewayError } from '../../base/errors.ts'
 import type { NeutralField } from './request.ts'
 
-/** Maximum listed paths; further paths are counted. */
+/** Maximum number of listed paths. Further paths are only counted. */
 const MAX_LISTED = 20
-/** Maximum paths that are distinguished. */
+/** Maximum number of paths of which duplicates are recognised. */
 const MAX_KNOWN = 1000
-/** Maximum characters of a path: the client chooses the names of fields. */
+/** Maximum characters of a path, because the client chooses the names of fields. */
 const MAX_PATH_LENGTH = 100
 
-/** An object of the body that records which members were read. */
+/** An object of the body that records which of its members were read. */
 interface TrackedObject {
   readonly path: string
   dropUnread(): void
 }
 
-/** Collects what the target does not get, as paths of the client's body. */
+/** Collects the paths in the client's body of everything that the target does not get. */
 export class TranslationReport {
   readonly #dropped = new Set<string>()
-  /** Number of paths beyond `MAX_KNOWN`; a path may be counted twice. */
+  /** Number of paths above `MAX_KNOWN`. A path may be counted twice. */
   #further = 0
   readonly #paths: ReadonlyMap<NeutralField, string>
   readonly #followed: ReadonlySet<string>
-  /** Characters. */
+  /** Characters of the longest followed path. */
   readonly #longest: number
   readonly #objects: TrackedObject[] = []
 
-  /** @param paths the client's path of each neutral field @param followed paths of objects whose members are fields of a table */
+  /** @param paths the client's path of each neutral field @param followed paths of objects whose members are fields of a field table */
   constructor(paths: ReadonlyMap<NeutralField, string>, followed: ReadonlySet<string>) {
     this.#paths = paths
     this.#followed = followed
@@ -41,12 +41,12 @@ export class TranslationReport {
     this.drop(this.pathOf(field))
   }
 
-  /** For targets without a field for the names of speakers. */
+  /** Reports the names of speakers, for targets without a field for names. */
   dropNames(messages: readonly { readonly name: string | null }[]): void {
     if (messages.some(({ name }) => name !== null)) this.drop('messages[].name')
   }
 
-  /** For targets that choose the detail of an image themselves. */
+  /** Reports the detail of an image, for targets that choose the detail themselves. */
   dropDetail({ path, detail }: { readonly path: string, readonly detail: string | null }): void {
     if (detail !== null && detail !== 'auto') this.drop(`${path}.detail`)
   }
@@ -55,14 +55,14 @@ export class TranslationReport {
     return this.#paths.get(field) ?? field
   }
 
-  /** For fields without which the response is not what the client asks for. @throws GatewayError not_translatable */
+  /** Refuses a field without which the client would not get the response that it asks for. @throws GatewayError not_translatable */
   refuse(path: string, why: string): never {
     throw new GatewayError('not_translatable', `${path}: ${why}`, { param: path })
   }
 
   /** Keeps an object of the body for `dropUnread`. */
   track(object: TrackedObject): void {
-    // Check the length first: a look-up flattens the string, and a request can have very many long paths.
+    // Check the length first, because a look-up flattens the string, and a request can have very many long paths.
     const { path } = object
     if (path.length > this.#longest || !this.#followed.has(path)) this.#objects.push(object)
   }
@@ -72,7 +72,7 @@ export class TranslationReport {
     for (const object of this.#objects) object.dropUnread()
   }
 
-  /** In the order in which they were found. */
+  /** The reported paths, in the order in which they were found. */
   get dropped(): readonly string[] {
     const all = [...this.#dropped]
     const more = all.length + this.#further - MAX_LISTED

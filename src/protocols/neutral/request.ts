@@ -2,19 +2,19 @@ import type { JsonObject } from './json.ts'
 import type { OpaqueValue } from './opaque.ts'
 
 /**
- * A text request, independent of the protocol: a reader makes it from the client's body, and a writer makes the upstream's
- * body from it. null always means that the client did not send the field, so the writer omits it.
+ * A request for text, independent of the protocol. A reader creates it from the client's body, and a writer creates the upstream's body
+ * from it. null always means that the client did not send the field, so the writer omits the field.
  */
 export interface NeutralRequest {
   readonly stream: boolean
-  /** Includes system and developer instructions in the client's order; those from a separate field come first. */
+  /** Includes system and developer instructions in the client's order. Instructions from a separate field come first. */
   readonly messages: readonly Message[]
   readonly tools: readonly Tool[]
   readonly toolChoice: ToolChoice | null
-  /** May the model call several tools at once? */
+  /** Whether the model may call several tools at once. */
   readonly parallelToolCalls: boolean | null
   readonly outputFormat: OutputFormat | null
-  /** Tokens, including reasoning. */
+  /** Maximum number of output tokens, including reasoning. */
   readonly maxOutputTokens: number | null
   readonly stopSequences: readonly string[]
   readonly temperature: number | null
@@ -25,19 +25,19 @@ export interface NeutralRequest {
   readonly seed: number | null
   readonly reasoning: Reasoning | null
   readonly serviceTier: ServiceTier | null
-  /** `low`, `medium`, `high`. */
+  /** The length of the response: `low`, `medium` or `high`. */
   readonly verbosity: string | null
-  /** The user of the application, as named by the client. */
+  /** The user of the client's application. */
   readonly user: string | null
   /** Names and values for the provider's records. */
   readonly metadata: Readonly<Record<string, string>> | null
-  /** Does a streaming client ask for usage? null = the protocol always reports it. */
+  /** Whether the client asks for usage in a stream; null = the client's protocol always reports usage. */
   readonly includeUsage: boolean | null
-  /** Routes requests with the same beginning to the same cache. */
+  /** Requests with the same key and the same beginning are routed to the same cache. */
   readonly cacheKey: string | null
 }
 
-/** `FieldTable` maps a client's fields to these, and `SupportTable` says what an upstream does with each. */
+/** The fields of a request. `FieldTable` maps a client's fields to these fields; `SupportTable` says what an upstream does with each. */
 export const NEUTRAL_FIELDS = [
   'model', 'stream', 'messages', 'tools', 'toolChoice', 'parallelToolCalls', 'outputFormat', 'maxOutputTokens',
   'stopSequences', 'temperature', 'topP', 'topK', 'presencePenalty', 'frequencyPenalty', 'seed', 'reasoning',
@@ -46,7 +46,7 @@ export const NEUTRAL_FIELDS = [
 
 export type NeutralField = typeof NEUTRAL_FIELDS[number]
 
-/** Tool results are parts of a user message. */
+/** Tool results have no role of their own: they are parts of a user message. */
 export type Role = 'system' | 'developer' | 'user' | 'assistant'
 
 export interface Message {
@@ -59,18 +59,18 @@ export interface Message {
 export type Part =
   | TextPart | ImagePart | DocumentPart | AudioPart | ThinkingPart | ToolCallPart | ToolResultPart
   | PartBase & { readonly type: 'refusal', readonly text: string }
-  /** Thinking that is not readable. */
+  /** Thinking that only the provider can read. */
   | PartBase & { readonly type: 'redacted_thinking', readonly opaque: OpaqueValue }
 
 interface PartBase {
-  /** In the client's body, for reports: `messages[3].content[0]`. */
+  /** Path of the part in the client's body, for reports: `messages[3].content[0]`. */
   readonly path: string
-  /** The provider caches the prompt up to here; null = no mark. */
+  /** The mark up to which the provider caches the prompt; null = no mark. */
   readonly cache: CacheMark | null
 }
 
 export interface CacheMark {
-  /** The client's value: `5m`, `1h`; null = the provider's default. */
+  /** The lifetime that the client requests: `5m`, `1h`; null = the provider's default. */
   readonly ttl: string | null
 }
 
@@ -83,13 +83,13 @@ export interface TextPart extends PartBase {
 export type MediaSource =
   | { readonly kind: 'base64', readonly mediaType: string, readonly data: string }
   | { readonly kind: 'url', readonly url: string, readonly mediaType: string | null }
-  /** Uploaded to one provider; no other provider has it. */
+  /** A file that was uploaded to one provider. No other provider has it. */
   | { readonly kind: 'file', readonly id: string, readonly mediaType: string | null }
 
 export interface ImagePart extends PartBase {
   readonly type: 'image'
   readonly source: MediaSource
-  /** `low`, `high`, `auto`. */
+  /** The detail of the image: `low`, `high` or `auto`. */
   readonly detail: string | null
 }
 
@@ -106,9 +106,9 @@ export interface AudioPart extends PartBase {
 
 export interface ThinkingPart extends PartBase {
   readonly type: 'thinking'
-  /** The thinking itself, or a summary by the provider. */
+  /** The thinking itself, or the provider's summary of it. */
   readonly text: string
-  /** A signature of the text, or the encrypted reasoning. */
+  /** A signature of the thinking, or the encrypted thinking. */
   readonly opaque: OpaqueValue | null
 }
 
@@ -117,18 +117,18 @@ export interface ToolCallPart extends PartBase {
   /** The client's id, or the upstream's id from a capsule. */
   readonly id: string
   readonly name: string
-  /** Text generated by the model, usually JSON, which may be invalid; `{}` if empty. */
+  /** Text that the model generated: usually JSON, which may be invalid. `{}` replaces empty text. */
   readonly arguments: string
-  /** The tool takes plain text, which `arguments` contains. */
+  /** true if the tool takes plain text: then `arguments` is that text. */
   readonly isFreeform: boolean
   readonly opaque: OpaqueValue | null
 }
 
 export interface ToolResultPart extends PartBase {
   readonly type: 'tool_result'
-  /** Readers pair results without an id by name and order. */
+  /** The id of the call. If the client sends results without an id, the reader pairs them with calls by name and order. */
   readonly callId: string
-  /** The reader takes the name from the call. Empty = no call has the id. */
+  /** The name of the tool, which the reader takes from the call; empty = no call has the id. */
   readonly name: string
   readonly isFreeform: boolean
   readonly parts: readonly (TextPart | ImagePart | DocumentPart | AudioPart)[]
@@ -137,15 +137,15 @@ export interface ToolResultPart extends PartBase {
 
 export interface Tool {
   readonly name: string
-  /** For protocols with namespaces, whose parts `name` combines; null = no namespace. */
+  /** Namespace and name, for protocols with namespaces; `name` combines both. null = no namespace. */
   readonly namespaced: NamespacedName | null
-  /** The client runs this tool to find more tools, and its protocol has special items for the calls. */
+  /** true if the client runs this tool to find more tools. The client's protocol has special items for calls of such a tool. */
   readonly isToolSearch: boolean
   readonly description: string | null
-  /** JSON Schema; null = none, or the tool takes plain text. */
+  /** JSON Schema; null = the tool has no schema, or takes plain text. */
   readonly parameters: JsonObject | null
   readonly strict: boolean | null
-  /** For tools that take plain text, possibly with a grammar; null = JSON. */
+  /** Set if the tool takes plain text, possibly with a grammar; null = the tool takes JSON. */
   readonly freeform: { readonly format: JsonObject | null } | null
   readonly cache: CacheMark | null
   readonly path: string
@@ -158,7 +158,7 @@ export interface NamespacedName {
 
 export type ToolChoice =
   | { readonly type: 'auto' | 'none' | 'required' }
-  /** The only tools that the model may call. `isForced`: it must call one of them. */
+  /** The only tools that the model may call. `isForced`: the model must call one of these tools. */
   | { readonly type: 'tools', readonly names: readonly string[], readonly isForced: boolean }
 
 export type OutputFormat =
@@ -175,14 +175,14 @@ export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'ma
 
 export interface Reasoning {
   readonly enabled: boolean | null
-  /** `minimal`, `low`, `medium`, `high`, `xhigh`, `max`. */
+  /** One of `EFFORTS`, except `none`; null = the client did not send an effort. */
   readonly effort: string | null
   readonly budgetTokens: number | null
-  /** Does the client want the text or a summary of the reasoning? */
+  /** Whether the client wants the text, or a summary, of the reasoning. */
   readonly showText: boolean | null
 }
 
-/** `standard`: no priority. `default`: the account's setting. */
+/** `standard` means no priority. `default` means the setting of the account. */
 export type ServiceTier = 'auto' | 'default' | 'standard' | 'priority' | 'flex'
 
 export const EMPTY_REQUEST: NeutralRequest = {

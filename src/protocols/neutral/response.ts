@@ -1,21 +1,21 @@
 import type { OpaqueValue } from './opaque.ts'
 
 /**
- * A response is a sequence of events, which a reader makes from the upstream's stream or body, and from which a writer makes the
- * client's. Readers keep these rules, and writers rely on them:
+ * A response is a sequence of events. A reader creates the events from the upstream's stream or body, and a writer creates the client's
+ * stream or body from them. Readers keep these rules, and writers rely on them:
  *
  * - `start` comes first, and once. `stop` comes once, after the last part has ended; `usage` may follow. `end` comes last.
- * - Parts are numbered from 0 in the order of their start. Several can be open at once; `PartSequencer` puts them in sequence.
+ * - Parts are numbered from 0 in the order of their start. Several parts can be open at once; `PartSequencer` puts them in sequence.
  * - Nothing follows `error`.
- * - A stream that breaks has no `end`, so the client's stream gets none either.
+ * - If the upstream's stream breaks, there is no `end`, and the client's stream gets no end either.
  */
 export type ResponseEvent =
   | StartEvent | PartStartEvent | PartEndEvent | StopEvent | ErrorEvent
   /** More content of a part: text, or the arguments of a tool call as JSON text. */
   | { readonly type: 'delta', readonly index: number, readonly text: string }
-  /** Counts so far; a later event replaces an earlier one. */
+  /** Usage so far. A later event replaces the usage of an earlier event. */
   | { readonly type: 'usage', readonly usage: TokenUsage }
-  /** `ping`: the upstream is alive but has no content. */
+  /** `ping`: the upstream is alive but sends no content. */
   | { readonly type: 'end' | 'ping' }
 
 export interface EventOutput {
@@ -34,7 +34,7 @@ export interface StartEvent {
 /** Maximum characters of an id or a model's name, because some protocols repeat both in each event. */
 const MAX_NAME = 256
 
-/** Drops an empty or too long id or model name. */
+/** Creates the event. An id or a model's name that is empty or too long becomes null. */
 export function startEvent(id: string | null, model: string | null, usage: TokenUsage | null): StartEvent {
   const fitting = (name: string | null): string | null => name !== null && name !== '' && name.length <= MAX_NAME ? name : null
   return { type: 'start', id: fitting(id), model: fitting(model), usage }
@@ -47,7 +47,7 @@ export type ResponsePart =
   | { readonly type: 'refusal' }
   | {
     readonly type: 'tool_call'
-    /** The upstream's id; empty = none, so the writer makes an id. */
+    /** The upstream's id; empty = the upstream sent none, so the writer creates an id. */
     readonly id: string
     readonly name: string
     readonly isFreeform: boolean
@@ -69,26 +69,26 @@ export interface PartEndEvent {
 
 export type StopReason =
   | 'end' | 'max_tokens' | 'context_window' | 'stop_sequence' | 'tool_calls' | 'refusal' | 'content_filter'
-  /** The provider pauses a long turn, which the client continues by sending the conversation again. */
+  /** The provider pauses a long turn. The client continues the turn by sending the conversation again. */
   | 'pause'
 
 export interface StopEvent {
   readonly type: 'stop'
   readonly reason: StopReason
-  /** The matched stop sequence; null = none, or not named by the upstream. */
+  /** The stop sequence that ended the response; null = none, or the upstream did not report it. */
   readonly sequence: string | null
-  /** The provider's reason for a refusal or a filter. */
+  /** The reason that the provider gives for a refusal or a filter. */
   readonly explanation: string | null
 }
 
 /** Tokens; null = not reported. */
 export interface TokenUsage {
-  /** All input, including tokens read from and written to the cache. */
+  /** All input, including tokens that are read from the cache or written to it. */
   readonly input: number | null
   readonly cachedInput: number | null
-  /** For both lifetimes. */
+  /** Tokens written to the cache, with either lifetime. */
   readonly cacheWrite: number | null
-  /** The part of `cacheWrite` that is cached for an hour. */
+  /** The part of `cacheWrite` with a lifetime of one hour. */
   readonly cacheWrite1h: number | null
   /** All output, including reasoning. */
   readonly output: number | null
@@ -117,7 +117,7 @@ export interface NeutralError {
   readonly message: string
   /** The upstream's code: `context_length_exceeded`; null = none. */
   readonly code: string | null
-  /** The path of the wrong field; null = not named. */
+  /** The path of the wrong field; null = the upstream does not name it. */
   readonly param: string | null
 }
 
@@ -132,7 +132,7 @@ export interface NeutralResponse {
 
 export interface CollectedPart {
   readonly part: ResponsePart
-  /** All deltas, joined. */
+  /** The texts of all deltas, joined. */
   readonly text: string
   readonly opaque: OpaqueValue | null
 }

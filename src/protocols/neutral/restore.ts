@@ -3,14 +3,14 @@ import { asText } from './json.ts'
 import { valueFor } from './opaque.ts'
 import { fittingToolId, type ToolIdRule } from './tool-ids.ts'
 
-/** Replaces the capsules in an untranslated request by what the upstream may get. */
+/** Replaces the capsules in an untranslated request by the values that the upstream may get. */
 export class CapsuleRestorer {
   readonly #provider: string
   readonly #toolIds: ToolIdRule
   readonly #capsules: CapsuleReader
   #hasFound = false
 
-  /** @param provider tag of the upstream, see `providerTag` */
+  /** @param provider the upstream's tag from `providerTag` */
   constructor(provider: string, toolIds: ToolIdRule, capsules: CapsuleReader) {
     this.#provider = provider
     this.#toolIds = toolIds
@@ -21,7 +21,7 @@ export class CapsuleRestorer {
     return this.#hasFound
   }
 
-  /** The id inside a capsule; other values are returned unchanged. */
+  /** @returns the id inside a capsule; a value that is no capsule is returned unchanged */
   toolId(value: unknown, field: string): unknown {
     const text = asText(value) ?? ''
     if (!isMarked(text)) return value
@@ -29,7 +29,7 @@ export class CapsuleRestorer {
     return fittingToolId(this.#capsules.toolId(text, field), this.#toolIds)
   }
 
-  /** The opaque value inside a capsule; null = another provider made it. Other values are returned unchanged. */
+  /** @returns the opaque value inside a capsule; null = another provider made it. A value that is no capsule is returned unchanged */
   opaque(value: unknown, field: string): unknown {
     const capsule = this.#capsules.open('opaque_value', asText(value) ?? '', field)
     if (capsule === null) return value

@@ -2,7 +2,7 @@ import type { CarriedThinking } from './capsule.ts'
 import type { OpaqueValue } from './opaque.ts'
 import type { ResponseEvent, ResponsePart } from './response.ts'
 
-/** Maximum characters of thinking; the maximum of a capsule. */
+/** Maximum characters of thinking that is kept: a capsule holds no more. */
 const MAX_KEPT = 128 * 1024
 
 /** Keeps the thinking before a tool call, for clients whose protocol has no field for signatures of thinking. */
@@ -22,13 +22,13 @@ export class ThinkingCarrier {
     }
   }
 
-  /** Adds a whole part. Thinking without a signature is skipped, because its provider does not need it. */
+  /** Adds a whole part. Thinking without a signature is not kept, because the provider does not need it back. */
   add(part: ResponsePart, text: string, opaque: OpaqueValue | null): void {
     if (part.type === 'thinking' && opaque !== null && text.length <= MAX_KEPT) this.#kept.push({ text, opaque })
     else if (part.type === 'redacted_thinking') this.#kept.push({ text: null, opaque: part.opaque })
   }
 
-  /** @returns the thinking since the last `take`, for the next tool call */
+  /** @returns the thinking that was added since the last `take`, for the next tool call */
   take(): readonly CarriedThinking[] {
     const kept = this.#kept
     this.#kept = []

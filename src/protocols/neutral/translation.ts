@@ -7,27 +7,27 @@ import type { TranslationReport } from './report.ts'
 import type { NeutralField, NeutralRequest } from './request.ts'
 import type { NeutralError, NeutralResponse, EventOutput, ResponseEvent } from './response.ts'
 
-/** A protocol's part in translation. */
+/** How the requests and responses of a protocol are translated. */
 export interface Translation {
-  /** Names of the translated endpoints. */
+  /** Names of the endpoints whose requests are translated. */
   readonly endpoints: readonly string[]
-  /** null = clients can reach only upstreams of the same protocol. */
+  /** null = clients of the protocol can use only upstreams of the same protocol. */
   readonly client: ClientSide | null
-  /** null = upstreams can serve only clients of the same protocol. */
+  /** null = upstreams of the protocol can serve only clients of the same protocol. */
   readonly upstream: UpstreamSide | null
 }
 
-/** Reads requests of clients, and writes their responses. */
+/** Reads the requests of clients, and writes responses to them. */
 export interface ClientSide {
-  /** Contains every field that the protocol's official SDK knows. */
+  /** Contains every field that the protocol's official SDK has. */
   readonly fields: FieldTable
-  /** Converts other spellings to the names in `fields`; absent = the protocol has none. */
+  /** Converts other spellings of fields to the names in `fields`; absent = the protocol has no other spellings. */
   normalize?(body: JsonObject): JsonObject
-  /** Reads the fields that have a rule in `fields`, and reports nested content without a counterpart. */
+  /** Reads the fields that have a rule in `fields`. Reports nested content that no other protocol has. */
   readRequest(body: JsonObject, context: ReadContext): NeutralRequest
   createWriter(context: ClientContext): ResponseWriter
   writeBody(response: NeutralResponse, context: ClientContext): JsonObject
-  /** The header in which the protocol's SDKs read the request id, lower-case. */
+  /** The header from which the protocol's SDKs read the request id, in lower case. */
   readonly requestIdHeader: string
   writeError(error: NeutralError, requestId: string): JsonObject
 }
@@ -35,27 +35,27 @@ export interface ClientSide {
 /** Writes requests to upstreams, and reads their responses. */
 export interface UpstreamSide {
   readonly support: SupportTable
-  /** false = the writer gets a tool that takes plain text as a JSON tool with one argument for the text. */
+  /** false = the writer gets a tool that takes plain text as a tool with one JSON argument for the text. */
   readonly takesFreeformTools: boolean
   writeRequest(request: NeutralRequest, context: WriteContext): WrittenRequest
   /**
-   * For untranslated requests whose conversation began at another upstream: takes opaque values of this upstream out of their
-   * capsules, and removes those of other upstreams.
+   * For untranslated requests whose conversation began at another upstream: replaces capsules by the opaque values of this upstream, and
+   * removes the values of other upstreams.
    *
-   * @param provider tag of the upstream, see `providerTag`
-   * @returns null = no capsule
+   * @param provider the upstream's tag from `providerTag`
+   * @returns null = the body has no capsule
    */
   restore(body: JsonObject, provider: string, capsules: CapsuleReader): JsonObject | null
-  /** Reads one response, streamed or whole. @param provider marks its opaque values, see `providerTag` */
+  /** Creates the reader of one response, streamed or whole. @param provider the tag for the response's opaque values, see `providerTag` */
   createReader(provider: string): ResponseReader
-  /** @param body as parsed JSON; undefined = not JSON */
+  /** @param body parsed JSON; undefined = the body is not JSON */
   readError(status: number, body: unknown): NeutralError
 }
 
 export interface ReadContext {
   readonly report: TranslationReport
   readonly capsules: CapsuleReader
-  /** The path asks for a stream, if the protocol does not say so in the body. */
+  /** true if the path asks for a stream, for protocols whose body has no field for that. */
   readonly stream: boolean
 }
 
@@ -63,11 +63,11 @@ export interface WriteContext {
   readonly report: TranslationReport
   /** The upstream's name of the model. */
   readonly model: string
-  /** Some servers report usage in streams only if a request asks for it. */
+  /** true if the request asks for usage in a stream: some servers report usage only then. */
   readonly asksForUsage: boolean
-  /** The request already fits, except for rules that only the writer can apply. */
+  /** What the target accepts. The request already fits, except for rules that only the writer can apply. */
   readonly accepts: Accepts
-  /** Tag of the target: opaque values of other providers are not sent, see `valueFor`. */
+  /** Tag of the target. Opaque values of other providers are not sent, see `valueFor`. */
   readonly provider: string
 }
 
@@ -75,60 +75,60 @@ export interface WrittenRequest {
   /** Path and query, without the upstream's prefix. */
   readonly path: string
   readonly body: JsonObject
-  /** Headers that the protocol requires, lower-case. */
+  /** Headers that the protocol requires. The names are in lower case. */
   readonly headers: Readonly<Record<string, string>>
 }
 
 export interface ClientContext {
-  /** Seconds since 1970. */
+  /** Time of the response, in seconds since 1970. */
   readonly created: number
-  /** For errors. */
+  /** The id of the request, which errors contain. */
   readonly requestId: string
-  /** The base of ids that the upstream does not send; characters `[a-z0-9]`. */
+  /** The base of ids that the upstream does not send. Its characters are `[a-z0-9]`. */
   readonly uniqueId: string
-  /** The client's name of the model, used if the upstream names none. */
+  /** The client's name of the model, used if the upstream does not name the model. */
   readonly model: string
-  /** false = the protocol's other stream format. */
+  /** false = the stream is in the protocol's other format, which is not server-sent events. */
   readonly isEventStream: boolean
   readonly capsuleKeys: CapsuleKeys
-  /** A response may repeat fields of the request. */
+  /** The client's request: a response may repeat fields of it. */
   readonly request: NeutralRequest
-  /** For content that a writer keeps until the end of a stream; absent = unlimited. */
+  /** Reserves memory for content that a writer keeps until the end of a stream; absent = the memory is not limited. */
   readonly reserveMemory?: ReserveMemory | undefined
 }
 
-/** Reads one response. Each call adds events to `out`, by the rules of `ResponseEvent`. */
+/** Reads one response. Each method adds events to `out`, by the rules of `ResponseEvent`. */
 export interface ResponseReader {
-  /** @param name '' = none @param value the data as parsed JSON; undefined = not JSON, such as `[DONE]` */
+  /** @param name the event's name; '' = none @param value the data as parsed JSON; undefined = not JSON, such as `[DONE]` */
   event(name: string, value: unknown, out: EventOutput): void
-  /** Called when the stream has ended completely; absent = the protocol has an event for that. */
+  /** Called when the stream has ended completely; absent = an event of the protocol reports the end. */
   end?(out: EventOutput): void
-  /** Reads a whole response. No events = the object is neither a response of the protocol nor an error. */
+  /** Reads a whole response. Adds no events if the object is neither a response of the protocol nor an error. */
   body(value: JsonObject, out: EventOutput): void
 }
 
 /** Writes one streamed response. */
 export interface ResponseWriter {
-  /** @returns whole events of the client's protocol, or '' */
+  /** @returns whole events of the client's protocol; '' = no events */
   write(event: ResponseEvent): string
 }
 
-/** By path in the client's body, such as `generationConfig.topK`. A field without a rule is dropped and reported. */
+/** Rules for fields, by path in the client's body, such as `generationConfig.topK`. A field without a rule is dropped and reported. */
 export type FieldTable = Readonly<Record<string, FieldRule>>
 
 export type FieldRule =
   | NeutralField
-  /** No other protocol has it. */
+  /** No other protocol has the field. */
   | 'dropped'
-  /** It concerns only the connection between client and gateway, or has no effect. */
+  /** The field concerns only the connection between client and gateway, or has no effect. */
   | 'ignored'
   | {
     readonly to: 'dropped' | 'refused'
-    /** Values without effect, which are not reported. */
+    /** Values that have no effect, so they are not reported. */
     readonly unless?: readonly unknown[]
-    /** Used in the error message and the docs. */
+    /** The reason, for the error message and the docs. */
     readonly why?: string
   }
 
-/** `partly`: some values have no counterpart, and the writer reports them. */
+/** What an upstream's protocol does with each field. `partly`: the protocol lacks some values, which the writer reports. */
 export type SupportTable = Readonly<Record<NeutralField, 'mapped' | 'partly' | 'dropped'>>

@@ -10,22 +10,22 @@ import { WatchedKeys } from '../json/watched-keys.ts'
 
 /** The parts of a request body that the gateway reads. */
 export interface InspectedBody {
-  /** Decompressed; the ranges below refer to it. */
+  /** The body, decompressed. All ranges are offsets in these bytes. */
   readonly bytes: Buffer
   /** The compressed body as received; null = not compressed. */
   readonly wire: Buffer | null
   readonly model: string | null
-  /** Ranges of the model's values in `bytes`, as JSON or as plain text. */
+  /** Bounds in `bytes` of the values that name the model: JSON strings, or plain text in a form. */
   readonly modelFields: readonly { readonly start: number; readonly end: number }[]
   readonly stream: boolean
-  /** null = not a form. */
+  /** The number of responses that the form asks for; null = the body is not a form. */
   readonly form: FormCount | null
   readonly json: ValidJson | null
-  /** The form's first delimiter; null = not a form. */
+  /** Bounds of the form's first delimiter; null = the body is not a form. */
   readonly delimiter: ValidForm['delimiter'] | null
 }
 
-/** Members of Gemini's `batchEmbedContents` and `countTokens` that contain whole requests for the model in the path. */
+/** Members of Gemini's `batchEmbedContents` and `countTokens` that contain whole requests for the model that the path names. */
 export const INNER_REQUESTS = ['requests', 'generateContentRequest', 'generate_content_request'] as const
 
 /** Members in which vendors keep a request's end user and the client's own notes. */
@@ -43,16 +43,16 @@ function watched(more: readonly string[]): WatchedKeys {
   )
 }
 
-/** Maximum length of a model's name; no real one is longer. */
+/** Maximum length of a model's name. No provider has longer names. */
 const MODEL_LENGTH = 256
 
-/** Form fields with the number of responses. */
+/** Form fields that contain the number of responses. */
 const COUNTS = ['n', 'N', 'num_images', 'numImages', 'number_of_images', 'numberOfImages']
 
 /** The number of responses that a form asks for. */
 export interface FormCount {
   readonly count: number
-  /** The first field whose value is not a whole number from 0 on; null = none. */
+  /** The first field whose value is not a whole number of at least 0; null = none. */
   readonly fault: string | null
 }
 
@@ -64,7 +64,7 @@ const CONTENT_TYPES = {
   json: 'application/json', form: 'multipart/form-data', json_or_form: 'application/json or multipart/form-data',
 } as const
 
-/** Charsets that equal UTF-8 for ASCII text; bodies must be UTF-8 (RFC 8259 section 8.1). */
+/** Charsets that encode ASCII text like UTF-8. JSON bodies must be UTF-8 (RFC 8259 section 8.1). */
 const CHARSETS = new Set(['', 'utf-8', 'utf8', 'us-ascii', 'ascii', 'iso-8859-1', 'latin1', 'windows-1252'])
 
 /** @param kind the body that the endpoint accepts @throws GatewayError wrong_content_type */
@@ -78,15 +78,19 @@ export function bodyFormat(kind: BodyKind, contentType: string | null): BodyForm
   if (isForm && kind !== 'json') return 'form'
   if (isJson && kind !== 'form') return 'json'
   if (kind === 'any' || kind === 'none') return 'opaque'
-  // Without a content type the bytes decide.
+  // Without a content type, the body is read as JSON.
   if (type === '' && kind !== 'form') return 'json'
   const is = type === '' ? 'none was sent' : `got '${type}'`
   throw new GatewayError('wrong_content_type', `content-type must be ${CONTENT_TYPES[kind]}; ${is}`)
 }
 
-/** Some upstreams decode by the declared charset: with UTF-7 they could read members that are not visible here. */
+/**
+ * Refuses charsets in which an upstream could read members that the gateway does not see, such as UTF-7: some upstreams decode the body by
+ * the declared charset.
+ */
 function checkCharset(contentType: string, what: string): void {
-  // No legitimate value is longer (a boundary has at most 70 characters), and the pattern scans again from each `charset`.
+  // The pattern below scans again from each `charset`, so limit the length. A boundary has at most 70 characters, so no valid value is
+  // longer.
   if (contentType.length > CONTENT_TYPE_LENGTH) {
     throw new GatewayError('wrong_content_type', `content-type is longer than ${CONTENT_TYPE_LENGTH} characters`)
   }
@@ -102,7 +106,7 @@ export function jsonInspection(attribution = false): JsonScan {
   return new JsonScan(attribution ? WATCHED_WITH_ATTRIBUTION : WATCHED, MAX_JSON_DEPTH)
 }
 
-/** A fault of the encoding, which an editor does not show, in a body that is not JSON; null = none. */
+/** An error in the encoding of a body that is not JSON, because an editor does not show such errors; null = none. */
 function encodingFault(bytes: Buffer): string | null {
   const [first, second] = bytes
   if (first === 0xef && second === 0xbb) return 'the body begins with a byte order mark; send it without one'
@@ -110,7 +114,7 @@ function encodingFault(bytes: Buffer): string | null {
   return isUtf16 ? 'the body is in UTF-16; send it in UTF-8' : null
 }
 
-/** @param scan has read all of `bytes` @throws GatewayError invalid_json, bad model */
+/** @param scan must have read all of `bytes` @throws GatewayError invalid_json, bad model */
 export function inspectJson(scan: JsonScan, bytes: Buffer, wire: Buffer | null, { body, modelAliases }: Endpoint): InspectedBody {
   const json = scan.end()
   if (!json.ok && json.isTooDeep) {
@@ -140,7 +144,7 @@ export function inspectForm(bytes: Buffer, contentType: string, wire: Buffer | n
   return { bytes, wire, model, modelFields, stream, form: formCount(form), json: null, delimiter: form.delimiter }
 }
 
-/** A body that the gateway does not read. */
+/** The result for a body that the gateway does not read. */
 export function opaqueBody(bytes: Buffer): InspectedBody {
   return { bytes, wire: null, model: null, modelFields: [], stream: false, form: null, json: null, delimiter: null }
 }
@@ -153,7 +157,7 @@ function formCount({ fields }: ValidForm): FormCount {
   }
 }
 
-/** @param aliases members that can name the model instead of `model` */
+/** @param aliases members that name the model, as alternatives to `model` */
 function modelNameFields({ fields }: ValidJson, aliases: readonly string[]): readonly Field[] {
   const models = fields.get('model') ?? []
   const others = aliases.flatMap(alias => fields.get(alias) ?? [])
@@ -181,8 +185,9 @@ function jsonModel(bytes: Buffer, fields: readonly Field[]): string | null {
 }
 
 /**
- * The model that all names agree on; null = no name, or an empty one. If names differ, parsers use different ones.
- * @throws GatewayError model_ambiguous; model_required or model_not_found if it is not a valid name
+ * The model that all names agree on; null = no name, or an empty name. Different names are refused, because parsers would use different
+ * ones.
+ * @throws GatewayError model_ambiguous; model_required or model_not_found if the name is invalid
  */
 export function singleModel(names: readonly string[]): string | null {
   const name = names[0]
@@ -195,8 +200,9 @@ function ambiguousModel(): GatewayError {
 }
 
 /**
- * Checks a model's name. It needs a letter or digit: servers treat blanks, dots and slashes differently, above all in a path.
- * @throws GatewayError model_required if it is not a name; model_not_found if it is too long to exist
+ * Checks a model's name. The name must contain a letter or a digit: servers treat blanks, dots and slashes differently, especially in a
+ * path.
+ * @throws GatewayError model_required if the name is invalid; model_not_found if the name is longer than any model's name
  */
 export function modelName(name: string): string {
   if (name.length > MODEL_LENGTH) throw tooLong()

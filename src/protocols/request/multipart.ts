@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { parseHeaderParams } from '../http/header-params.ts'
 
-/** A form field's value. Offsets are bytes of the body, `end` exclusive. */
+/** A field of a form. `start` and `end` are the bounds of the value in the body; `end` is exclusive. */
 export interface FormField {
   readonly value: string
   readonly start: number
@@ -10,11 +10,11 @@ export interface FormField {
 
 export interface ValidForm {
   readonly ok: true
-  /** The watched fields in the body's order; several if a name repeats. */
+  /** The watched fields by name, in the order of the body. A name that repeats has several fields. */
   readonly fields: ReadonlyMap<string, readonly FormField[]>
-  /** Number of parts, with files. */
+  /** Number of all parts, including files. */
   readonly parts: number
-  /** The first delimiter, from its dashes to the end of its boundary. */
+  /** Bounds of the first delimiter, from its dashes to the end of the boundary. */
   readonly delimiter: { readonly start: number; readonly end: number }
 }
 
@@ -23,26 +23,24 @@ export interface InvalidForm {
   readonly message: string
 }
 
-/** No real form reaches these limits. */
+/** Limits that no client's form reaches: parts, bytes of one part's headers, and bytes of a watched field's value. */
 export const MAX_PARTS = 1_000
-/** Bytes of one part's headers. */
 export const MAX_PART_HEADERS = 16 * 1024
-/** Bytes of a watched field's value. */
 export const MAX_FIELD_VALUE = 64 * 1024
 
 const CRLF = '\r\n'
 const CR = Buffer.from('\r')
 const LF = Buffer.from('\n')
-/** RFC 2046, section 5.1.1: at most 70 characters, the last not a space. */
+/** At most 70 characters, and the last is not a space (RFC 2046, section 5.1.1). */
 const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/
 const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^]*)$/
 
 /**
- * Finds the fields in `watch` in a multipart/form-data body (RFC 7578, RFC 2046) without copying the rest.
- * The upstream must read the same values, so forms that parsers are known to read differently are refused: lines that begin with the
- * boundary but are no boundary line, bare line feeds, folded or repeated headers, encoded names that some parsers decode to a watched name,
- * and watched fields with a file name: some parsers read them as values if the file name is empty.
- * Synchronous: no other request is served meanwhile. The time grows with the size of the body.
+ * Finds the fields in `watch` in a multipart/form-data body (RFC 7578, RFC 2046) without copying the other parts.
+ * The upstream must read the same values, so a form is refused if parsers are known to read it differently. Refused are lines that begin
+ * with the boundary but are no boundary line, bare line feeds, folded or repeated headers, encoded names that some parsers decode to a
+ * watched name, and watched fields with a file name: some parsers read such a field as a value if the file name is empty.
+ * Runs synchronously, so no other request is served during the scan. The time grows with the size of the body.
  */
 export function scanMultipart(body: Buffer, contentType: string, watch: readonly string[]): ValidForm | InvalidForm {
   try {
@@ -58,7 +56,7 @@ class Malformed extends Error {}
 function boundaryOf(contentType: string): string {
   const type = parseHeaderParams(contentType)
   if (type?.value !== 'multipart/form-data') throw new Malformed('the content-type is not a well-formed multipart/form-data')
-  // Parsers that know RFC 2231 read another boundary from `boundary*`.
+  // Refuse `boundary*`, from which parsers that support RFC 2231 read another boundary.
   if ([...type.params.keys()].some(name => name.startsWith('boundary*'))) {
     throw new Malformed('boundary* is not allowed in the content-type')
   }
@@ -91,7 +89,7 @@ function readForm(body: Buffer, boundary: string, watch: ReadonlySet<string>): V
     const next = boundaryLine(body, dashed, valueStart)
     if (next === -1) throw new Malformed('the closing boundary is missing')
     const valueEnd = next - CRLF.length
-    // If the CRLF of the empty line is also the delimiter's, the part has no body.
+    // If the CRLF of the empty line also belongs to the delimiter, the part has no body.
     if (valueEnd < valueStart) throw new Malformed(`part ${parts} has no body`)
     if (name !== null) {
       const field = { value: fieldValue(body, valueStart, valueEnd, name), start: valueStart, end: valueEnd }
@@ -103,7 +101,7 @@ function readForm(body: Buffer, boundary: string, watch: ReadonlySet<string>): V
   }
 }
 
-/** The offset after the first delimiter, which is at the start or after a preamble. */
+/** The offset after the first delimiter. A preamble may precede the delimiter. */
 function firstDelimiterEnd(body: Buffer, dashed: Buffer): number {
   const at = boundaryLine(body, dashed, 0)
   if (body.length === 0) throw new Malformed('the body is empty')
@@ -111,7 +109,10 @@ function firstDelimiterEnd(body: Buffer, dashed: Buffer): number {
   return at + dashed.length
 }
 
-/** The next line that begins with the boundary; -1 = none. Searched with its line end: a file could hold millions of bare ones. */
+/**
+ * The next line that begins with the boundary; -1 = none. Searches for the boundary with its line end, because a file could contain
+ * millions of boundaries inside lines.
+ */
 function boundaryLine(body: Buffer, dashed: Buffer, from: number): number {
   if (from === 0 && body.subarray(0, dashed.length).equals(dashed)) return 0
   const before = Math.max(0, from - 1)
@@ -126,7 +127,7 @@ function notAfterCrlf(at: number): Malformed {
   return new Malformed(`a boundary line does not begin after CRLF, at byte ${at}`)
 }
 
-/** The start of the part whose boundary ends at `at`; -1 = it was the closing boundary. */
+/** The start of the part whose boundary ends at `at`; -1 = the boundary closes the form. */
 function partStart(body: Buffer, at: number): number {
   const closing = body[at] === 0x2d && body[at + 1] === 0x2d
   let end = closing ? at + 2 : at
@@ -136,7 +137,7 @@ function partStart(body: Buffer, at: number): number {
   return closing ? -1 : end + 2
 }
 
-/** The part's name if it is watched; otherwise null. */
+/** The part's name; null = the name is not watched. */
 function fieldName(headers: string, part: number, watch: ReadonlySet<string>): string | null {
   let disposition: string | undefined
   let encoding = ''
@@ -161,7 +162,7 @@ function fieldName(headers: string, part: number, watch: ReadonlySet<string>): s
   const isFile = names.some(name => name === 'filename' || name.startsWith('filename*'))
   if (isFile && watch.has(name)) throw new Malformed(`part ${part}: "${name}" is a field, not a file`)
   if (!watch.has(name)) {
-    // An encoded word of mail (RFC 2047): Commons FileUpload decodes it, and no client writes it.
+    // Refuse encoded words (RFC 2047). Commons FileUpload decodes them, but no client sends them.
     if (/=\?[^?]*\?[bq]\?/i.test(quoted)) throw new Malformed(`part ${part}: its name is an encoded word`)
     const misread = otherReadings(quoted).find(reading => watch.has(reading))
     if (misread !== undefined) throw new Malformed(`part ${part}: its name can be mistaken for "${misread}"`)
@@ -171,13 +172,13 @@ function fieldName(headers: string, part: number, watch: ReadonlySet<string>): s
   return name
 }
 
-/** Decodes %22, %0D and %0A of browsers (HTML standard, "multipart form data"), and the backslashes of other clients. */
+/** Decodes %22, %0D and %0A, which browsers write (HTML standard, "multipart form data"), and backslashes, which other clients write. */
 function decodedName(quoted: string): string {
   return quoted.replace(/\\(["\\])|%(22|0D|0A)/gi, (_, char: string | undefined, hex: string) =>
     char ?? String.fromCharCode(Number.parseInt(hex, 16)))
 }
 
-/** Names that less strict parsers read: PHP, for example, removes leading spaces. */
+/** Names that less strict parsers read. PHP, for example, removes leading spaces. */
 function otherReadings(quoted: string): string[] {
   const unescaped = quoted.replace(/\\([^])/g, '$1')
   const percent = (text: string): string =>

@@ -3,59 +3,60 @@ import { JsonCursor, parseJsonRange } from '../json/cursor.ts'
 import { WatchedKeys } from '../json/watched-keys.ts'
 
 /**
- * Members that name models, in any case and with or without separators: models to use if the first fails (OpenRouter's `models`,
- * Anthropic's and LiteLLM's `fallbacks`), models of tools and plugins (Anthropic's advisor, OpenAI's image generation), of transcription
- * (`input_audio_transcription.model`), and of a router (Vertex AI's `manualMode.modelName`).
+ * Members that name models. They match in any case, with or without separators. They name models to use if the first fails (OpenRouter's
+ * `models`, Anthropic's and LiteLLM's `fallbacks`), models of tools and plugins (Anthropic's advisor, OpenAI's image generation), models
+ * for transcription (`input_audio_transcription.model`), and models of a router (Vertex AI's `manualMode.modelName`).
  */
 export const MODEL_MEMBERS = [
   'model', 'models', 'modelname', 'modelnames', 'modelid', 'modelids', 'fallbackmodel', 'fallbackmodels', 'draftmodel', 'transcriptionmodel',
   'fallbacks', 'contextwindowfallbacks', 'contentpolicyfallbacks',
 ] as const
-/** The member with which the server chooses the model (Vertex AI's `routingConfig.autoMode`). */
+/** The member by which a client lets the server choose the model (Vertex AI's `routingConfig.autoMode`). */
 const AUTOMATIC = 'automode'
 const NAMES: ReadonlySet<string> = new Set([...MODEL_MEMBERS, AUTOMATIC])
 const OWN_MODEL = new WatchedKeys(['model'], ['model'])
 
-/** Members of a known request that hold a client's own text or a schema: a `model` inside is not a model. */
+/** Members of a known request that contain the client's own text or a schema. A member `model` inside them does not name a model. */
 const TEXTS: ReadonlySet<string> = new Set([
   'inputschema', 'outputschema', 'jsonschema', 'schema', 'parametersjsonschema', 'responseschema', 'responsejsonschema', 'inputexamples', 'examples',
   'metadata', 'requestmetadata', 'labels', 'variables', 'arguments', 'args', 'logitbias', 'requests', 'generatecontentrequest',
 ])
-/** The conversation: only tools that its items add are read. */
+/** Members that contain the conversation. Only tools inside its items are read. */
 const CONVERSATION: ReadonlySet<string> = new Set([
   'messages', 'contents', 'content', 'parts', 'input', 'item', 'instructions', 'system', 'systeminstruction', 'prompt', 'query', 'documents',
 ])
 const TOOLS = 'tools'
-/** If `input` is an object, it holds the settings of the input audio, not a conversation: `audio.input`. */
+/** `input` is also the name of the settings of the input audio (`audio.input`). If it is an object, it is no conversation. */
 const INPUT = 'input'
 const PARAMETERS = 'parameters'
 const MEMBERS = new WatchedKeys([], [], [...new Set([...NAMES, ...TEXTS, ...CONVERSATION, TOOLS, PARAMETERS])])
-/** Members of a conversation's item that may hold more items or tools, and the member with the item's type. */
+/** Members of an item in a conversation: its type, and members that may contain more items or tools. */
 const ITEM_MEMBERS = new WatchedKeys(['type'], [], ['content', 'parts', 'item', 'output', TOOLS])
 
-/** Maximum number of names: no other request is served while they are checked. */
+/** Maximum number of names. No other request is served while the names are checked. */
 const MAX_NAMES = 1000
 const MAX_NESTING = 100
-/** Bytes of a member's name that an error repeats. */
+/** Maximum bytes of a member's name in an error message. */
 const MAX_NAME_BYTES = 200
 
-/** A model that a request names in addition to its own. */
+/** A model that a request names in addition to the request's own model. */
 export interface NamedModel {
-  /** null = the server chooses it. */
+  /** The name of the model; null = the server chooses the model. */
   readonly model: string | null
-  /** The top-level member that holds the name. */
+  /** The top-level member that contains the name. */
   readonly param: string
 }
 
 export interface NamedModelsOptions {
-  /** false = any member anywhere may name a model. */
+  /** false = the endpoint is unknown, so any member at any place may name a model. */
   readonly isKnown: boolean
-  /** The caller checks the top-level model. */
+  /** true if the caller itself checks the top-level model. */
   readonly skipsOwn: boolean
 }
 
 /**
- * Visits every model that the JSON text of a request or of a session's message names. @param visit may throw
+ * Visits every model that the JSON text names. The text is a request, or a message of a session.
+ * @param visit may throw
  * @throws GatewayError invalid_json for more than 1,000 names or more than 100 nested levels
  */
 export function visitModels(bytes: Buffer, options: NamedModelsOptions, visit: (named: NamedModel) => void): void {
@@ -65,12 +66,12 @@ export function visitModels(bytes: Buffer, options: NamedModelsOptions, visit: (
 type KeyBounds = Pick<JsonCursor, 'keyStart' | 'keyEnd'>
 
 interface Place {
-  /** Bounds of the top-level member's name; null = the text itself. */
+  /** Bounds of the top-level member's name; null = the value is the text itself. */
   readonly param: KeyBounds | null
   readonly depth: number
-  /** The value belongs to a member that names models. */
+  /** true if the value belongs to a member that names models. */
   readonly isName: boolean
-  /** Objects may have lists of names under any member, as LiteLLM's `{ failed: [next] }`. */
+  /** true if an object may contain lists of names under any member, such as LiteLLM's `{ failed: [next] }`. */
   readonly listsNames: boolean
   readonly inTools: boolean
 }
@@ -112,7 +113,7 @@ class Walk {
     } else if (name === AUTOMATIC) {
       if (cursor.skip() && cursor.parsed() !== null) this.#add(null, inside.param)
     } else if (name !== null) {
-      // If the endpoint is known, a member with a plural name is a list.
+      // At a known endpoint, a member with a plural name is a list.
       const isRead = !isKnown || !name.endsWith('s') || cursor.isArray()
       if (isRead) this.value(cursor, { ...inside, isName: true, listsNames: name.endsWith('fallbacks') })
       else cursor.skip()
@@ -133,7 +134,7 @@ class Walk {
     }
   }
 
-  /** Reads only the tools in items that have a type. */
+  /** Reads only the tools inside items that have a type. */
   #conversation(cursor: JsonCursor, place: Place): void {
     const inside = { ...place, depth: place.depth + 1 }
     if (inside.depth <= MAX_NESTING && cursor.beginArray()) {

@@ -3,26 +3,26 @@ import type { Field } from '../json/json-scan.ts'
 import type { BoundPlaces, Endpoint } from '../endpoint/protocol.ts'
 import { WatchedKeys } from '../json/watched-keys.ts'
 
-/** The output that a request asks for, in every spelling that some server accepts. */
+/** The output that a request asks for. Includes every spelling that some server accepts. */
 export interface OutputBounds {
-  /** Maximum output of one response, from the members that the endpoint's protocol obeys; null = no bound. */
+  /** Maximum output of one response, from the members that the endpoint's protocol obeys; null = no limit. */
   readonly bound: number | null
-  /** The largest figure in any spelling: a server may obey a spelling that the protocol does not have. */
+  /** The largest figure from any spelling, because a server may obey spellings that the protocol does not have. */
   readonly other: number
-  /** Tokens for thinking in addition to the output. */
+  /** Maximum tokens of thinking that are not part of the output. */
   readonly thinking: number
-  /** Number of responses, each with its own output. */
+  /** Number of responses. Each response has its own output. */
   readonly responses: number
-  /** The first member whose value is not a whole number from 0 on; null = none. */
+  /** The first member whose value is not a whole number of at least 0; null = none. */
   readonly fault: string | null
 }
 
-/** No model generates more. */
+/** No model generates more tokens. */
 export const MAX_TOKENS = 1_000_000_000
 
 type Kind = 'bound' | 'count' | 'thinking' | 'container'
 
-/** By names without case and separators: servers in Go accept any case, protocol buffers accept `maxTokens` and `max_tokens`. */
+/** Kinds by names without case and separators: servers in Go accept any case, and protocol buffers accept `maxTokens` and `max_tokens`. */
 const KINDS: ReadonlyMap<string, Kind> = new Map(Object.entries({
   bound: [
     'maxtokens', 'maxcompletiontokens', 'maxoutputtokens', 'maxnewtokens', 'maxtokenstosample', 'maxtokenstogenerate', 'maxtokencount',
@@ -39,21 +39,21 @@ const KINDS: ReadonlyMap<string, Kind> = new Map(Object.entries({
   ],
 } satisfies Record<Kind, readonly string[]>).flatMap(([kind, names]) => names.map(name => [name, kind as Kind])))
 
-/** Objects in which a bound applies to thinking. */
+/** Objects whose members limit thinking instead of output. */
 const THINKING_CONTAINERS: ReadonlySet<string> = new Set(['thinking', 'thinkingconfig', 'reasoning', 'reasoningconfig'])
 
-/** All members of a request that bound its output, or contain such members. */
+/** All members of a request that limit the output, or contain such members. */
 export const OUTPUT_MEMBERS: readonly string[] = [...KINDS.keys()]
 const MEMBERS = new WatchedKeys([], [], OUTPUT_MEMBERS)
 
-/** Nested containers; no real request has more. */
+/** Maximum number of nested containers. No client sends more. */
 const MAX_DEPTH = 8
-/** Bytes of a value that are read: a number is shorter. */
+/** Maximum bytes of a value that are read. A valid number is shorter. */
 const MAX_VALUE_BYTES = 40
-/** Bytes of a member's name that an error repeats. */
+/** Maximum bytes of a member's name in an error message. */
 const MAX_NAME_BYTES = 200
 
-/** Reads the bounds only from the members that were recorded while the body arrived. */
+/** Reads only the members that were recorded while the body arrived. */
 export function readOutputBounds(endpoint: Endpoint, body: Buffer, fields: ReadonlyMap<string, readonly Field[]>): OutputBounds {
   const reader = new BoundsReader(endpoint, body)
   for (const name of OUTPUT_MEMBERS) {
@@ -62,7 +62,7 @@ export function readOutputBounds(endpoint: Endpoint, body: Buffer, fields: Reado
   return reader.bounds()
 }
 
-/** The members of a request that bound its output, as a JSON object of their own. */
+/** The members of a request that limit the output, as a separate JSON object. */
 export function outputMembers(body: Buffer, fields: ReadonlyMap<string, readonly Field[]>): Buffer {
   const members = OUTPUT_MEMBERS.flatMap(name => fields.get(name) ?? []).sort((a, b) => a.keyStart - b.keyStart)
   return Buffer.from(`{${members.map(({ keyStart, end }) => body.toString('utf8', keyStart, end)).join(',')}}`)
@@ -71,12 +71,12 @@ export function outputMembers(body: Buffer, fields: ReadonlyMap<string, readonly
 class BoundsReader {
   readonly #body: Buffer
   readonly #isThinkingIncluded: boolean
-  /** The endpoint accepts `"inf"`, which sets no bound. */
+  /** true if the endpoint accepts `"inf"`, which sets no limit. */
   readonly #takesInfinity: boolean
   readonly #places: BoundPlaces
-  /** The largest figure at each place that the protocol obeys; null = one of the values there sets no bound. */
+  /** The largest figure at each place that the protocol obeys; null = a value at this place sets no limit. */
   readonly #bounds = new Map<string, number | null>()
-  /** One of the values, other than `null`, sets no bound. */
+  /** true if one of the values, other than `null`, sets no limit. */
   #isUnbounded = false
   #entered: Set<string> | null = null
   #other = 0
@@ -102,7 +102,7 @@ class BoundsReader {
     }
   }
 
-  /** @param keyStart behind the quote of the member's name */
+  /** @param keyStart the index after the opening quote of the member's name */
   member(name: string, keyStart: number, start: number, end: number, parent: Place = ROOT, depth = 0): void {
     const kind = KINDS.get(name)
     if (kind === undefined) return
@@ -125,7 +125,10 @@ class BoundsReader {
     }
   }
 
-  /** If an object's name is repeated, parsers use the first or the last object, which may have no bound. */
+  /**
+   * Records that an object is entered. If the name of the object is repeated, parsers use the first or the last object, which may set no
+   * limit.
+   */
   #enter(place: string): void {
     if (!this.#places.names.has(place)) return
     this.#entered ??= new Set()
@@ -136,7 +139,7 @@ class BoundsReader {
   #figure(kind: Kind, place: Place, start: number, end: number): void {
     const text = this.#body.toString('latin1', start, Math.min(end, start + MAX_VALUE_BYTES))
     const isPlain = isPlainCount(text)
-    // Gemini: the model decides how much it thinks.
+    // With -1, Gemini's model chooses how much it thinks.
     const isAutomatic = kind === 'thinking' && text === '-1'
     const isInfinite = this.#takesInfinity && text === '"inf"'
     if (!isPlain && !isAutomatic && !isInfinite && text !== 'null') this.#fault ??= place.path
@@ -147,8 +150,9 @@ class BoundsReader {
   }
 
   /**
-   * Records a bound. 0 sets none: some servers store an unset number as 0.
-   * Of values with one name, in any spelling, parsers use the first or the last: if one sets no bound, the server may have none.
+   * Records a limit. 0 sets no limit, because some servers store an unset number as 0.
+   * If a name is repeated in any spelling, parsers use the first or the last value. So if one of the values sets no limit, the server may
+   * use no limit.
    */
   #bound({ path, name }: Place, bound: number | null, worst: number, isNull: boolean): void {
     this.#other = Math.max(this.#other, worst)
@@ -160,7 +164,7 @@ class BoundsReader {
   }
 
   #placeOf(name: string, keyStart: number, parent: Place): Place {
-    // Servers that know `extra_body` treat its members as members of the request.
+    // Servers that know `extra_body` treat the members of `extra_body` as members of the request.
     const around = name === 'extrabody' ? parent.name : join(parent.name, name)
     return { path: join(parent.path, this.#nameAt(keyStart)), name: around }
   }
@@ -173,9 +177,9 @@ class BoundsReader {
 }
 
 interface Place {
-  /** As spelled in the body. */
+  /** The path as the body spells it. */
   readonly path: string
-  /** Without case and separators. */
+  /** The path without case and separators. */
   readonly name: string
 }
 
@@ -185,12 +189,14 @@ function join(parent: string, name: string): string {
   return parent === '' ? name : `${parent}.${name}`
 }
 
-/** Do all servers read the text as the same whole number from 0 on? */
+/** Tells whether all servers read the text as the same whole number of at least 0. */
 export function isPlainCount(text: string): boolean {
   return /^(?:0|[1-9]\d*)$/.test(text)
 }
 
-/** The largest number that a lenient server reads from a value; null = none. Python accepts `"1_000"`, other servers cut fractions. */
+/**
+ * The largest number that a lenient server reads from a value; null = none. Python accepts `"1_000"`, and other servers cut off fractions.
+ */
 export function worstReading(text: string): number | null {
   if (text === 'true') return 1
   const plain = text.replace(/["_\s]/g, '')

@@ -1,11 +1,14 @@
 import { decode } from './query.ts'
 
-/** Minimum length of a key that is searched for: a shorter word may have another meaning in a header. */
+/** Minimum length of a key to search for. A shorter text may have another meaning in a header. */
 const MIN_LENGTH = 8
-/** From this length on, a key does not occur in other text by chance. */
+/** Minimum length of a key to search for inside other text: a key of this length does not occur there by chance. */
 const MIN_LENGTH_IN_TEXT = 16
 
-/** Does a value hold a key that the client presented, valid or not? A short key must be the whole value, or all behind a scheme. */
+/**
+ * Tells whether a value contains a key that the client sent, valid or not. A short key must be the whole value, or everything after a
+ * scheme.
+ */
 export function holdsKey(value: string, keys: readonly string[]): boolean {
   for (const key of keys) {
     if (value.length < key.length || key.length < MIN_LENGTH) continue
@@ -18,7 +21,10 @@ function isAllOf(value: string, key: string): boolean {
   return value === key || (value.endsWith(key) && value.indexOf(' ') === value.length - key.length - 1)
 }
 
-/** Removes parameters with one of the keys in name or value; order and bytes of the rest stay. @param query with `?`, or empty */
+/**
+ * Removes parameters that contain one of the keys in their name or value. The other parameters stay unchanged.
+ * @param query with `?`, or empty
+ */
 export function withoutKeys(query: string, keys: readonly string[]): string {
   if (query === '' || keys.length === 0) return query
   const pairs = query.slice(1).split('&')

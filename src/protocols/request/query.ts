@@ -1,7 +1,10 @@
 import { singleModel } from './inspect.ts'
 import { GATEWAY_KEY_HEADER, KEY_HEADERS } from '../http/vendor-headers.ts'
 
-/** The parameters that name the model. Azure's realtime sessions, which have an API version, name it `deployment`, in any case. */
+/**
+ * Finds the parameters that name the model. Queries of Azure's realtime sessions have an API version, and name the model in `deployment`,
+ * in any case.
+ */
 function modelParams(params: URLSearchParams): (name: string) => boolean {
   const isVersioned = params.keys().some(name => name.toLowerCase() === 'api-version')
   const pattern = isVersioned ? /^(?:model|deployment)$/i : /^model$/i
@@ -9,8 +12,10 @@ function modelParams(params: URLSearchParams): (name: string) => boolean {
 }
 
 /**
- * The model that a query names; null = none. @param query with its question mark, or empty
- * @throws GatewayError model_ambiguous: of two names, parsers take the first or the last; model_not_found if the name is too long
+ * The model that a query names; null = none.
+ * @param query with the question mark, or empty
+ * @throws GatewayError model_ambiguous if two names differ, because parsers use the first or the last; model_not_found if the name is too
+ * long
  */
 export function queryModel(query: string): string | null {
   if (query === '') return null
@@ -20,7 +25,7 @@ export function queryModel(query: string): string | null {
 }
 
 /**
- * Refuses a query that names another model than `model`: some upstreams (LiteLLM's proxy on every path) prefer the query's.
+ * Refuses a query that names a model other than `model`, because some upstreams prefer the query's model (LiteLLM's proxy on every path).
  * @throws GatewayError model_ambiguous
  */
 export function checkQueryModel(model: string, query: string): void {
@@ -28,7 +33,7 @@ export function checkQueryModel(model: string, query: string): void {
   if (other !== null) singleModel([model, other])
 }
 
-/** Puts another model's name into a query; order and bytes of the rest stay. */
+/** Replaces the model's name in a query. The other parameters stay unchanged. */
 export function renameQuery(query: string, model: string): string {
   if (query === '') return query
   const isModel = modelParams(new URLSearchParams(query))
@@ -38,7 +43,7 @@ export function renameQuery(query: string, model: string): string {
   })
 }
 
-/** Converts a query of Azure's to the common form: with a `model`, and without an API version. */
+/** Converts an Azure query to the common form, which has `model` and no API version. */
 export function canonicalQuery(query: string): string {
   if (query === '') return query
   const pairs = query.slice(1).split('&')
@@ -48,7 +53,7 @@ export function canonicalQuery(query: string): string {
 }
 
 const GOOGLE_KEY_PARAM = 'key'
-/** Azure's parameter for a credential, mainly for WebSockets. */
+/** Azure's parameter for a credential, used mainly for WebSockets. */
 const AZURE_KEY_PARAM = 'api-key'
 /** Parameters that are never forwarded, in lower case and with hyphens. */
 const KEY_PARAMS: ReadonlySet<string> = new Set([GOOGLE_KEY_PARAM, AZURE_KEY_PARAM, 'apikey', GATEWAY_KEY_HEADER, ...KEY_HEADERS])
@@ -56,11 +61,11 @@ const KEY_PARAMS: ReadonlySet<string> = new Set([GOOGLE_KEY_PARAM, AZURE_KEY_PAR
 export interface QueryKey {
   /** The value of `?key=` or `?api-key=`; null = none. */
   readonly queryKey: string | null
-  /** The key came in Google's parameter `?key=`. */
+  /** true if the key is the value of Google's parameter `?key=`. */
   readonly isGoogles: boolean
 }
 
-/** Removes the credential and every parameter with a credential's name; order and bytes of the rest stay. @param query with `?`, or empty */
+/** Removes all parameters that can contain a credential. The other parameters stay unchanged. @param query with `?`, or empty */
 export function extractKey(query: string): QueryKey & { readonly query: string } {
   if (!/key|%/i.test(query)) return { query, queryKey: null, isGoogles: false }
   let queryKey: string | null = null
@@ -86,7 +91,7 @@ export function decode(raw: string): string {
   try {
     return decodeURIComponent(raw)
   } catch {
-    // Invalid escape: compare the part as written.
+    // An escape is invalid, so compare the part as it is written.
     return raw
   }
 }

@@ -4,7 +4,7 @@ import { scanJson, type Field } from '../json/json-scan.ts'
 import type { Classified } from '../endpoint/protocol.ts'
 import { insertion, replaceValues, type Edit } from '../json/splice.ts'
 
-/** Replaces the client's name for the model in the path. @param path the one that was classified */
+/** Replaces the client's name of the model in the path. @param path the path that was classified */
 export function renamePath(classified: Classified, path: string, model: string): string {
   if (classified.pathModelEnd === 0) return path
   const { pathModelStart: start, pathModelEnd: end } = classified
@@ -12,9 +12,10 @@ export function renamePath(classified: Classified, path: string, model: string):
 }
 
 /**
- * Puts the upstream's name of the model into the body. The generate family names it in the path and, as `models/NAME`, in some bodies.
+ * Edits that put the upstream's name of the model into the body. Requests of the generate protocol name the model in the path and, as
+ * `models/NAME`, in some bodies.
  * @param from the client's name; null = none
- * @param to null = no name is sent
+ * @param to the upstream's name; null = no name is sent
  */
 export function renameEdits(classified: Classified, body: InspectedBody, from: string | null, to: string | null): Edit[] {
   const { endpoint: { modelIn }, pathModelEnd } = classified
@@ -22,7 +23,7 @@ export function renameEdits(classified: Classified, body: InspectedBody, from: s
   if (to === null || isThere) return []
   if (modelIn === 'path') return renameNested(body, classified.pathModel as string, to)
   if (modelIn === 'deployment' && body.modelFields.length === 0) {
-    // The path already names it.
+    // If the path names the model, the body needs no name.
     return pathModelEnd === 0 ? addModelEdits(body, to) : []
   }
   return replaceValues(body.modelFields, Buffer.from(body.json ? JSON.stringify(to) : to))
@@ -63,12 +64,13 @@ function renameNested(body: InspectedBody, from: string, to: string): Edit[] {
   return edits
 }
 
-/** Requests of one batch: some hundred times more than the vendor accepts. */
+/** Maximum number of requests in a batch: some hundred times more than Google accepts. */
 const MAX_BATCH_REQUESTS = 10_000
 
 /**
- * Bounds of the elements of a valid JSON array of objects.
- * @throws GatewayError invalid_json for more elements than any provider accepts: no other request is served while they are read
+ * Bounds of each element of a valid JSON array of objects.
+ * @throws GatewayError invalid_json if the array has more elements than any provider accepts, because no other request is served during the
+ * scan
  */
 function arrayElements(bytes: Buffer, from: number, to: number): { start: number; end: number }[] {
   const elements: { start: number; end: number }[] = []

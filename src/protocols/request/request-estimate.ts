@@ -9,18 +9,18 @@ import { WatchedKeys } from '../json/watched-keys.ts'
 
 /** Usage of a request, estimated before it is sent. */
 export interface RequestEstimate {
-  /** null = the body does not tell (a form, no body). */
+  /** null = unknown from the body (a form, or no body). */
   readonly inputTokens: number | null
-  /** The part of `inputTokens` that is images, recordings or files. */
+  /** The part of `inputTokens` that is for images, recordings and files. */
   readonly mediaTokens: number
-  /** null = the request generates no output, or the body does not tell. */
+  /** null = the request generates no output, or the output is unknown from the body. */
   readonly output: OutputBounds | null
 }
 
-/** Estimated tokens of an image, a recording or a document: about an image of a megapixel. */
+/** Estimated tokens of an image, a recording or a document. An image of one megapixel has about this number. */
 export const MEDIA_TOKENS = 1000
 
-/** Bytes per second of audio at 16 kbit/s: speech is seldom compressed further. */
+/** Bytes per second of audio at 16 kbit/s. Speech is seldom compressed more. */
 const BYTES_PER_SECOND = 2_000
 const QUOTE = 0x22
 const COMMA = 0x2c
@@ -29,12 +29,14 @@ const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 const BACKSLASH = 0x5c
 const LOWER_U = 0x75
-/** Minimum bytes of base64 that is an image or the like: longer than any word, shorter than any image. */
+/** Minimum bytes of base64 that counts as media. No word is that long, and no image is shorter. */
 export const MEDIA_FROM = 1024
 const SAMPLE = 256
-/** Members that hold an image, a recording, a file, or data that only a provider reads. Base64 elsewhere is text to a model. */
+/**
+ * Members that contain an image, a recording, a file, or data that only a provider reads. A model reads base64 in other members as text.
+ */
 const MEDIA_MEMBER = /(?:data|url|uri|b64_json|bytes|audio|image|video|file|embedding|signature|encrypted_content)$/i
-/** Values of `type` and names of members that announce an image, a recording or a file. */
+/** Values of `type` and names of members that mark an image, a recording or a file. */
 export const MEDIA_MARKS = {
   types: ['image', 'image_url', 'input_image', 'input_audio', 'audio', 'file', 'input_file', 'video', 'video_url', 'base64', 'url', 'redacted_thinking'],
   members: ['inlineData', 'inline_data', 'fileData', 'file_data'],
@@ -45,10 +47,10 @@ const TYPE = new WatchedKeys(['type'])
 const KINDS = new WatchedKeys(['type', 'media_type', 'mediaType', 'mime_type', 'mimeType'])
 /** Media types that a model does not read as plain text. */
 const MEDIA_TYPE = /^(?:image|audio|video)\/|^application\/(?:pdf|msword|octet-stream|zip|vnd\.)/
-/** Bytes of the longest name that is read. */
+/** Names with more bytes are not read. */
 const MAX_NAME = 64
 const MAX_STEPS = 4_000_000
-/** More than any upstream accepts at once. */
+/** No upstream accepts more prompts at once. */
 const MAX_PROMPTS = 100_000
 
 const INPUT = Buffer.from('input')
@@ -56,9 +58,9 @@ const TEXT = Buffer.from('text')
 type Fields = ReadonlyMap<string, readonly Field[]>
 
 /**
- * Estimates a request for admission, on the request path, without parsing it. Input is a quarter of the bytes outside media, above the true
- * count for most prompts, plus 1,000 for each image, recording or file.
- * @param json places of the body's members; null = the body is not JSON
+ * Estimates a request for admission without parsing the body, because this runs on the request path. The input is a quarter of the bytes
+ * outside media, which is above the true count for most prompts, plus 1,000 for each image, recording or file.
+ * @param json bounds of the body's members; null = the body is not JSON
  */
 export function estimateRequest(endpoint: Endpoint, body: Buffer, json: ValidJson | null): RequestEstimate {
   if (json?.root !== 'object') return { inputTokens: null, mediaTokens: 0, output: null }
@@ -69,16 +71,16 @@ export function estimateRequest(endpoint: Endpoint, body: Buffer, json: ValidJso
   return { inputTokens, mediaTokens, output: { ...output, responses: output.responses * countPrompts(body, json.fields) } }
 }
 
-/** A generated image of the largest size in high quality (6,240 tokens) with three partial images (100 each), by OpenAI's documentation. */
+/** Tokens of an image of the largest size in high quality (6,240), plus three partial images (100 each). Source: OpenAI's documentation. */
 const IMAGE_OUTPUT_TOKENS = 6_540
 
-/** Tokens of a response without a bound. @param assumed the operator's `billing.assumed_output` */
+/** Output tokens of a response without a limit. @param assumed the operator's `billing.assumed_output` */
 export function unboundedOutput({ metering, generatesTokens }: Endpoint, assumed: number): number {
   if (!generatesTokens) return 0
   return metering === 'images' ? Math.max(assumed, IMAGE_OUTPUT_TOKENS) : assumed
 }
 
-/** The most output tokens of all responses of a request. @param assumed tokens of a response without a bound */
+/** Maximum output tokens of all responses to a request. @param assumed tokens of a response without a limit */
 export function maxOutputTokens({ bound, other, thinking, responses }: OutputBounds, assumed: number): number {
   return Math.min((Math.max(bound ?? assumed, other) + thinking) * responses, MAX_TOKENS)
 }
@@ -86,7 +88,7 @@ export function maxOutputTokens({ bound, other, thinking, responses }: OutputBou
 type Items = Pick<Usage, 'characters' | 'images' | 'seconds'>
 const NO_ITEMS: Items = Object.freeze({ characters: null, images: null, seconds: null })
 
-/** Estimates usage besides tokens: characters of speech, images, or seconds of a recording from its bytes. @param count of images */
+/** Estimates usage other than tokens: characters of speech, number of images, or seconds of a recording. @param count number of images */
 export function estimateItems({ metering }: Endpoint, body: Buffer, count: number): Items {
   switch (metering) {
     case 'speech': return { ...NO_ITEMS, characters: readCharacters(body) }
@@ -96,14 +98,17 @@ export function estimateItems({ metering }: Endpoint, body: Buffer, count: numbe
   }
 }
 
-/** The usage field for the input of a request that writes to the cache, which costs more; null = it does not write to the cache. */
+/**
+ * The usage field for the input of a request that writes to the cache, because such input costs more; null = the request does not write to
+ * it.
+ */
 export function cacheWriteField(body: Buffer): 'cacheWrite5mTokens' | 'cacheWrite1hTokens' | null {
   const isEscaped = hasEscapedLetter(body)
   if (!isEscaped && !body.includes('"cache_control"')) return null
   return isEscaped || body.includes('"1h"') ? 'cacheWrite1hTokens' : 'cacheWrite5mTokens'
 }
 
-/** Does the body have an escaped letter? Any name may be escaped: `cache_contro\u006c`. */
+/** Tells whether the body has an escaped letter. Names can contain escapes: `cache_contro\u006c`. */
 function hasEscapedLetter(body: Buffer): boolean {
   for (let at = body.indexOf('\\u00'); at !== -1; at = body.indexOf('\\u00', at + 1)) {
     const digit = body[at + 4]!
@@ -112,7 +117,7 @@ function hasEscapedLetter(body: Buffer): boolean {
   return false
 }
 
-/** Characters to be spoken: the code points of `input`; null = the body does not tell. */
+/** Number of characters to speak: the code points of `input`; null = unknown from the body. */
 export function readCharacters(body: Buffer): number | null {
   const cursor = new JsonCursor(body)
   let characters: number | null = null
@@ -121,7 +126,7 @@ export function readCharacters(body: Buffer): number | null {
     const wanted = cursor.keyIs(INPUT)
     const isText = cursor.isString()
     if (!cursor.skip() || !wanted) continue
-    // If `input` is repeated, parsers use the first or the last value: count the longest.
+    // If `input` is repeated, parsers use the first or the last value, so count the longest value.
     if (isText) characters = Math.max(characters ?? 0, codePoints(body, cursor.valueStart + 1, cursor.valueEnd - 1))
   }
   return characters
@@ -132,38 +137,39 @@ export function estimateTokens(body: Buffer): number {
   return estimateSizes(body).all
 }
 
-/** Estimates the tokens of a JSON body of text; null = the body has an image, a recording or a file. */
+/** Estimates the tokens of a JSON body that has only text; null = the body has an image, a recording or a file. */
 export function estimateTextTokens(body: Buffer): number | null {
   const { all, media } = estimateSizes(body)
   return media === 0 ? all : null
 }
 
-/** Tokens; `media` is the part of `all` that is images, recordings or files. */
+/** Estimated tokens. `media` is the part of `all` that is for images, recordings and files. */
 function estimateSizes(body: Buffer): { readonly all: number; readonly media: number } {
   const survey = scanStrings(body, null)
-  // The base64 of an image is often inside an object that `marked` counts too.
+  // Use the larger count: one image may be counted in both, because its base64 is often inside an object that `marked` counts.
   const media = Math.max(survey.media, survey.marked) * MEDIA_TOKENS
-  // A prompt may be a list of token numbers of two bytes or more. In a list of short strings, quotes and comma of each are a token.
+  // A prompt may be a list of token numbers, each with two or more bytes. In a list of short strings, quotes and comma of each string are a
+  // token.
   const text = Math.max(tokensOfBytes(body.length - survey.mediaBytes), survey.commas + survey.strings)
   return { all: text + media, media }
 }
 
-/** The strings of a body: keys and values. */
+/** Counts of the strings in a body. Both keys and values are strings. */
 export interface StringTotals {
-  /** Bytes inside strings of text. */
+  /** Bytes of the strings that are text. */
   readonly textBytes: number
-  /** Number of strings of base64, and their bytes. */
+  /** Number of the strings that are base64 of media, and their bytes. */
   readonly media: number
   readonly mediaBytes: number
-  /** Number of places that announce an image, a recording or a file of any size. */
+  /** Number of places that mark an image, a recording or a file of any size. */
   readonly marked: number
   readonly strings: number
   readonly commas: number
 }
 
 /**
- * Finds the strings of a JSON body without parsing it. After MAX_STEPS, the rest counts as text.
- * @param onText called with the bounds of the inside of each string of text
+ * Finds the strings of a JSON body without parsing it. After `MAX_STEPS` steps, the rest of the body counts as text.
+ * @param onText called with the bounds of the content of each string that is text
  */
 export function scanStrings(body: Buffer, onText: ((start: number, end: number) => void) | null): StringTotals {
   let textBytes = 0
@@ -174,13 +180,13 @@ export function scanStrings(body: Buffer, onText: ((start: number, end: number) 
   let commas = 0
   let steps = 0
   let pos = 0
-  /** Bounds of the inside of the previous string, which may be a member's name. */
+  /** Bounds of the content of the previous string, which may be the name of a member. */
   let nameStart = 0
   let nameEnd = 0
   let depth = 0
-  /** For each open object: does a member say that the object's data is text? */
+  /** For each open object: true if a member says that the object's data is text. */
   const isText = [false]
-  /** Media of the open objects, whose later members may still say that they are text. */
+  /** Base64 in the open objects. A later member of the object may still say that the data is text. */
   const pending: { readonly depth: number, readonly start: number, readonly end: number }[] = []
   const settleObject = () => {
     while (pending.at(-1)?.depth === depth) {
@@ -205,9 +211,9 @@ export function scanStrings(body: Buffer, onText: ((start: number, end: number) 
     if (byte !== QUOTE) continue
     strings++
     const close = closingQuote(body, pos + 1, body.length)
-    // The last string of a cut body has no end.
+    // If the body is cut, its last string has no closing quote.
     const end = close === -1 ? body.length : close
-    // Searching the rest of a long string takes no step per byte.
+    // Long strings are searched fast, so a string counts as at most 64 steps.
     steps += Math.min(end - pos, 64)
     if (end - pos > MEDIA_FROM && isMediaMember(body, nameStart, nameEnd, pos) && isMedia(body, pos + 1, end)) {
       pending.push({ depth, start: pos + 1, end })
@@ -226,10 +232,10 @@ export function scanStrings(body: Buffer, onText: ((start: number, end: number) 
   return { textBytes: textBytes + Math.max(0, body.length - pos), media, mediaBytes, marked, strings, commas }
 }
 
-/** Does a member say that its object holds text: `"type": "text"`, or a media type of text? */
+/** Tells whether a member says that its object contains text: `"type": "text"`, or a media type of text. */
 function saysText(body: Buffer, nameStart: number, nameEnd: number, pos: number, end: number): boolean {
   const last = body[nameEnd - 1]
-  // The names end in `e`, which may be written `\u0065`.
+  // Fast check: the names end in `e`, which may be escaped as `\u0065`.
   if (last !== 0x65 && last !== 0x35) return false
   const name = KINDS.find(body, nameStart, nameEnd)
   if (name === null) return false
@@ -237,24 +243,26 @@ function saysText(body: Buffer, nameStart: number, nameEnd: number, pos: number,
   return !MEDIA_TYPE.test((JSON.parse(`"${body.toString('latin1', pos + 1, end)}"`) as string).toLowerCase())
 }
 
-/** Is it a `type`, or a member's name, that a model does not read as text? */
+/** Tells whether a `type`, or the name of a member, marks data that a model does not read as text. */
 function isMark(mark: string, body: Buffer, nameStart: number, nameEnd: number): boolean {
   return MEMBER_MARKS.has(mark) || TYPE.find(body, nameStart, nameEnd) !== null
 }
 
-/** Is the string the value of a member that MEDIA_MEMBER matches? Only a colon and white space are between name and value. */
+/** Tells whether `MEDIA_MEMBER` matches the string's member. Between name and value there is only a colon and white space. */
 function isMediaMember(body: Buffer, nameStart: number, nameEnd: number, valueStart: number): boolean {
   if (nameEnd - nameStart > MAX_NAME || valueStart - nameEnd > MAX_NAME) return false
   return body.subarray(nameEnd + 1, valueStart).includes(COLON) && MEDIA_MEMBER.test(body.toString('latin1', nameStart, nameEnd))
 }
 
-/** Is a long string base64 of a medium? In a data: URL, only base64 with a media type of MEDIA_TYPE counts. */
+/** Tells whether a long string is base64 of media. A data: URL must have a media type that `MEDIA_TYPE` matches. */
 function isMedia(body: Buffer, start: number, end: number): boolean {
   const isUrl = body[start] === 0x64 && body[start + 4] === 0x3a
   return isBase64(body, start, end) && (!isUrl || MEDIA_TYPE.test(body.toString('latin1', start + 5, start + 64).toLowerCase()))
 }
 
-/** Is a long string base64, bare or in a data: URL? Samples its beginning, middle and end: text has spaces. */
+/**
+ * Tells whether a long string is base64, bare or in a data: URL. Tests samples from the beginning, middle and end, because text has spaces.
+ */
 export function isBase64(bytes: Uint8Array, start: number, end: number): boolean {
   let from = start
   if (bytes[start] === 0x64 && bytes[start + 4] === 0x3a) {
@@ -273,14 +281,17 @@ function hasOnlyBase64(bytes: Uint8Array, start: number, end: number): boolean {
   for (let i = start; i < end; i++) {
     const byte = bytes[i]!
     const letter = (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a
-    // + - / = _ and the digits; a backslash because some clients escape the slash
+    // The digits and + - / = _ are base64. A backslash is allowed because some clients escape the slash.
     const other = (byte >= 0x2f && byte <= 0x39) || byte === 0x2b || byte === 0x2d || byte === 0x3d
     if (!letter && !other && byte !== 0x5f && byte !== 0x5c) return false
   }
   return true
 }
 
-/** Counts the prompts that get a response: all elements of a list. A list that begins with a number is one prompt of tokens. */
+/**
+ * Counts the prompts that get a response. Each element of a list is a prompt; a list that begins with a number is one prompt of token
+ * numbers.
+ */
 function countPrompts(body: Buffer, fields: Fields): number {
   let prompts = 0
   for (const { start, end } of fields.get('prompt') ?? []) {
@@ -299,14 +310,14 @@ function startsNumber(byte: number): boolean {
   return byte === 0x2d || (byte >= 0x30 && byte <= 0x39)
 }
 
-/** Counts the code points inside a JSON string with escapes, without decoding it: it can be as long as a body. */
+/** Counts the code points of a JSON string with escapes. Does not decode the string, because it can be as long as a body. */
 function codePoints(bytes: Buffer, start: number, end: number): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let count = 0
-  /** Expected place of the second half of a surrogate pair. */
+  /** The offset at which the second half of a surrogate pair is expected. */
   let pairedAt = -1
   for (let at = start; at < end; at++) {
-    // Four bytes at a time, as in endOfPlainText, while none of them is a backslash.
+    // Tests four bytes at a time, as in `endOfPlainText`, as long as no byte is a backslash.
     for (; at <= end - 4; at += 4) {
       const four = view.getInt32(at)
       const slash = four ^ 0x5c5c5c5c

@@ -1,25 +1,25 @@
 import { GatewayError } from '../../base/errors.ts'
 import { extractKey, type QueryKey } from './query.ts'
 
-/** A normalised request target: the gateway routes and forwards the same strings. */
+/** A normalised request target. The gateway uses the same strings to route and to forward. */
 export interface RequestTarget extends QueryKey {
-  /** Starts with one slash; no dot segments, no doubled slashes, no needless escapes, no fragment. */
+  /** Starts with one slash. Has no dot segments, doubled slashes, needless escapes or fragment. */
   readonly path: string
-  /** With its question mark, or empty; without the client's gateway key. */
+  /** The query with its question mark, or empty. Does not contain the client's key. */
   readonly query: string
 }
 
 const ABSOLUTE_FORM = /^https?:\/\/(?:[\w.~%-]+|\[[\da-f:.]+\])(?::\d*)?(?=[/?]|$)/i
-// Characters of a path: RFC 3986 pchar, and a few that clients send without escapes.
+// Characters of a path: those of RFC 3986 (pchar), and a few more that clients send without escapes.
 const SAFE_PATH = /^\/[\w\-.~!$&'()*+,;=:@/%|^"{}[\]`<>]*$/
 const BAD_ESCAPE = /%(?![0-9a-f]{2})/i
 const ESCAPE = /%([0-9a-f]{2})/gi
-// An escape of one of these is another spelling of the same path (RFC 3986 section 6.2.2.2).
+// If one of these characters is escaped, the path has the same meaning as without the escape (RFC 3986 section 6.2.2.2).
 const UNRESERVED = /[\w\-.~]/
 const NEEDS_NORMALISING = /%|\/\.|\/\//
 
 /**
- * Reads origin-form and absolute-form (RFC 9112 section 3.2), whose authority is ignored: this server responds for any.
+ * Reads targets in origin-form and absolute-form (RFC 9112 section 3.2). Ignores the authority, because the gateway serves all names.
  * @throws GatewayError bad_request_target for targets that parsers could read as different paths: dot segments however escaped,
  *   backslashes, control characters, malformed escapes
  */
@@ -66,7 +66,7 @@ function normalisePath(raw: string): string {
 function checkedQuery(query: string): ReturnType<typeof extractKey> {
   for (let i = 0; i < query.length; i++) {
     const code = query.charCodeAt(i)
-    // A code above 0xff is not a byte that was sent.
+    // A code above 0xff cannot be a byte that the client sent.
     if (code <= 0x20 || code === 0x7f || code > 0xff) throw bad('the query holds a character that must be percent-encoded')
   }
   return extractKey(query)

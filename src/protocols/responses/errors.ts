@@ -8,7 +8,7 @@ import type { ClientFormat } from '../endpoint/protocol.ts'
 export const RESPONSES_FORMAT: ClientFormat = {
   ...OPENAI_FORMAT,
   protocol: 'responses',
-  // Events have names here, and the client of `openai` throws on a member `error`.
+  // Events have names in this protocol. OpenAI's SDK throws if an event has a member `error`.
   streamError: error => {
     const { message, code, param } = errorObject(error)
     const data = { type: 'error', code, message, param, error: errorObject(error) }
@@ -16,7 +16,7 @@ export const RESPONSES_FORMAT: ClientFormat = {
   },
 }
 
-/** Reads an error, a failed response, which may contain no error, or an event that contains the response. */
+/** Reads an error, an event with a response, or a failed response. A failed response may contain no error. */
 export function readResponsesError(status: number, body: unknown): NeutralError {
   const response = asObject(body)?.['response'] ?? body
   const error = readOpenaiError(status, response)

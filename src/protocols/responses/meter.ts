@@ -6,15 +6,15 @@ import { EventMeter } from '../events/event-meter.ts'
 import type { MeterLimits } from '../events/stream-meter.ts'
 import { blankUsage } from '../usage/usage.ts'
 
-/** How the events of one endpoint are read. The `type` of an event distinguishes them. */
+/** How to read the events of one endpoint. Events are distinguished by their `type`. */
 export interface TypedEvents {
-  /** Types that end the stream. */
+  /** Types of the events that end the stream. */
   readonly endTypes: readonly Buffer[]
-  /** Types that report a failure. */
+  /** Types of the events that report a failure. */
   readonly errorTypes: readonly Buffer[]
-  /** The member of the last event that holds `usage`; null = `usage` is at the top level. */
+  /** The member of the last event that contains `usage`; null = `usage` is at the top level of the event. */
   readonly usageMember: Buffer | null
-  /** The last event contains one image. */
+  /** true if the last event contains one image. */
   readonly isImage: boolean
 }
 
@@ -31,7 +31,7 @@ const CONTENT_TYPES = bytesOf(
   'response.output_text.delta', 'response.text.delta', 'response.refusal.delta',
   'response.audio.transcript.delta', 'response.audio_transcript.delta', 'response.output_audio_transcript.delta',
 )
-/** Deltas that are not text of the model: audio, and the output of commands. */
+/** Types of deltas that are not text of the model: audio, and the output of commands. */
 const OTHER_DELTAS = bytesOf('response.audio.delta', 'response.output_audio.delta', 'response.shell_call_output_content.delta')
 
 export const RESPONSE_EVENTS: TypedEvents = {
@@ -39,7 +39,7 @@ export const RESPONSE_EVENTS: TypedEvents = {
   errorTypes: bytesOf('response.failed', 'error'), usageMember: RESPONSE, isImage: false,
 }
 
-/** Events of a session that belong to a response; the meter of the session reads the others. */
+/** Events of a session that belong to a response. The meter of the session reads all other events. */
 export const REALTIME_EVENTS: TypedEvents = {
   endTypes: bytesOf('response.done'), errorTypes: bytesOf('error'), usageMember: RESPONSE, isImage: false,
 }
@@ -53,7 +53,7 @@ export const SPEECH_EVENTS: TypedEvents = {
   endTypes: bytesOf('speech.audio.done'), errorTypes: bytesOf('error'), usageMember: null, isImage: false,
 }
 
-/** Streams of events with a `type`, as in OpenAI's newer APIs: responses, images, speech. */
+/** Meters streams of events with a `type`, as in OpenAI's newer APIs: responses, images, speech. */
 export class TypedMeter extends EventMeter {
   readonly #usageReader: UsageReader
   readonly #events: TypedEvents
@@ -86,7 +86,7 @@ export class TypedMeter extends EventMeter {
     else if (endsWith(buf, this.typeStart, this.typeEnd, PICTURE_SUFFIX)) this.sawContent = true
   }
 
-  /** The last event repeats all content, images included, so an oversize event may be the last event. */
+  /** An oversize event may be the last event, because the last event repeats all content, including images. */
   protected override onOversizeEvent(): void {
     this.terminated = null
   }

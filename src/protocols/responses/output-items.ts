@@ -5,16 +5,16 @@ export interface OpenItem {
   readonly outputIndex: number
   readonly id: string
   readonly part: ResponsePart
-  /** Only for calls, as are `tool` and `callId`. */
+  /** Used only for calls, like `tool` and `callId`. */
   readonly callType: 'function_call' | 'custom_tool_call' | 'tool_search_call'
   /** The name and namespace of the tool. */
   readonly tool: JsonObject
-  /** The client's id for the call. */
+  /** The id by which the client refers to the call. */
   readonly callId: string
   text: string
 }
 
-/** The prefix that OpenAI requires in the id of an item. */
+/** The prefix that OpenAI requires in an item's id. */
 export function prefixOf(part: ResponsePart): string {
   switch (part.type) {
     case 'thinking': return 'rs_'
@@ -23,7 +23,7 @@ export function prefixOf(part: ResponsePart): string {
   }
 }
 
-/** @param encrypted for reasoning: the sealed value, which the client sends back */
+/** @param encrypted the sealed value of reasoning, which the client sends back; null = none */
 export function itemOf(item: OpenItem, status: 'in_progress' | 'completed', encrypted: string | null): JsonObject {
   const { id, part, callType, tool, callId, text } = item
   const isDone = status === 'completed'

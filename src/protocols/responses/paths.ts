@@ -5,7 +5,7 @@ import { RESPONSE_EVENTS, TypedMeter } from './meter.ts'
 import { RESPONSES_FORMAT } from './errors.ts'
 import { RESPONSES_USAGE } from './usage.ts'
 
-/** For endpoints that do not stream. */
+/** Error format for endpoints that do not stream. */
 const format = { ...OPENAI_FORMAT, protocol: RESPONSES_FORMAT.protocol }
 
 const PROMPT: PromptText = { members: ['instructions', 'input'] }

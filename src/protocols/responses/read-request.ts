@@ -13,7 +13,7 @@ import { TOOL_SEARCH, addedTools, foundTools, readToolChoice, readTools } from '
 
 const STORED = 'it names something that one provider has stored; send the conversation itself'
 
-/** The fields of a request (https://platform.openai.com/docs/api-reference/responses/create). */
+/** The fields of a request, and what each means (https://platform.openai.com/docs/api-reference/responses/create). */
 export const RESPONSES_FIELDS = {
   model: 'model', stream: 'stream', 'stream_options.include_obfuscation': 'ignored', input: 'messages', instructions: 'messages',
   max_output_tokens: 'maxOutputTokens', temperature: 'temperature', top_p: 'topP',
@@ -23,7 +23,7 @@ export const RESPONSES_FIELDS = {
   'reasoning.context': { to: 'dropped', unless: ['auto'] }, 'reasoning.mode': { to: 'dropped', unless: ['standard'] },
   service_tier: 'serviceTier', safety_identifier: 'user', user: 'user', metadata: 'metadata',
   prompt_cache_key: 'cacheKey', prompt_cache_options: 'dropped', prompt_cache_retention: 'dropped',
-  // Encrypted reasoning is always included.
+  // The gateway always includes encrypted reasoning.
   include: { to: 'dropped', unless: [[], ['reasoning.encrypted_content']] },
   store: { to: 'dropped', unless: [false] },
   background: { to: 'refused', unless: [false], why: 'the target responds at once alone' },
@@ -65,11 +65,11 @@ export function readResponsesRequest(given: JsonObject, { report, capsules }: Re
 
 const ROLES = ['system', 'developer', 'user', 'assistant'] as const
 
-/** Reads the items of a conversation. Consecutive items of the user, or of the assistant, become one message. */
+/** Reads the items of a conversation. Consecutive items of the user become one message; so do consecutive items of the assistant. */
 class InputReader {
   readonly #messages: { readonly role: Role, readonly name: null, readonly parts: Part[] }[] = []
   readonly #calls = new Map<string, { readonly name: string, readonly isFreeform: boolean }>()
-  /** Opaque values of calls by the call's id, from the reasoning items before the calls. */
+  /** Opaque values by the call's id. Each value is from the reasoning item before the call. */
   readonly #opaque = new Map<string, OpaqueValue>()
   readonly #capsules: CapsuleReader
 
@@ -90,13 +90,13 @@ class InputReader {
   }
 
   #item(item: BodyObject): void {
-    // These members mean nothing to the model.
+    // Ignores members that have no meaning for the model.
     item.ignore('id', 'status', 'internal_chat_message_metadata_passthrough')
     const type = item.text('type') ?? (item.value('role') === null && item.value('id') !== null ? 'item_reference' : 'message')
     switch (type) {
       case 'message': return this.#add(item.word('role', ROLES) ?? 'user', contentOf(item, 'content', 'input[].content[]'))
       case 'agent_message':
-        // The task or the result of a sub-agent of Codex (codex-rs, ResponseItem::AgentMessage).
+        // An item of Codex: the task or the result of a sub-agent (codex-rs, ResponseItem::AgentMessage).
         item.ignore('author', 'recipient', 'metadata')
         return this.#add('user', contentOf(item, 'content', 'input[].content[]'))
       case 'reasoning': return this.#add('assistant', this.#reasoning(item))
@@ -111,7 +111,7 @@ class InputReader {
       case 'function_call_output':
       case 'custom_tool_call_output':
         return this.#add('user', [this.#result(item, contentOf(item, 'output', OUTPUT).filter(isResultPart))])
-      // The tools of the item are read with the tools of the request.
+      // The tools in this item are read together with the request's tools.
       case 'additional_tools': return item.ignore('role')
       case 'item_reference': return item.refuse('type', STORED)
       case 'compaction_trigger': return item.refuse('type', 'the target cannot compact a conversation; ask for a summary instead')
@@ -121,7 +121,7 @@ class InputReader {
     }
   }
 
-  /** Reads reasoning that the client's own provider encrypted, or that a gateway sealed in a capsule. */
+  /** Reads reasoning. The provider encrypted the reasoning, or a gateway sealed it in a capsule. */
   #reasoning(item: BodyObject): Part[] {
     const path = 'input[].reasoning'
     const encrypted = item.text('encrypted_content')
@@ -141,7 +141,7 @@ class InputReader {
   #call(item: BodyObject, name: string, input: string, isFreeform: boolean): Part {
     const id = item.text('call_id') ?? ''
     const opaque = this.#opaque.get(id) ?? null
-    // The value belongs to the first call with the id: repeated ids must not repeat the value.
+    // Only the first call with an id gets the value: if ids are repeated, the value must not be repeated.
     this.#opaque.delete(id)
     this.#calls.set(id, { name, isFreeform })
     return {
@@ -162,14 +162,14 @@ class InputReader {
 
 const OUTPUT = 'input[].output[]'
 
-/** @param name the member that holds text or parts */
+/** @param name the member that contains text or parts */
 function contentOf(item: BodyObject, name: string, path: string): Part[] {
   const content = item.content(name)
   if (typeof content !== 'string') return content.flatMap(part => readPart(part, path))
   return content === '' ? [] : [textPart(content, path)]
 }
 
-/** A Fernet token, OpenAI's format for encrypted text (https://github.com/fernet/spec). */
+/** Matches a Fernet token, which is OpenAI's format for encrypted text (https://github.com/fernet/spec). */
 const CIPHERTEXT = /^gAAAA[\w-]+={0,2}$/
 
 function readPart(part: BodyObject, path: string): Part[] {
@@ -182,7 +182,7 @@ function readPart(part: BodyObject, path: string): Part[] {
     case 'text': return [{ ...base, type: 'text', text: part.text('text') ?? '', opaque: null }]
     case 'refusal': return [{ ...base, type, text: part.text('refusal') ?? '' }]
     case 'encrypted_content': {
-      // An agent of Codex sends this part: OpenAI's own models encrypt it, and other models write plain text.
+      // An agent of Codex sends this part. OpenAI's own models encrypt the content; other models write plain text.
       const text = part.text('encrypted_content') ?? ''
       if (!CIPHERTEXT.test(text)) return [{ ...base, type: 'text', text, opaque: null }]
       part.dropWhole(type)

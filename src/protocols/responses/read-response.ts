@@ -11,7 +11,7 @@ import { RESPONSES_USAGE } from './usage.ts'
 interface OpenPart {
   readonly index: number
   hasText: boolean
-  /** Index of the last summary, for reasoning. */
+  /** Index of the last summary of reasoning. */
   summary: number
 }
 
@@ -19,17 +19,17 @@ interface OpenPart {
 export class ResponsesResponseReader implements ResponseReader {
   readonly #provider: string
   readonly #parts = new PartsWriter()
-  /** By key: `3` for an item, `3:0` for a part of a message. */
+  /** Open parts by key. The key of an item is `3`, and the key of a part of a message is `3:0`. */
   readonly #open = new Map<string, OpenPart>()
-  /** The keys of a message's parts, by the key of the item. */
+  /** The keys of each message's parts, by the key of the message's item. */
   readonly #partKeys = new Map<string, Set<string>>()
   /** The keys of items that the stream sent completely. */
   readonly #done = new Set<string>()
-  /** The keys of items by item id and by call id. */
+  /** The keys of items, by item id and by call id. */
   readonly #keys = new Map<string, string>()
   /** The types of items by key. */
   readonly #types = new Map<string, unknown>()
-  /** The keys of messages whose content arrived as deltas. */
+  /** The keys of messages whose content arrived in deltas. */
   readonly #told = new Set<string>()
   #hasCalls = false
   #hasRefusal = false
@@ -85,7 +85,7 @@ export class ResponsesResponseReader implements ResponseReader {
     const isFreeform = item['type'] === 'custom_tool_call'
     if (!isFreeform && item['type'] !== 'function_call') return
     const call = { id: asText(item['call_id']) ?? '', name: asText(item['name']) ?? '' }
-    // Some servers send the id or name of a call only in the done item.
+    // Wait for the done item: some servers send the id or name of a call only there.
     if (!isDone && (call.id === '' || call.name === '')) return
     this.#hasCalls = true
     this.#begin(key, { type: 'tool_call', ...call, isFreeform, opaque: null }, out)
@@ -116,7 +116,7 @@ export class ResponsesResponseReader implements ResponseReader {
     this.#parts.delta(open.index, text, out)
   }
 
-  /** All summaries of a reasoning item become one thinking part. */
+  /** Reads a delta of reasoning. All summaries of an item become one thinking part. */
   #thinkingDelta(event: JsonObject, out: EventOutput): void {
     const key = itemKey(event)
     this.#tell(event, 'reasoning')
@@ -134,7 +134,7 @@ export class ResponsesResponseReader implements ResponseReader {
     this.#parts.end(open.index, opaque, out)
   }
 
-  /** Records the item of a delta, if the stream has not added the item. */
+  /** Records the item of a delta, in case the stream did not announce the item. */
   #tell(event: JsonObject, type: string): void {
     const key = itemKey(event)
     if (!this.#types.has(key)) this.#know(key, { type, id: event['item_id'] })
@@ -145,7 +145,7 @@ export class ResponsesResponseReader implements ResponseReader {
     for (const id of [asText(item['id']), asText(item['call_id'])]) if (id) this.#keys.set(id, key)
   }
 
-  /** The key of an item of the whole response; a new key if the stream did not contain the item. */
+  /** The key of an item of the whole response. The key is new if the stream did not contain the item. */
   #keyOf(item: JsonObject, at: number): string {
     const known = this.#keys.get(asText(item['id']) ?? '') ?? this.#keys.get(asText(item['call_id']) ?? '')
     if (known !== undefined) return known
@@ -153,7 +153,7 @@ export class ResponsesResponseReader implements ResponseReader {
     return !this.#types.has(key) || this.#types.get(key) === item['type'] ? key : `whole ${key}`
   }
 
-  /** Reads the content of a done item that did not arrive as deltas. */
+  /** Ends an item. Content that did not arrive in deltas is read from the item. */
   #itemDone(key: string, item: JsonObject, out: EventOutput): void {
     this.#know(key, item)
     this.#done.add(key)
@@ -201,7 +201,7 @@ export class ResponsesResponseReader implements ResponseReader {
 
   #finish(response: JsonObject, out: EventOutput): void {
     this.#start(response, out)
-    // Some servers send an item only in the whole response.
+    // Some servers send some items only in the whole response.
     for (const [at, value] of asList(response['output']).entries()) {
       const item = asObject(value) ?? {}
       const key = this.#keyOf(item, at)

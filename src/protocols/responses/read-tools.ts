@@ -2,15 +2,15 @@ import type { BodyObject } from '../neutral/dialects/body-object.ts'
 import type { Tool, ToolChoice } from '../neutral/request.ts'
 import { fullName, namespacedName, toolName } from './namespaces.ts'
 
-/** The name of the tool search in other protocols, where the search is an ordinary tool. */
+/** The name of the tool search in protocols in which the search is an ordinary tool. */
 export const TOOL_SEARCH = 'tool_search'
 
-/** Tools that the client adds inside the conversation, as Codex does. */
+/** Tools that the client adds inside the conversation. Codex does this. */
 export function addedTools(items: readonly BodyObject[]): readonly BodyObject[] {
   return items.flatMap(item => item.value('type') === 'additional_tools' || item.value('type') === 'tool_search_output' ? item.objects('tools') : [])
 }
 
-/** Keeps the later of two tools with the same name, because targets refuse two. */
+/** Reads tools. Of several tools with the same name only the last is kept, because targets refuse duplicates. */
 export function readTools(tools: readonly BodyObject[]): Tool[] {
   return [...new Map(tools.flatMap(tool => readTool(tool)).map(tool => [tool.name, tool])).values()]
 }
@@ -24,7 +24,7 @@ function readTool(tool: BodyObject, namespace: string | null = null): Tool[] {
   }
   const isSearch = type === 'tool_search' && tool.value('execution') === 'client'
   if (type !== 'function' && type !== 'custom' && !isSearch) {
-    // A tool that the provider runs itself.
+    // Drops a tool that the provider itself runs.
     tool.dropWhole(type)
     return []
   }
@@ -40,7 +40,7 @@ function readTool(tool: BodyObject, namespace: string | null = null): Tool[] {
   }]
 }
 
-/** The text result of a tool search: the tools themselves are added to the request. */
+/** The result of a tool search as text. The found tools themselves are added to the request's tools. */
 export function foundTools(tools: readonly BodyObject[]): string {
   const names = readTools(tools).map(({ name }) => name)
   return names.length === 0 ? 'No tool was found.' : `Tools that can be called now: ${names.join(', ')}`
@@ -65,7 +65,7 @@ export function readToolChoice(body: BodyObject): ToolChoice | null {
       return { type: 'tools', names, isForced: choice.value('mode') === 'required' }
     }
     default:
-      // A tool that the provider runs itself.
+      // Drops the choice of a tool that the provider itself runs.
       choice.dropWhole(type)
       return null
   }

@@ -6,7 +6,7 @@ import { blankUsage, type Usage } from '../usage/usage.ts'
 
 export const RESPONSES_USAGE: UsageReader = { read: readResponses }
 
-/** The counts of chat under other names. */
+/** Reads the usage of responses, which has the same counts as chat under other names. */
 function readResponses(usage: JsonObject, f: Figures): Usage {
   const input = f.object(usage.input_tokens_details)
   const inputTokens = f.required(usage.input_tokens)

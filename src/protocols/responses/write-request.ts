@@ -16,13 +16,13 @@ export const RESPONSES_SUPPORT: SupportTable = {
   verbosity: 'mapped', user: 'mapped', metadata: 'mapped', includeUsage: 'mapped', cacheKey: 'mapped',
 }
 
-/** The API refuses a smaller `max_output_tokens`. */
+/** Minimum of `max_output_tokens` that the API accepts. */
 const MIN_OUTPUT_TOKENS = 16
 export const RESPONSES_TOOL_IDS = { pattern: /^[\x21-\x7e]+$/, maxLength: 64, prefix: 'call_' }
-/** Models that reason; other models refuse a request for encrypted reasoning. */
+/** Matches models that reason. Other models refuse a request for encrypted reasoning. */
 const REASONS = /^(o\d|gpt-[5-9]|gpt-\d{2}|codex)/
 
-/** The provider stores nothing: the client keeps the conversation. */
+/** Writes a request with which the provider stores nothing, because the client keeps the conversation. */
 export function writeResponsesRequest(request: NeutralRequest, context: WriteContext): WrittenRequest {
   const { report, model } = context
   const { tools, toolChoice, maxOutputTokens, serviceTier } = request
@@ -38,7 +38,7 @@ export function writeResponsesRequest(request: NeutralRequest, context: WriteCon
     parallel_tool_calls: tools.length === 0 ? null : request.parallelToolCalls,
     text: format === null && request.verbosity === null ? null : withoutNulls({ format, verbosity: request.verbosity }),
     max_output_tokens: maxOutputTokens && Math.max(MIN_OUTPUT_TOKENS, maxOutputTokens),
-    // Models that reason refuse sampling parameters; Claude Code always sends their default, 1.
+    // Omit the default, 1: models that reason refuse sampling parameters, and Claude Code always sends 1.
     temperature: request.temperature === 1 && reasons ? null : request.temperature,
     top_p: request.topP === 1 && reasons ? null : request.topP,
     reasoning,
@@ -61,7 +61,7 @@ function writeMessage({ role, parts }: Message, context: WriteContext): JsonObje
   return content.length === 0 ? results : [...results, { type: 'message', role, content }]
 }
 
-/** Writes items without ids, because the API refuses ids of other responses. */
+/** Writes a part of the assistant as items without ids, because the API refuses ids of other responses. */
 function writeAssistant(part: Part, { provider, report }: WriteContext): JsonObject[] {
   switch (part.type) {
     case 'text': return [{ role: 'assistant', content: part.text }]
@@ -123,7 +123,7 @@ function writeDocument({ source, name, path }: DocumentPart, report: Translation
 function writeTool({ name, description, parameters, strict, freeform, cache, path }: Tool, report: TranslationReport): JsonObject {
   if (cache !== null) report.drop(`${path}.cache_control`)
   if (freeform !== null) return withoutNulls({ type: 'custom', name, description, format: freeform.format })
-  // The default is strict, and strict tools refuse schemas that other protocols accept.
+  // `strict` must be false explicitly: the API's default is strict, and strict tools refuse schemas that other protocols accept.
   const schema = parameters ?? { type: 'object', properties: {} }
   return withoutNulls({ type: 'function', name, description, parameters: schema, strict: strict ?? false })
 }

@@ -13,15 +13,15 @@ import type { ClientContext, ResponseWriter } from '../neutral/translation.ts'
 import { argumentsOf, contentOf, itemOf, prefixOf, summaryOf, type OpenItem } from './output-items.ts'
 
 const CALL_IDS = { pattern: /^[\x21-\x7e]+$/, maxLength: 64, prefix: 'call_' }
-/** Maximum characters of a response: the writer keeps them all, because the last event repeats all content. */
+/** Maximum characters of a response. The writer keeps the whole response, because the last event repeats all content. */
 const MAX_KEPT = 32 * 1024 * 1024
 
-/** Why a response is incomplete; absent = it is complete. */
+/** Why a response is incomplete, by stop reason. For reasons that are absent, the response is complete. */
 const INCOMPLETE: Partial<Readonly<Record<StopReason, string>>> = {
   max_tokens: 'max_output_tokens', context_window: 'max_output_tokens', content_filter: 'content_filter',
 }
 
-/** @param members at least one, without `type` and `sequence_number` */
+/** @param members at least one member; `type` and `sequence_number` are added */
 type EncodeEvent = (type: string, sequenceNumber: number, members: JsonObject) => string
 
 function eventText(type: string, sequenceNumber: number, members: JsonObject): string {
@@ -80,7 +80,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
     if (part.type === 'image' || part.type === 'audio') return ''
     if (part.type === 'redacted_thinking') return this.#reasoning([{ text: null, opaque: part.opaque }])
     const callId = part.type === 'tool_call' ? callIdOf(part, `${this.#context.uniqueId}${this.#items}`) : ''
-    // A call has no field for an opaque value: a reasoning item before the call carries the value.
+    // A call has no field for an opaque value, so a reasoning item before the call contains the value.
     const before = part.type === 'tool_call' && part.opaque !== null ? this.#reasoning([], { id: callId, opaque: part.opaque }) : ''
     const item = this.#add(part, callId)
     this.#open.set(index, item)
@@ -181,7 +181,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
     return refusal + this.#event(response.status === 'incomplete' ? 'response.incomplete' : 'response.completed', { response })
   }
 
-  /** Writes a refusal whose text the upstream sent only in the stop. */
+  /** Writes a refusal, if the upstream sent the text of the refusal only with the stop. */
   #refusal({ reason, explanation }: StopEvent): string {
     if (reason !== 'refusal' || this.#hasRefusal || explanation === null) return ''
     const index = -1
@@ -206,7 +206,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
   }
 }
 
-/** Writes a whole response: the body equals the response in the last event of a stream. */
+/** Writes a whole response. The body is equal to the response in the last event of a stream. */
 export function writeResponsesBody(response: NeutralResponse, context: ClientContext): JsonObject {
   const { id, model, parts, usage } = response
   const stop = response.stop ?? { type: 'stop', reason: 'end', sequence: null, explanation: null } as const
@@ -239,13 +239,13 @@ function head(id: string | null, model: string | null, { created, uniqueId, mode
   }
 }
 
-/** @param hasRefusal the output contains the refusal; false = the status must show it */
+/** @param hasRefusal true if the output contains the refusal; false = the status must show the refusal */
 function outcomeOf({ reason }: StopEvent, hasRefusal: boolean): { readonly status: string, readonly incomplete_details: JsonObject | null } {
   const why = reason === 'refusal' && !hasRefusal ? INCOMPLETE.content_filter : INCOMPLETE[reason]
   return why === undefined ? { status: 'completed', incomplete_details: null } : { status: 'incomplete', incomplete_details: { reason: why } }
 }
 
-/** Seals the provider's value of thinking, with the text, which the provider requires unchanged. */
+/** Seals the provider's value of thinking together with the text, because the provider requires the text unchanged. */
 function encryptedOf({ part, text }: OpenItem, opaque: OpaqueValue | null, keys: CapsuleKeys): string | null {
   if (part.type !== 'thinking' || opaque === null) return null
   return seal(keys, 'opaque_value', { id: null, opaque: null, thinking: [{ text, opaque }] })

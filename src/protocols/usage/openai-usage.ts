@@ -1,14 +1,14 @@
 import type { JsonObject } from '../neutral/json.ts'
 import { MAX_COUNT, clampTo, remainder, type Figures } from './usage-figures.ts'
 
-/** The tokens of a total beyond input and output; null = none, or the total is not a count. */
+/** The tokens of a total that are neither input nor output; null = none, or the total is not a count. */
 export function unexplainedTokens(total: unknown, input: number | null, output: number | null): number | null {
   if (typeof total !== 'number' || input === null || output === null) return null
   const rest = total - input - output
   return Number.isInteger(rest) && rest > 0 && rest <= MAX_COUNT ? rest : null
 }
 
-/** Splits an input that includes its parts, with OpenAI's names for the details. */
+/** Splits input tokens that include cached and written tokens. The details have OpenAI's names. */
 export function splitInput(f: Figures, inputTokens: number | null, cached: unknown, details: JsonObject) {
   const cachedInputTokens = f.part(cached, inputTokens)
   const uncached = remainder(inputTokens, cachedInputTokens)
@@ -23,12 +23,12 @@ export function splitInput(f: Figures, inputTokens: number | null, cached: unkno
   return { inputTokens, cachedInputTokens, cacheWrite5mTokens, cacheWrite1hTokens: lasting, inputAudioTokens, inputImageTokens }
 }
 
-/** The names of OpenAI, LiteLLM and Qwen. */
+/** Tokens written to the cache, under the names that OpenAI, LiteLLM and Qwen use. */
 function cacheWrites(details: JsonObject): unknown {
   return details.cache_write_tokens ?? details.cache_creation_tokens ?? details.cache_creation_input_tokens
 }
 
-/** Splits an output that includes the reasoning. xAI, and Gemini in the chat protocol, include the reasoning only in the total. */
+/** Splits output tokens that include reasoning. For xAI, and for Gemini in the chat protocol, only the total includes reasoning. */
 export function splitOutput(f: Figures, told: number | null, details: JsonObject, unexplained: number | null) {
   const { reasoning_tokens: reasoning } = details
   const isBeside = unexplained !== null && reasoning === unexplained

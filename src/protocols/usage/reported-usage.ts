@@ -8,17 +8,17 @@ import { blankUsage, type Usage } from './usage.ts'
 
 export interface ReportedUsage {
   readonly usage: Usage
-  /** A figure was impossible and reads as null, or figures contradict each other. */
+  /** true if a figure was impossible, and is null, or if figures contradict each other. */
   readonly suspect: boolean
-  /** Absent: all usage belongs to the requested model. */
+  /** The models that made the response; absent = all usage belongs to the requested model. */
   readonly servingModels?: ServingModels
 }
 
-/** The models that made a response, if models other than the requested one took part. */
+/** The models that made a response, for responses in which not only the requested model took part. */
 export interface ServingModels {
-  /** null = the requested model served the request. */
+  /** The model that served the request; null = the requested model. */
   readonly servedBy: string | null
-  /** Usage of further models, in addition to the main figures. */
+  /** Usage of further models, which the main figures do not include. */
   readonly others: readonly ModelUsage[]
 }
 
@@ -28,20 +28,20 @@ export interface ModelUsage {
 }
 
 export interface UsageReader {
-  /** @param final false = the response was still in progress */
+  /** @param final false = the response is still in progress */
   readonly read: (usage: JsonObject, figures: Figures, final: boolean) => Usage
-  /** Absent: the requested model always made the response. */
+  /** Reads which models made the response; absent = always the requested model. */
   readonly servingModels?: (usage: JsonObject, figures: Figures) => ServingModels | null
-  /** Reads a whole body; absent: the member `usage` is read. */
+  /** Reads the usage from a whole body; absent = the member `usage` of the body is read. */
   readonly readBody?: (cursor: JsonCursor) => ReportedUsage | null
 }
 
 const USAGE = Buffer.from('usage')
 
 /**
- * Reads a usage object. A value of another type is suspect and has no figures; null = absent or null.
- * @param reader null = the endpoint has no usage (counting tokens, listing models)
- * @param final false = the response was still in progress
+ * Reads a usage object; null = the value is absent or null. A value of another type is suspect and has no figures.
+ * @param reader null = the endpoint reports no usage (counting tokens, listing models)
+ * @param final false = the response is still in progress
  */
 export function readUsage(reader: UsageReader | null, value: unknown, final = true): ReportedUsage | null {
   if (!reader || value === undefined || value === null) return null
@@ -53,8 +53,9 @@ export function readUsage(reader: UsageReader | null, value: unknown, final = tr
 }
 
 /**
- * Reads the usage of a whole, successful response; null = no usage, for example because the body is not JSON.
- * Parses only the usage object: a body can be hundreds of megabytes of base64. @param body decompressed; may be one JSON array
+ * Reads the usage of a whole, successful response; null = it has no usage, for example because the body is not JSON.
+ * Parses only the usage object, because a body can contain hundreds of megabytes of base64.
+ * @param body decompressed; may be one JSON array
  */
 export function readBodyUsage(reader: UsageReader | null, body: Buffer): ReportedUsage | null {
   if (reader === null) return null

@@ -14,7 +14,7 @@ const STATUS = Buffer.from('status')
 const OBJECT = Buffer.from('object')
 const BACKGROUND = Buffer.from('background')
 
-/** The service tier of a whole response, in lower case, beside the usage or inside it; null = none. */
+/** The service tier of a whole response, in lower case; null = none. The tier is a top-level member, or a member of the usage. */
 export function readBodyTier(body: Buffer): string | null {
   const cursor = new JsonCursor(withoutByteOrderMark(body))
   if (cursor.isArray()) return tierIn(lastMetadata(cursor))
@@ -23,8 +23,8 @@ export function readBodyTier(body: Buffer): string | null {
 }
 
 /**
- * Does a whole response report an error, whatever its status? `error: null` is no error in the responses protocol.
- * OpenRouter puts errors into the first choice. MiniMax always sends a `base_resp`, with code 0 for success.
+ * Tells whether a whole response reports an error, whatever its HTTP status is. In the responses protocol, `error: null` is no error.
+ * OpenRouter reports errors in the first choice. MiniMax always sends a `base_resp`, with code 0 for success.
  */
 export function isErrorBody(body: Buffer): boolean {
   const [error, base, isChosen, status, object] = members(
@@ -50,13 +50,13 @@ function firstChoiceHasError(cursor: JsonCursor): boolean {
   return (told ?? null) !== null
 }
 
-/** Is a whole response only a receipt, because the response is made in the background (responses, interactions)? */
+/** Tells whether a whole response only confirms that the response is generated in the background (responses, interactions). */
 export function isQueuedResponse(body: Buffer): boolean {
   const status = member(new JsonCursor(withoutByteOrderMark(body)), STATUS)
   return status === 'queued' || status === 'in_progress'
 }
 
-/** Does the request ask for a background response, which is generated even if the client disconnects? */
+/** Tells whether the request asks for a background response, which is generated even if the client disconnects. */
 export function requestsBackground(request: Buffer): boolean {
   return member(new JsonCursor(withoutByteOrderMark(request)), BACKGROUND) === true
 }

@@ -2,7 +2,10 @@ import { isObject } from '../../base/is-object.ts'
 import type { TokenUsage } from '../neutral/response.ts'
 import { readUsage, type UsageReader } from './reported-usage.ts'
 
-/** The tokens of a usage object for a client of another protocol, as in the ledger. @param final false = the response is in progress */
+/**
+ * The tokens of a usage object, for a client of another protocol. The ledger has the same counts.
+ * @param final false = the response is in progress
+ */
 export function readTokens(reader: UsageReader, value: unknown, final = true): TokenUsage | null {
   const reported = isObject(value) ? readUsage(reader, value, final) : null
   if (reported === null) return null

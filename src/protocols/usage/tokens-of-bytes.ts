@@ -1,4 +1,4 @@
-/** Rule of thumb for all tokenizers: English and code have about 4 bytes per token, other scripts less. */
+/** Bytes per token, as a rule of thumb for all tokenizers: English and code have about 4; other scripts have fewer. */
 export const BYTES_PER_TOKEN = 4
 
 export function tokensOfBytes(bytes: number): number {

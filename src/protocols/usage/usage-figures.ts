@@ -3,40 +3,40 @@ import type { JsonObject } from '../neutral/json.ts'
 
 const EMPTY: JsonObject = Object.freeze({})
 
-/** Maximum of a count. No response reaches it; a faulty counter can exceed it, and would be billed in millions. */
+/** Maximum of a count. No response reaches it. A wrong count of an upstream can exceed it, and would be billed in millions. */
 export const MAX_COUNT = 1_000_000_000
 
-/** Reads the figures of one usage object. A figure that cannot be a count (negative, fractional, too large, a string) reads as null. */
+/** Reads the figures of one usage object. A figure that cannot be a count (negative, fractional, too large, a string) becomes null. */
 export class Figures {
-  /** A figure was present and not accepted. */
+  /** true if a figure was present but not accepted. */
   suspect = false
 
-  /** A count that may be absent: undefined and null are not suspect. */
+  /** Reads a count that may be absent: undefined and null are not suspect. */
   count(value: unknown): number | null {
     if (value === undefined || value === null) return null
     if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_COUNT) return value
     return this.markSuspect()
   }
 
-  /** A count that the protocol requires: its absence is suspect too. */
+  /** Reads a count that the protocol requires: an absent count is suspect. */
   required(value: unknown): number | null {
     return value === undefined || value === null ? this.markSuspect() : this.count(value)
   }
 
-  /** A count of at most `whole`; if `whole` is null, any count is accepted. */
+  /** Reads a count that is at most `whole`. If `whole` is null, any count is accepted. */
   part(value: unknown, whole: number | null): number | null {
     if (value === undefined || value === null) return null
     const count = this.count(value)
     return count !== null && whole !== null && count > whole ? this.markSuspect() : count
   }
 
-  /** A required duration in seconds, rounded to the millisecond as in the ledger: models report a float, such as 8.470000267028809. */
+  /** Reads a required duration in seconds, rounded to ms as in the ledger, because models report numbers such as 8.470000267028809. */
   seconds(value: unknown): number | null {
     if (typeof value === 'number' && value >= 0 && value <= MAX_COUNT) return Math.round(value * 1000) / 1000
     return this.markSuspect()
   }
 
-  /** An optional object; anything else is suspect and reads as empty. */
+  /** Reads an optional object. A value of another type is suspect and becomes an empty object. */
   object(value: unknown): JsonObject {
     if (value === undefined || value === null) return EMPTY
     if (isObject(value)) return value
@@ -44,7 +44,7 @@ export class Figures {
     return EMPTY
   }
 
-  /** An optional array; anything else is suspect and reads as empty. */
+  /** Reads an optional array. A value of another type is suspect and becomes an empty array. */
   array(value: unknown): readonly unknown[] {
     if (value === undefined || value === null) return []
     if (Array.isArray(value)) return value
@@ -63,7 +63,7 @@ export function remainder(whole: number | null, part: number | null): number | n
   return whole === null ? null : Math.max(0, whole - (part ?? 0))
 }
 
-/** Reduces a part to the rest that the other parts of the whole leave. */
+/** Limits a part to what the other parts of the whole leave. */
 export function clampTo(part: number | null, limit: number | null): number | null {
   return part !== null && limit !== null && part > limit ? limit : part
 }

@@ -1,24 +1,27 @@
-/** Usage of one request, with the same names for all protocols. null = unknown: neither reported nor counted; 0 is known. */
+/**
+ * Usage of one request, with the same names for all protocols. null = unknown, because the usage was neither reported nor counted. 0 is a
+ * known value.
+ */
 export interface Usage {
-  /** All input, with cached reads and cache writes. */
+  /** All input tokens, including tokens that are read from the cache or written to it. */
   inputTokens: number | null
-  /** Part of inputTokens that was read from the prompt cache. */
+  /** The part of `inputTokens` that was read from the prompt cache. */
   cachedInputTokens: number | null
-  /** Parts of inputTokens written to the prompt cache, by lifetime. A vendor's other lifetimes count as 5m (short) or 1h (long). */
+  /** The parts of `inputTokens` that were written to the prompt cache, by lifetime. Other lifetimes count as 5m (short) or 1h (long). */
   cacheWrite5mTokens: number | null
   cacheWrite1hTokens: number | null
-  /** All output, with reasoning. */
+  /** All output tokens, including reasoning. */
   outputTokens: number | null
-  /** Part of outputTokens. */
+  /** The part of `outputTokens` that is reasoning. */
   reasoningTokens: number | null
-  /** Audio and image parts of inputTokens and outputTokens. Cached tokens count only as cached, so no token is in two parts. */
+  /** Audio and image parts of `inputTokens` and `outputTokens`. Cached tokens count only as cached, so no token is in two parts. */
   inputAudioTokens: number | null
   outputAudioTokens: number | null
   inputImageTokens: number | null
   outputImageTokens: number | null
-  /** Of transcribed audio. */
+  /** Seconds of transcribed audio. */
   seconds: number | null
-  /** Of spoken text. */
+  /** Characters of spoken text. */
   characters: number | null
   /** Number of generated images. */
   images: number | null
@@ -33,13 +36,13 @@ export function blankUsage(): Usage {
   }
 }
 
-/** A lower bound of inputTokens: the sum of its known parts. */
+/** A lower bound of `inputTokens`: the sum of the parts that are known. */
 export function minInputTokens(usage: Usage): number {
   return (usage.cachedInputTokens ?? 0) + (usage.cacheWrite5mTokens ?? 0) + (usage.cacheWrite1hTokens ?? 0)
     + (usage.inputAudioTokens ?? 0) + (usage.inputImageTokens ?? 0)
 }
 
-/** A lower bound of outputTokens: the sum of its known parts. */
+/** A lower bound of `outputTokens`: the sum of the parts that are known. */
 export function minOutputTokens({ reasoningTokens, outputAudioTokens, outputImageTokens }: Usage): number {
   return (reasoningTokens ?? 0) + (outputAudioTokens ?? 0) + (outputImageTokens ?? 0)
 }

@@ -5,26 +5,26 @@ import type { InspectedBody } from '../request/inspect.ts'
 import type { Edit } from '../json/splice.ts'
 
 interface AcceptedBetas {
-  /** All headers of the client, flat. */
+  /** All headers of the client, as a flat list of names and values. */
   readonly headers: readonly string[]
-  /** Edits of the body. */
+  /** Edits that remove the dropped features from the body. */
   readonly edits: readonly Edit[]
-  /** Features that the target does not get. */
+  /** Beta features that the target does not get. */
   readonly dropped: readonly string[]
 }
 
 const HEADER = 'anthropic-beta'
 const MEMBER = 'anthropic_beta'
-/** In a target's list: all features. */
+/** In the list of a target's features: the target has all features. */
 const ANY = '*'
-/** The clouds' names for features of Anthropic's API. Source: LiteLLM, anthropic_beta_headers_config.json. */
+/** The names of Anthropic's features at cloud providers. Source: LiteLLM, anthropic_beta_headers_config.json. */
 const CLOUD_NAMES: ReadonlyMap<string, string> = new Map(Object.entries({ 'advanced-tool-use-2025-11-20': 'tool-search-tool-2025-10-19' }))
 
 /**
- * Drops beta features of Anthropic's protocol that the target does not have, because it would refuse the request.
+ * Drops beta features of Anthropic's protocol that the target lacks, because the target would refuse the request.
  *
- * @param betasOf returns the target's features, called only if the request names any; undefined = all
- * @param headers of the client, flat
+ * @param betasOf returns the target's features; called only if the request names a feature; undefined = all features
+ * @param headers headers of the client, as a flat list
  * @throws GatewayError translation_lossy
  */
 export function acceptBetas(

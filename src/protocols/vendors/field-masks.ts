@@ -6,11 +6,11 @@ import type { RequestTarget } from '../request/target.ts'
 const GOOGLE_API_HOST = /(?:^|\.)googleapis\.com$/
 
 /**
- * A field mask makes Google's APIs leave out parts of a response, such as the usage or the mark of a stream's end.
- * Source: cloud.google.com/apis/docs/system-parameters.
+ * Finds field masks of a request. A field mask makes Google's APIs leave out parts of a response, such as the usage or the mark that a
+ * stream has ended. Source: cloud.google.com/apis/docs/system-parameters.
  *
- * @param host of the upstream
- * @returns the masks that leave out parts the gateway needs; usually empty
+ * @param host the host of the upstream
+ * @returns the masks that leave out parts that the gateway needs; usually none
  */
 export function fieldMasks({ format }: Endpoint, { path, query }: RequestTarget, headers: IncomingHttpHeaders, host: string): readonly string[] {
   const inHeader = headers['x-goog-fieldmask'] ?? []
@@ -19,7 +19,7 @@ export function fieldMasks({ format }: Endpoint, { path, query }: RequestTarget,
   if (needed === null) return []
   if (!isGoogles && !CHAT_AT_GOOGLE.test(path.toLowerCase()) && !GOOGLE_API_HOST.test(host)) return []
   const params = new URLSearchParams(query)
-  // An empty mask selects everything.
+  // An empty mask selects all fields.
   return [params.getAll('fields'), params.getAll('$fields'), inHeader].flat().filter(mask => {
     const names = new Set(mask.split(',').map(name => name.trim()))
     return mask !== '' && !names.has('*') && !needed.every(name => names.has(name))

@@ -1,33 +1,33 @@
 import type { Accepts } from '../neutral/accepts.ts'
 import { VENDOR_RULES } from './vendor-rules.ts'
 
-/** The properties of a target that rules depend on. */
+/** The properties of a target that vendor rules depend on. */
 interface RuledTarget {
-  /** The name of the base model, or else of the model. */
+  /** The name of the base model if it is known, or else of the model. */
   readonly model: string
   readonly protocol: string
   readonly host: string
-  /** `azure`, `bedrock`, `vertex`; null = none. */
+  /** The cloud provider: `azure`, `bedrock`, `vertex`; null = none. */
   readonly provider: string | null
 }
 
 interface RuledUpstream {
-  /** null = a simulator */
+  /** null = the upstream is a simulator. */
   readonly url: URL | null
   readonly provider: { readonly kind: string } | null
   readonly models: ReadonlyMap<string, { readonly name: string, readonly baseModel: string | null, readonly accepts: Accepts | null }>
 }
 
 export interface AppliedRule {
-  /** The subject of a vendor's rule, or the configuration key of a model's rule. */
+  /** Where the rule is from: the subject of a vendor's rule, or the configuration key of a model's rule. */
   readonly from: string
   readonly accepts: Accepts
 }
 
 /**
- * The rules for a model at an upstream; a later rule overrides an earlier one.
+ * The rules for a model at an upstream. A later rule overrides an earlier rule.
  *
- * @param protocol of the translated request
+ * @param protocol the protocol of the translated request
  * @param model the upstream's name of the model
  * @param alias the client's name of the model; null = none
  */
@@ -52,7 +52,7 @@ export function acceptedBy(rules: readonly AppliedRule[]): Accepts {
   return Object.assign({}, ...rules.map(({ accepts }) => accepts)) as Accepts
 }
 
-/** For people: `temperature max 1; stop no; efforts low, medium, high`. */
+/** The restrictions as text for people: `temperature max 1; stop no; efforts low, medium, high`. */
 export function acceptsText(accepts: Accepts): string {
   return Object.entries(accepts).map(([name, rule]) => {
     const words = name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)

@@ -1,23 +1,23 @@
 import type { Accepts } from '../neutral/accepts.ts'
 
-/** What models accept at targets that match all conditions; absent = any. */
+/** What models accept at targets. The rule applies if all of its conditions match; an absent condition always matches. */
 export interface VendorRule {
-  /** The subject, for people. */
+  /** The subject of the rule, as text for people. */
   readonly about: string
   readonly models?: RegExp
   readonly protocols?: readonly string[]
   readonly hosts?: RegExp
-  /** Cloud providers of the upstream: alternatives to `hosts`. */
+  /** Cloud providers of the upstream. The rule applies if `providers` or `hosts` matches. */
   readonly providers?: readonly string[]
   readonly accepts: Accepts
-  /** The vendor's page, SDK or report that says so. */
+  /** The vendor's page, SDK or report from which the rule is. */
   readonly source: string
 }
 
 const OPENAI_HOSTS = /(?:^|\.)api\.openai\.com$|\.openai\.azure\.com$|\.cognitiveservices\.azure\.com$|\.services\.ai\.azure\.com$/
 const OPENAI_REASONING = 'OpenAI, reasoning guide; openai 7.55, ChatCompletionCreateParams'
 const ANTHROPIC_SDK = '@anthropic-ai/sdk 0.137, MessageCreateParams'
-/** Values of `anthropic-beta` at both Amazon Bedrock and Vertex AI. */
+/** Values of `anthropic-beta` that both Amazon Bedrock and Vertex AI accept. */
 const CLOUD_BETAS = [
   'compact-2026-01-12', 'computer-use-2025-01-24', 'computer-use-2025-11-24', 'context-1m-2025-08-07', 'context-management-2025-06-27',
   'dangerous-tool-use-2026-09-03', 'interleaved-thinking-2025-05-14', 'thinking-binding-controls-2026-08-01',
@@ -27,15 +27,15 @@ const REFUSES_SAMPLING: Accepts = {
   temperature: { only: [1] }, topP: { only: [1] }, presencePenalty: { only: [0] }, frequencyPenalty: { only: [0] },
 }
 
-/** Matches the beginning of a model's name, also behind a vendor or a region: `openai/o3`, `us.anthropic.claude-...`. */
+/** Matches the beginning of a model's name. A vendor or a region may precede the name: `openai/o3`, `us.anthropic.claude-...`. */
 function named(pattern: string): RegExp {
   return new RegExp(`(?:^|[/.])(?:${pattern})`)
 }
 
-/** Also matches the names that servers of open models use. */
+/** Matches Mistral's models, including their names at servers of open models. */
 const MISTRAL = /(?:^|[/.])(?:(?:open-)?(?:mistral|mixtral)|ministral|magistral|devstral|codestral|pixtral|labs-)/i
 
-/** If several rules match, a later rule overrides members of an earlier one. */
+/** If several rules match, a later rule overrides members of an earlier rule. */
 export const VENDOR_RULES: readonly VendorRule[] = [
   {
     about: 'Chat servers', protocols: ['chat'],

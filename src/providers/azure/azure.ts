@@ -1,13 +1,14 @@
 import type { AzureConfig } from '../../config/types.ts'
 import type { NativeRequest, Provider, ProviderAddress } from '../shared/provider.ts'
 
-/** The prefix of an API path: at OpenAI, in Azure's current API, and in its older one. */
+/** The prefix of a path in OpenAI's API, in Azure's current API and in Azure's older API. */
 const PREFIX = /^(?:\/openai)?(?:\/v1)?(?:\/(?:deployments|engines)\/[^/]+)?(?=\/)/i
-/** The older API serves these under the deployment, and all others under /openai. */
+/** In Azure's older API, these paths are below the deployment, and all other paths are below /openai. */
 const DEPLOYMENT_PATH = /^\/(?:chat\/completions|completions|embeddings|audio\/(?:transcriptions|translations|speech)|images\/(?:generations|edits))\/?$/i
 
 /**
- * `api_version: v1`: OpenAI's API under another prefix, and the model is a deployment. A dated version: the deployment is in the path.
+ * With `api_version: v1`, Azure serves OpenAI's API below another prefix, and the model names a deployment. With a date as the version, the
+ * path names the deployment.
  * Source: "Azure OpenAI in Microsoft Foundry Models REST API reference".
  */
 export function azure({ apiVersion }: AzureConfig): Provider {
@@ -24,7 +25,7 @@ function datedAddress({ path, query, model }: NativeRequest, apiVersion: string)
   return { path: `/openai${deployment}${rest}`, query: queryOf([...parametersOf(query), `api-version=${encodeURIComponent(apiVersion)}`]) }
 }
 
-/** The client's parameters, without the API version of its SDK: the operator chooses the upstream's version. */
+/** The client's query parameters without `api-version`, because the operator chooses the version. */
 function parametersOf(query: string): string[] {
   return query.slice(1).split('&').filter(parameter => parameter !== '' && !/^api-version(?:=|$)/i.test(parameter))
 }

@@ -3,11 +3,11 @@ import type { NativeRequest, Provider, ProviderAddress } from '../shared/provide
 import { countBody, invokeBody } from './body.ts'
 import { readResponse } from './response.ts'
 
-/** Sent in the body, or set by the gateway. Without `accept-encoding` nothing is compressed; the path decides the format. */
+/** Anthropic's headers are sent in the body. Without `accept-encoding`, the response is not compressed. The path decides the format. */
 const DROPPED_HEADERS = new Set(['anthropic-version', 'anthropic-beta', 'accept', 'accept-encoding'])
 
 /**
- * Anthropic's models by InvokeModel, InvokeModelWithResponseStream and CountTokens, all models by Converse and ConverseStream.
+ * Serves Anthropic's models by InvokeModel, InvokeModelWithResponseStream and CountTokens, and all models by Converse and ConverseStream.
  * Source: "Amazon Bedrock API Reference", "Anthropic Claude Messages API" in the user guide.
  */
 export function bedrock(): Provider {
@@ -24,7 +24,7 @@ export function bedrock(): Provider {
 
 const COUNT = 'messages.count_tokens'
 const CONVERSE = 'converse'
-/** The operations of an endpoint: without a stream, and with one. */
+/** The operations of each endpoint: first without a stream, then with a stream. */
 const OPERATIONS: ReadonlyMap<string, readonly [string, string]> = new Map(Object.entries({
   messages: ['invoke', 'invoke-with-response-stream'], [COUNT]: ['count-tokens', 'count-tokens'], [CONVERSE]: ['converse', 'converse-stream'],
 }))
@@ -38,7 +38,7 @@ function addressOf({ endpoint: { name }, model, stream }: NativeRequest): Provid
   return { path: `/model/${encodeModel(model)}/${operations[stream ? 1 : 0]}`, query: '' }
 }
 
-/** Encodes the name of a model or of an inference profile, or an ARN; RFC 3986 section 2.3 lists the unreserved characters. */
+/** Encodes the name or ARN of a model or inference profile. All characters are encoded that RFC 3986 section 2.3 does not list. */
 function encodeModel(model: string): string {
   return encodeURIComponent(model).replace(/[!'()*]/g, character => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
 }

@@ -4,14 +4,14 @@ import { WatchedKeys } from '../../protocols/json/watched-keys.ts'
 import { replaceMembers } from '../shared/replace-members.ts'
 
 const VERSION = '"bedrock-2023-05-31"'
-/** CountTokens needs a complete request, which requires this member. */
+/** Added to requests of CountTokens, because a complete request requires `max_tokens`. */
 const COUNTED_MAX_TOKENS = '"max_tokens":1'
 
-/** Members that are rewritten, or that are in the path. */
+/** Members that are removed from the body: the path contains them, or they are added again with another value. */
 const OWN_MEMBERS = ['model', 'stream', 'anthropic_version', 'anthropic_beta'] as const
 const WATCHED = new WatchedKeys([...OWN_MEMBERS, 'max_tokens'])
 
-/** Without what the path contains, and with what Anthropic's API has in headers. */
+/** Removes the members that the path contains, and adds the members that are headers in Anthropic's API. */
 export function invokeBody(body: Buffer, headers: readonly string[]): Buffer {
   return rewritten(body, headers, false)
 }
@@ -21,7 +21,7 @@ export function countBody(body: Buffer, headers: readonly string[]): Buffer {
   return Buffer.from(JSON.stringify({ input: { invokeModel: { body: counted.toString('base64') } } }))
 }
 
-/** Other members stay byte for byte. A body that is not an object is left unchanged: the provider refuses it. */
+/** Does not change the bytes of other members. Does not change a body that is not an object, which the provider refuses. */
 function rewritten(body: Buffer, headers: readonly string[], isCounted: boolean): Buffer {
   const scan = scanJson(body, WATCHED)
   if (!scan.ok || scan.members === null) return body
@@ -36,7 +36,7 @@ function rewritten(body: Buffer, headers: readonly string[], isCounted: boolean)
   return replaceMembers(body, scan.members, removed, added)
 }
 
-/** The beta features that the request enables, in its headers or its body. */
+/** The beta features that the request enables, in its headers or in its body. */
 function betasOf(body: Buffer, field: Field | undefined, headers: readonly string[]): string[] {
   const given = field === undefined ? [] : parseRequest(body.toString('utf8', field.start, field.end))
   const inBody = (Array.isArray(given) ? given : [given]).filter(value => typeof value === 'string')

@@ -1,7 +1,7 @@
 import { parseBounded } from '../../base/json-size.ts'
 import { errorType } from '../shared/error-types.ts'
 
-/** For Bedrock's exceptions, the error types of Anthropic's API. */
+/** The error types of Anthropic's API for Bedrock's exceptions, whose names are in lower case. */
 const TYPES: ReadonlyMap<string, string> = new Map(Object.entries({
   accessdeniedexception: 'permission_error', internalserverexception: 'api_error', modelerrorexception: 'api_error',
   modelnotreadyexception: 'overloaded_error', modelstreamerrorexception: 'api_error', modeltimeoutexception: 'timeout_error',
@@ -9,10 +9,10 @@ const TYPES: ReadonlyMap<string, string> = new Map(Object.entries({
   serviceunavailableexception: 'overloaded_error', throttlingexception: 'rate_limit_error', validationexception: 'invalid_request_error',
 }))
 
-/** Names of the operator's resources, which clients must not learn. */
+/** ARNs, which are removed because they name the operator's resources. */
 const ARN = /\barn:aws[^\s"'`,;)\]]*/g
 
-/** Bedrock's error in Anthropic's format, as JSON. @param exception `x-amzn-errortype`; empty = none @param status null = in a stream */
+/** @param exception `x-amzn-errortype`; empty = none @param status null = in a stream @returns the error in Anthropic's format, as JSON */
 export function errorJson(exception: string, status: number | null, body: Buffer): string {
   const name = /^[a-z]+/i.exec(exception)?.[0].toLowerCase() ?? ''
   return JSON.stringify({ type: 'error', error: { type: TYPES.get(name) ?? errorType(status), message: messageOf(body) } })
@@ -24,7 +24,7 @@ function messageOf(body: Buffer): string {
     const text = [message, capital, originalMessage].find(value => typeof value === 'string' && value !== '')
     if (typeof text === 'string') return text.replace(ARN, 'arn:***')
   } catch {
-    // Not JSON: a proxy in front of the provider may have sent it.
+    // The body is not JSON. A proxy in front of the provider may have sent it.
   }
   return 'the upstream responded with an error'
 }

@@ -12,13 +12,13 @@ export interface Frame {
   readonly payload: Buffer
 }
 
-/** A longer frame is not held. */
+/** Bytes. A longer frame is a fault. */
 const MAX_FRAME_BYTES = 4 * 1024 * 1024
-/** Lengths and checksums, without headers. */
+/** Bytes of a frame's lengths and checksums, without its headers and payload. */
 const MIN_FRAME_BYTES = 16
 const NOTHING = Buffer.alloc(0)
 
-/** AWS's binary frames with checksums. Source: "Event stream encoding" in the Amazon Transcribe developer guide. */
+/** Decodes AWS's binary frames. Source: "Event stream encoding" in the Amazon Transcribe developer guide. */
 export class EventStreamDecoder implements BodyDecoder {
   fault: GatewayError | null = null
   readonly #codec = createCodec()
@@ -44,11 +44,11 @@ export class EventStreamDecoder implements BodyDecoder {
         at += length
       }
     } catch (cause) {
-      // The library's message may quote the bytes.
+      // Do not use the library's message, because it may quote bytes of the response.
       this.fault = new GatewayError('upstream_invalid', 'the upstream sent a damaged frame', { cause })
       at = held.length
     }
-    // Move only after whole frames, so that a frame that arrives in many chunks is not moved with each one.
+    // Move the rest only after whole frames, so that a frame that arrives in many chunks is not moved with each chunk.
     if (at > 0) held.bytes.copyWithin(0, at, held.length)
     held.length -= at
     if (held.length === 0) held.clear()
@@ -71,7 +71,7 @@ export class EventStreamDecoder implements BodyDecoder {
   }
 }
 
-/** Loads the library with the first stream. */
+/** Loads the library when the first stream begins. */
 function createCodec(): EventStreamCodec {
   const { EventStreamCodec: Codec } = createRequire(import.meta.url)('@smithy/eventstream-codec') as typeof import('@smithy/eventstream-codec')
   return new Codec(bytes => (typeof bytes === 'string' ? bytes : Buffer.from(bytes).toString('utf8')), text => Buffer.from(text, 'utf8'))

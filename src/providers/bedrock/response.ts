@@ -6,12 +6,12 @@ import { EventStreamDecoder, type Frame } from './event-stream.ts'
 import { WholeBody } from '../shared/whole-body.ts'
 
 const EVENT_STREAM = 'application/vnd.amazon.eventstream'
-/** The type of an event, if it is the first member, as in most events. */
+/** The `type` of an event, if it is the first member, as in most events. */
 const TYPE = /^\{\s*"type"\s*:\s*"([a-z_]+)"/
-/** Metrics in the last event: latencies, and counts that the usage contains too. */
+/** The metrics in the last event, which are removed: latencies, and counts that the usage contains too. */
 const METRICS = /,\s*"amazon-bedrock-invocationMetrics"\s*:\s*\{[^{}]*\}/
 
-/** Converts to Anthropic's format, or a response of Converse to server-sent events. */
+/** Converts a response to Anthropic's format, or a stream of Converse to server-sent events. */
 export function readResponse({ endpoint: { format, name } }: NativeRequest, status: number, headers: readonly string[]): ResponseReading {
   const decoder = decoderOf(format, name, status, headers)
   const isStream = decoder instanceof EventStreamDecoder
@@ -24,10 +24,10 @@ function decoderOf(format: ClientFormat, endpoint: string, status: number, heade
   return endpoint === 'messages.count_tokens' ? new WholeBody(writeCount) : null
 }
 
-/** An event of the model's own API is in base64. */
+/** @returns the frame as a server-sent event. The event of InvokeModelWithResponseStream is base64 inside the frame */
 function writeFrame({ kind, name, payload }: Frame, format: ClientFormat): string {
   if (kind !== 'event') return format.errorEvent(errorJson(name, null, payload))
-  // Events of Converse have a name.
+  // An event of Converse has a name other than `chunk`.
   if (name !== 'chunk') return `event: ${name}\ndata: ${oneLine(payload.toString('utf8'))}\n\n`
   const { bytes } = parseBounded(payload.toString('utf8')) as { readonly bytes?: unknown }
   if (typeof bytes !== 'string') throw new TypeError('a chunk has no bytes')
@@ -47,7 +47,7 @@ function writeCount(body: Buffer): string {
   return JSON.stringify({ input_tokens: inputTokens })
 }
 
-/** The headers without those of the provider; the request's id gets the name that clients read. */
+/** Removes the provider's headers, and renames the header of the request id to the name that clients read. */
 function clientHeaders(headers: readonly string[], isDecoded: boolean, isStream: boolean): string[] {
   const out: string[] = []
   for (let i = 0; i < headers.length; i += 2) {

@@ -4,24 +4,24 @@ import type { Endpoint } from '../../protocols/endpoint/protocol.ts'
 /** A request of a vendor's own API. */
 export interface NativeRequest {
   readonly endpoint: Endpoint
-  /** Without the query. */
+  /** The path without the query. */
   readonly path: string
-  /** Including the `?`; empty = none. */
+  /** The query with the `?`; empty = none. */
   readonly query: string
-  /** The model's name at the provider; null = the request names none. */
+  /** The model's name at the provider; null = the request names no model. */
   readonly model: string | null
   readonly stream: boolean
 }
 
 export type ProviderAddress = Pick<NativeRequest, 'path' | 'query'>
 
-/** Converts the provider's bytes to the vendor's as they arrive. */
+/** Converts a body from the provider's format to the vendor's format as it arrives. */
 export interface BodyDecoder {
   /** @returns the bytes that can be passed on now */
   push(chunk: Buffer): Buffer
-  /** @returns the rest */
+  /** Call this when the body has ended. @returns the rest of the bytes */
   end(): Buffer
-  /** null = the bytes are readable so far. Nothing is decoded after a fault. */
+  /** Why the bytes cannot be decoded; null = no fault so far. Nothing is decoded after a fault. */
   readonly fault: GatewayError | null
 }
 
@@ -32,19 +32,19 @@ export interface ResponseReading {
   readonly decoder: BodyDecoder | null
 }
 
-/** How a cloud serves the APIs of vendors: paths, bodies, framing. */
+/** Converts between a vendor's API and the form in which a cloud serves that API: paths, bodies and framing. */
 export interface Provider {
   /** @throws GatewayError not_translatable if the provider does not serve the endpoint */
   addressOf(request: NativeRequest): ProviderAddress
-  /** Converts the body for the provider; absent = unchanged. @param body not compressed @param headers of the request, flat */
+  /** Converts the body for the provider; absent = bodies are not changed. @param body not compressed @param headers of the request, flat */
   bodyOf?(request: NativeRequest, body: Buffer, headers: readonly string[]): Buffer
   /** Headers that the provider does not read, lower-case. */
   readonly droppedHeaders?: ReadonlySet<string>
-  /** Reads the head; absent = responses already have the vendor's format. @param headers flat */
+  /** Called with the head of a response; absent = responses have the vendor's format already. @param headers flat */
   readResponse?(request: NativeRequest, status: number, headers: readonly string[]): ResponseReading
-  /** The protocols for a model; absent = the configuration decides. @param model null = none is named */
+  /** The protocols that a model accepts; absent = the configuration decides. @param model null = the request names no model */
   speaks?(model: string | null): readonly string[] | null
 }
 
-/** Placeholder in a path, for a Google Cloud project that only the credential knows. */
+/** Placeholder in a path for the Google Cloud project, if only the credential's source knows the project. */
 export const CREDENTIAL_PROJECT = '{project}'

@@ -4,14 +4,14 @@ import { spliceBytes, type Edit } from '../../protocols/json/splice.ts'
 const NOTHING = Buffer.alloc(0)
 const COMMA = 0x2c
 
-/** Removes and adds members; other bytes stay. @param members the inside of the object @param added at the end, at least one, as JSON */
+/** Removes and adds members without changing other bytes. @param added at least one member as JSON text, added at the end */
 export function replaceMembers(
   body: Buffer, { close, empty }: NonNullable<ValidJson['members']>, removed: readonly Field[], added: readonly string[],
 ): Buffer {
   const text = added.join(',')
   const isLastRemoved = removed.some(({ end }) => afterSpace(body, end) === close)
   const edits: Edit[] = removed.map(field => removal(body, field))
-  // After the last member; if that one is removed, its comma is already there.
+  // Add at the end. If the last member is removed, the comma before it remains, and no other comma is needed.
   edits.push({ start: close, end: close, bytes: Buffer.from(isLastRemoved || empty ? text : `,${text}`) })
   return spliceBytes(body, edits)
 }

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../base/errors.ts'
 import type { BodyDecoder } from './provider.ts'
 
-/** Default maximum bytes of a body that is converted: errors and counts are short. */
+/** Default maximum bytes of a body to convert. Enough for errors and token counts, which are short. */
 const DEFAULT_MAX_BYTES = 256 * 1024
 const NOTHING = Buffer.alloc(0)
 

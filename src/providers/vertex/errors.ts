@@ -6,10 +6,10 @@ import type { ResponseReading } from '../shared/provider.ts'
 import { WholeBody } from '../shared/whole-body.ts'
 import { codingOf, withoutBodyHeaders } from './response-headers.ts'
 
-/** The operator's project in names of resources and quotas, which clients must not learn. */
+/** The operator's project in names of resources and quotas. It is masked, because clients must not see it. */
 const PROJECT = /(\bprojects\/|\bproject_number:)[^/\s"'`\\,;)\]]+/g
 
-/** An error without the operator's project; for Claude in Anthropic's format, whether Vertex AI or the model reports the error. */
+/** Masks the operator's project in an error. Converts an error for Claude to Anthropic's format if it is in Google's format. */
 export function readError(isClaude: boolean, status: number, headers: readonly string[]): ResponseReading {
   const coding = codingOf(headers)
   const decoder = new WholeBody(body => {
@@ -24,7 +24,7 @@ function asJson(headers: readonly string[]): string[] {
   return headers.map((value, i) => (i % 2 === 1 && headers[i - 1]?.toLowerCase() === 'content-type' ? 'application/json' : value))
 }
 
-/** Anthropic reports errors of the request; Google reports all others. */
+/** Errors of the request are in Anthropic's format already. All other errors are in Google's format. */
 function claudeError(text: string, status: number): string {
   const parsed = parse(text)
   if (parsed?.['type'] === 'error') return text

@@ -6,9 +6,9 @@ import type { NativeRequest, ResponseReading } from '../shared/provider.ts'
 import { WholeBody } from '../shared/whole-body.ts'
 import { codingOf, withoutBodyHeaders } from './response-headers.ts'
 
-/** Maximum bytes of a response: a batch of 100 vectors of 3,072 numbers has about 7 MB. */
+/** Maximum bytes of a response. A batch of 100 vectors of 3,072 numbers has about 7 MB. */
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024
-/** Embedding models that Vertex AI serves by `predict`; it serves others by the methods of the Gemini API. */
+/** Embedding models that Vertex AI serves by the method `predict`. For other models, it has the methods of the Gemini API. */
 const BY_PREDICT = /^(?:text-|textembedding-|gemini-embedding-001$)/i
 const SINGLE = 'generate.embed'
 const BATCH = 'generate.batch_embed'
@@ -17,7 +17,7 @@ interface Prediction {
   readonly embeddings?: { readonly values?: unknown, readonly statistics?: { readonly token_count?: unknown } }
 }
 
-/** Is it an embeddings request that Vertex AI needs in another form? */
+/** @returns true = an embeddings request that must be converted for `predict` */
 export function isPredicted({ endpoint: { name }, model }: NativeRequest): boolean {
   return (name === SINGLE || name === BATCH) && model !== null && BY_PREDICT.test(model)
 }
@@ -35,7 +35,7 @@ export function predictBody(body: Buffer): Buffer {
   }))
 }
 
-/** Google accepts both spellings. */
+/** @returns the value of a member in either spelling, because Google accepts both */
 function eitherOf(request: JsonObject, camel: string, snake: string): unknown {
   return request[camel] ?? request[snake]
 }

@@ -1,6 +1,6 @@
 const OF_BODY = new Set(['content-encoding', 'content-length'])
 
-/** The headers of a response whose body is converted. @param headers flat */
+/** Removes the headers that describe the body, because the body is converted. @param headers flat */
 export function withoutBodyHeaders(headers: readonly string[]): string[] {
   return headers.filter((_, i) => !OF_BODY.has((headers[i - i % 2] as string).toLowerCase()))
 }

@@ -5,16 +5,16 @@ import { claudeBody } from './claude-body.ts'
 import { readError } from './errors.ts'
 import { isPredicted, predictBody, readPrediction } from './predict.ts'
 
-/** Version and place of a resource: of the Gemini API, of Vertex AI's express mode, and for a project. */
+/** The version and, for a project, the location at the beginning of a path of the Gemini API or of Vertex AI. */
 const PREFIX = /^\/(v1(?:alpha|beta1?)?)\/(?:projects\/[^/]+\/locations\/[^/]+\/)?/i
 const MODEL_PREFIX = /^(?:models\/|publishers\/google\/models\/)/i
 const EMBED_METHOD = /(?::|%3a)[a-z]+$/i
-/** Vertex AI serves Claude by a separate API. */
+/** Names of Claude's models, which Vertex AI serves by a separate API. */
 const CLAUDE = /^claude-/i
 
 /**
- * Gemini's API for a project and a location, and Anthropic's with the model in the path. Source: Google Cloud's "Method:
- * publishers.models.generateContent", "Request predictions with Claude models" and "Count tokens for Claude models".
+ * Serves Gemini's API with a project and a location in the path, and Anthropic's API with the model in the path. Source: Google Cloud's
+ * "Method: publishers.models.generateContent", "Request predictions with Claude models" and "Count tokens for Claude models".
  */
 export function vertex({ project, location }: VertexConfig): Provider {
   const parent = `projects/${project === null ? CREDENTIAL_PROJECT : encodeURIComponent(project)}/locations/${location}`
@@ -40,7 +40,7 @@ function isTokenCount({ endpoint }: NativeRequest): boolean {
   return endpoint.name === 'messages.count_tokens'
 }
 
-/** No query: clients name betas in it, and Google refuses unknown parameters. */
+/** Drops the query, in which clients name betas, because Google refuses unknown parameters. */
 function claudeAddress(parent: string, request: NativeRequest): ProviderAddress {
   const models = `/v1/${parent}/publishers/anthropic/models`
   if (isTokenCount(request)) return { path: `${models}/count-tokens:rawPredict`, query: '' }
@@ -49,7 +49,7 @@ function claudeAddress(parent: string, request: NativeRequest): ProviderAddress 
   return { path: `${models}/${modelSegment(model)}:${stream ? 'streamRawPredict' : 'rawPredict'}`, query: '' }
 }
 
-/** Clients of Vertex AI use a version that the Gemini API does not have, and the other way round. */
+/** Replaces the version in the path, because the Gemini API and Vertex AI have different versions. */
 function geminiAddress(parent: string, request: NativeRequest): ProviderAddress {
   const { path, query } = request
   const [prefix, version] = PREFIX.exec(path) ?? []
@@ -63,7 +63,7 @@ function notThere(path: string): GatewayError {
   return new GatewayError('not_translatable', `Vertex AI does not serve ${path}`)
 }
 
-/** Google writes `claude-haiku-4-5@20251001`. */
+/** Encodes a model's name, but keeps the `@` in names such as `claude-haiku-4-5@20251001`. */
 function modelSegment(model: string): string {
   return encodeURIComponent(model).replace('%40', '@')
 }

@@ -1,19 +1,19 @@
 import { ChunkList } from '../http/chunk-list.ts'
 
-/** Bytes of a declared length from which memory is allocated up front: joining the pieces at the end would block the event loop. */
+/** Bytes. A body of this declared length or more gets one buffer early, because joining its pieces at the end blocks the event loop. */
 const PREALLOCATE_FROM = 1024 * 1024
-/** The memory is allocated when 1/32 of the declared length has arrived. */
+/** The buffer is allocated when this fraction (1/32) of the declared length has arrived. */
 const PREALLOCATE_DIVISOR = 32
 
-/** Collects a body. A large one of declared length is copied into one buffer as it arrives, so nothing is left to copy at the end. */
+/** Collects a body. Copies a large body of declared length into one buffer as it arrives, so that the end needs no copying. */
 export class BodyBuffer {
   readonly #declared: number
   readonly #pieces = new ChunkList()
-  /** Of the declared length, filled up to `size`; null = not needed, or not yet. */
+  /** A buffer of the declared length, filled up to `size`; null = not needed, or not allocated yet. */
   #preallocated: Buffer | null = null
   size = 0
 
-  /** 0 = unknown. */
+  /** @param declared bytes by Content-Length; 0 = unknown */
   constructor(declared: number) {
     this.#declared = declared
   }
@@ -38,7 +38,7 @@ export class BodyBuffer {
 
   #preallocate(): void {
     if (this.size > this.#declared) return
-    // Memory outside of node's pool gets its pages from the system only as they are written.
+    // `allocUnsafeSlow` does not use node's pool: the system provides its memory only as it is written.
     this.#preallocated = Buffer.allocUnsafeSlow(this.#declared)
     let at = 0
     for (const piece of this.#pieces.list) at += piece.copy(this.#preallocated, at)

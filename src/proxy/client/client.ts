@@ -18,13 +18,13 @@ export function localAddressOf(req: ClientRequest): string {
   return session && !session.destroyed ? session.socket.localAddress ?? '' : ''
 }
 
-/** ms that the last bytes of a broken response may take to be sent. */
+/** Milliseconds in which the last bytes of a broken response must be sent. */
 const ABORT_FLUSH = 5_000
 
 /** HTTP/1.1 headers for which node throws over HTTP/2 (RFC 9113 section 8.2.2). */
 const HTTP1_ONLY = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade'])
 
-/** Statuses without a body: over HTTP/2 a Content-Length would make the response malformed (RFC 9113 section 8.1.1). */
+/** Statuses without a body. Over HTTP/2, such a response is malformed with a Content-Length (RFC 9113 section 8.1.1). */
 const EMPTY = new Set([204, 205])
 
 /** @param headers flat; a name may occur more than once */
@@ -45,7 +45,7 @@ export function writeHead(res: ClientResponse, status: number, headers: string[]
 
 const DISPOSITION = 'content-disposition'
 
-/** Node reads a Content-Disposition after Content-Length as UTF-8 and sends Latin-1, or throws: put the length last. */
+/** Puts Content-Length last: node would read a Content-Disposition after it as UTF-8, and send other bytes or throw. */
 function lengthBehindDisposition(headers: string[]): string[] {
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i] as string
@@ -57,21 +57,21 @@ function lengthBehindDisposition(headers: string[]): string[] {
   return headers
 }
 
-/** Node's `flushHeaders` would send bytes above 0x7f as UTF-8. */
+/** Sends the head as Latin-1. Node's `flushHeaders` would send bytes above 0x7f as UTF-8. */
 export function flushHead(res: ServerResponse): void {
   res.write('', 'latin1')
 }
 
-/** Up to this many bytes, writing the chunk as text together with the head is cheaper than a separate write. */
+/** Bytes. A chunk up to this size is written as text together with the head, because that is faster than a separate write. */
 const SENT_WITH_HEAD = 16 * 1024
 
-/** Like `write`, for the first bytes of a body, which usually leave together with the head. */
+/** Like `write`, but sends the first bytes of a body together with the head if possible. */
 export function writeFirst(res: ClientResponse, chunk: Buffer): boolean {
   if (isHttp2(res) || isFramed(res) || chunk.length > SENT_WITH_HEAD) return write(res, chunk)
   return res.write(chunk.toString('latin1'), 'latin1')
 }
 
-/** Ends either kind of response properly, after `write`. */
+/** Ends the response properly, after the last `write`. */
 export function end(res: ClientResponse): void {
   const h1 = res as ServerResponse
   if (isFramed(h1)) h1.end(LAST_CHUNK, 'latin1')
@@ -79,8 +79,8 @@ export function end(res: ClientResponse): void {
 }
 
 /**
- * Breaks off a response without the marks of a proper end (last chunk, END_STREAM), so that the client sees that it is incomplete.
- * Bytes that were written before are sent first. @param finalBytes sent before the end; null = nothing
+ * Ends a response without the marks of a proper end (last chunk, END_STREAM), so that the client detects that the response is incomplete.
+ * The client still gets the bytes that were written before. @param finalBytes more bytes to send before the end; null = none
  */
 export function abort(res: ClientResponse, clock: Clock, finalBytes: string | null): void {
   // A client that does not read must not keep the connection open forever.
@@ -88,8 +88,8 @@ export function abort(res: ClientResponse, clock: Clock, finalBytes: string | nu
   res.once('close', () => force.cancel())
   const leave = () => breakOff(res)
   if (finalBytes !== null) write(res, Buffer.from(finalBytes), leave)
-  // RST_STREAM would overtake the bytes that wait to be sent. Close later: an empty write is reported as done in the middle of sending, and
-  // closing a stream there aborts the process (nodejs/node#41458).
+  // Wait until the bytes are sent, because node sends RST_STREAM before waiting bytes. Use `setImmediate`, because the callback of an empty
+  // write runs while node sends, and closing the stream at that moment aborts the process (nodejs/node#41458).
   else if (isHttp2(res) && res.stream.writableLength > 0) res.stream.write('', () => setImmediate(leave))
   else leave()
 }
@@ -110,7 +110,7 @@ function breakOff(res: ClientResponse): void {
     // The missing last chunk shows that the body is incomplete.
     socket.destroySoon()
   } else {
-    // Only a reset shows that a body without length is incomplete; with a length, node-fetch 2 (openai 4) waits forever after a close.
+    // Reset the connection: without Content-Length, a close would look like a proper end, and with it node-fetch 2 would wait forever.
     socket.write('', () => underlyingSocket(socket).resetAndDestroy())
   }
 }
@@ -125,13 +125,13 @@ function resetStream(stream: ServerHttp2Stream | undefined, code: number): void 
   stream.close(code)
 }
 
-/** Did the client end this closed stream, by a reset or with its connection? */
+/** @returns true = the client ended this closed stream, by resetting it or by closing its connection */
 export function wasAbandoned(stream: ServerHttp2Stream): boolean {
   const isReset = stream.aborted || stream.rstCode !== constants.NGHTTP2_NO_ERROR
   return isReset && (stream as MarkedStream)[RESET_HERE] !== true
 }
 
-/** The TCP socket below TLS, for which node has no public name: node throws if a TLS socket is reset. */
+/** @returns the TCP socket below TLS, because node throws if a TLS socket is reset. Node has no public name for it */
 function underlyingSocket(socket: Socket): Socket {
   return (socket as { _parent?: Socket })._parent ?? socket
 }

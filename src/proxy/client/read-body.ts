@@ -9,20 +9,20 @@ import { totalTimeout } from '../http/deadlines.ts'
 export interface BodyOptions {
   /** Maximum bytes, both as received and decompressed. */
   readonly limit: number
-  /** Milliseconds between two pieces. */
+  /** Maximum milliseconds between two pieces. */
   readonly idle: number
   readonly clock: Clock
-  /** End of the exchange on the monotonic clock, and its timeout in ms. */
+  /** When the exchange must end, ms on the monotonic clock, and its total timeout in ms; absent = no limit. */
   readonly total?: { readonly endsAt: number; readonly ms: number }
-  /** Gets an object whose `stop` ends the reading, and null when the reading is over. */
+  /** `stopBy` gets an object whose `stop` ends the reading; it gets null when the reading is over. */
   readonly owner?: { stopBy(reading: { stop(reason: GatewayError): void } | null): void }
-  /** Called when reading begins: the moment for `100 Continue`. */
+  /** Called when reading begins, for example to send `100 Continue`. */
   readonly onWanted?: (() => void) | undefined
-  /** Sees each piece as it arrives, so that no long step is left for the end. An exception ends the reading. */
+  /** Called with each piece as it arrives, to distribute the work over the pieces. An exception ends the reading. */
   onChunk?(chunk: Buffer): void
 }
 
-/** Does the request have a body? Decided by its framing only (RFC 9112 section 6). */
+/** @returns true = the request has a body, by its framing (RFC 9112 section 6) */
 export function hasBody(req: ClientRequest): boolean {
   if ('stream' in req) return !req.stream.endAfterHeaders
   const length = req.headers['content-length']
@@ -44,7 +44,7 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
   function check(): void {
     const now = clock.monotonic()
     const left = Math.min(lastAt + idle, endsAt) - now
-    // Half a millisecond of tolerance: timers fire on whole milliseconds.
+    // Tolerate half a millisecond, because timers fire on whole milliseconds.
     if (left > 0.5) timer = clock.setTimeout(check, left)
     else if (options.total && endsAt - now <= 0.5) fail(totalTimeout(options.total.ms))
     else fail(new GatewayError('body_timeout', `the client sent no more of the body for ${idle / 1000} s (timeouts.idle)`))
@@ -60,7 +60,7 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
     pieces.push(chunk)
   }
   function onEnd(): void {
-    // Over HTTP/2 a body that the client aborted ends like a complete one.
+    // Over HTTP/2, node emits `end` also for a body that the client aborted.
     if ('stream' in req && req.stream.rstCode !== constants.NGHTTP2_NO_ERROR) return onClose()
     stop()
     resolve(pieces.whole())
@@ -82,13 +82,13 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
     timer?.cancel()
     owner?.stopBy(null)
     req.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onError)
-    // A later error belongs to the connection.
+    // Ignore later errors of the request: they concern only the connection.
     req.on('error', ignore)
   }
   req.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onError)
   owner?.stopBy({ stop: fail })
   options.onWanted?.()
-  // After this turn node has read the bytes that came with the head: most bodies are complete and need no timer.
+  // Start the timer one turn later: most bodies arrive with the head, are complete by then, and need no timer.
   setImmediate(() => {
     if (!isOver && !req.complete) check()
   })
@@ -97,7 +97,7 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
 
 const DECODED_PIECE = 64 * 1024
 
-/** Decodes off the event loop; an exception of `onChunk` ends it. @throws GatewayError wrong_content_encoding, body_too_large */
+/** Decodes outside the event loop. An exception of `onChunk` ends it. @throws GatewayError wrong_content_encoding, body_too_large */
 export async function decodeBody(body: Buffer, encoding: string, limit: number, onChunk?: (chunk: Buffer) => void): Promise<Buffer> {
   const coding = CODINGS.get(encoding.trim().toLowerCase())
   if (!coding) {

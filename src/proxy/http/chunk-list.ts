@@ -1,12 +1,12 @@
-/** Pieces after which the average size is checked. */
+/** After this number of new pieces, their average size is checked. */
 const JOIN_AFTER = 1_024
-/** Average bytes of a piece below which the Buffer object costs more than its bytes. */
+/** Bytes. Pieces with a smaller average size are joined, because each Buffer object takes more memory than its bytes. */
 const SMALL_CHUNK = 1_024
 
-/** Collects pieces, and joins small ones, so that a client that sends single bytes does not cost an object for each. */
+/** Collects pieces. Joins small pieces, so that a client that sends single bytes does not fill the memory with Buffer objects. */
 export class ChunkList {
   #pieces: Buffer[] = []
-  /** Since the last check. */
+  /** Pieces since the last check of the average size. */
   #loose = 0
   #looseBytes = 0
   #size = 0
@@ -15,7 +15,7 @@ export class ChunkList {
     return this.#size
   }
 
-  /** In order; some pieces may have been joined. */
+  /** The pieces in order, some of them joined. */
   get list(): readonly Buffer[] {
     return this.#pieces
   }
@@ -29,7 +29,7 @@ export class ChunkList {
     this.#loose = this.#looseBytes = 0
   }
 
-  /** A single piece is not copied. */
+  /** @returns all bytes; a single piece itself, not a copy */
   concat(): Buffer {
     return this.#pieces.length === 1 ? (this.#pieces[0] as Buffer) : Buffer.concat(this.#pieces, this.#size)
   }

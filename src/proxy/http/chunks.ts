@@ -1,17 +1,17 @@
 import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 
-/** RFC 9112 section 7.1: a chunk of length 0 and no trailers. */
+/** The last chunk, of length 0, without trailers (RFC 9112 section 7.1). */
 export const LAST_CHUNK = '0\r\n\r\n'
 
-/** Bytes up to which copying a chunk costs less than writing its frame separately. */
+/** Bytes. A chunk up to this size is copied into its frame, because that is faster than writing the frame separately. */
 const COPIED = 16 * 1024
 
 const FRAMED = Symbol('framed')
 
 interface Framed extends ServerResponse { [FRAMED]?: true }
 
-/** Takes over the chunked coding once the head is written: node's three writes per chunk cost more. Then use `write` and LAST_CHUNK. */
+/** Call this after writing the head: from then on `write` does the chunked coding, which is faster than node's three writes per chunk. */
 export function frameChunks(response: ServerResponse | Http2ServerResponse): void {
   const res = response as Framed
   if (!res.chunkedEncoding) return
@@ -23,7 +23,7 @@ export function isFramed(res: object): boolean {
   return (res as Framed)[FRAMED] === true
 }
 
-/** Writes at least one byte to either kind of response. @returns false = wait for `drain` */
+/** @param bytes at least one byte @returns false = wait for `drain` */
 export function write(response: ServerResponse | Http2ServerResponse, bytes: Buffer, written?: () => void): boolean {
   const res = response as Framed
   if (res[FRAMED] !== true) return res.write(bytes, written)

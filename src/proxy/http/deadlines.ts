@@ -2,25 +2,25 @@ import type { Clock, Timer } from '../../base/clock.ts'
 import { GatewayError } from '../../base/errors.ts'
 import type { Timeouts } from '../../config/types.ts'
 
-/** Each phase of an attempt has its own limit and error. */
+/** The phases of an attempt. Each phase has its own timeout and error. */
 type Phase = 'connect' | 'first_byte' | 'idle' | 'client'
 
-/** The deadlines of one exchange, on one timer. The end of a phase leaves the timer alone: it fires and checks what is due. */
+/** The deadlines of one exchange, with one timer. The end of a phase does not cancel the timer, which checks what is due when it fires. */
 export class Deadlines {
   readonly clock: Clock
   readonly #timeouts: Timeouts
   readonly #expire: (error: GatewayError) => void
-  /** On the monotonic clock. */
+  /** Milliseconds on the monotonic clock. */
   readonly #endsAt: number
   #timer: Timer | null = null
-  /** On the monotonic clock. */
+  /** Milliseconds on the monotonic clock. */
   #firesAt = 0
-  /** null = between two attempts: only the total time counts. */
+  /** null = between two attempts, where only the total timeout applies. */
   #phase: Phase | null = null
   #limit = 0
   #since: number
 
-  /** @param expire gets the timeout as an error of the table; only once, unless another phase begins after it */
+  /** @param expire called with the error when a deadline has passed; called again only if another phase begins after that */
   constructor(clock: Clock, timeouts: Timeouts, startedAt: number, expire: (error: GatewayError) => void) {
     this.clock = clock
     this.#timeouts = timeouts
@@ -29,12 +29,12 @@ export class Deadlines {
     this.#since = clock.monotonic()
   }
 
-  /** Milliseconds since the last event from which a deadline counts. */
+  /** Milliseconds since the current phase began or, in an idle phase, since the last activity. */
   get idleMs(): number {
     return this.clock.monotonic() - this.#since
   }
 
-  /** Milliseconds left of the total time. */
+  /** Milliseconds left of the total timeout. */
   get remaining(): number {
     return Math.max(0, this.#endsAt - this.clock.monotonic())
   }
@@ -48,18 +48,18 @@ export class Deadlines {
     this.#watch(this.clock.monotonic())
   }
 
-  /** The request was sent; no byte of the response's body has arrived. */
+  /** The request was sent, and no byte of the response's body has arrived yet. */
   waiting(): void {
     this.#enter('first_byte', this.#timeouts.firstByte)
   }
 
   upstreamActive(): void {
-    // Kept short: called for each chunk.
+    // This method is called for each chunk, so it must be fast.
     if (this.#phase === 'idle') this.#since = this.clock.monotonic()
     else this.#enterIdle('idle')
   }
 
-  /** The client does not read the bytes that are ready for it. */
+  /** Bytes are ready for the client, and the client does not read them. */
   clientBlocked(): void {
     this.#enterIdle('client')
   }
@@ -81,7 +81,7 @@ export class Deadlines {
     if (this.#timer === null || this.#since + limit < this.#firesAt) this.#watch(this.#since)
   }
 
-  /** Both phases have the same limit. */
+  /** Changes between `idle` and `client` without setting the timer, because both phases have the same timeout. */
   #enterIdle(phase: 'idle' | 'client'): void {
     if (this.#phase !== 'idle' && this.#phase !== 'client') return this.#enter(phase, this.#timeouts.idle)
     this.#phase = phase
@@ -100,7 +100,7 @@ export class Deadlines {
     this.#timer = null
     const now = this.clock.monotonic()
     const phaseEndsAt = this.#since + this.#limit
-    // Half a millisecond of tolerance: timers fire on whole milliseconds.
+    // Tolerate half a millisecond, because timers fire on whole milliseconds.
     if (this.#endsAt - now <= 0.5) this.#fire(totalTimeout(this.#timeouts.total))
     else if (this.#phase !== null && phaseEndsAt - now <= 0.5) this.#fire(expired(this.#phase, this.#limit))
     else this.#watch(now)
@@ -108,7 +108,7 @@ export class Deadlines {
 
   #fire(error: GatewayError): void {
     this.stop()
-    // A phase that begins after this one has its own deadline.
+    // Clear the phase first, because `#expire` can begin another phase.
     this.#phase = null
     this.#expire(error)
   }
@@ -131,7 +131,7 @@ export function clientStalled(ms: number): GatewayError {
   return new GatewayError('client_stalled', `the client read nothing for ${seconds(ms)} (timeouts.idle)`)
 }
 
-/** Clients must not retry: another request would take as long. */
+/** The error tells SDKs not to retry, because another request would take as long. */
 export function totalTimeout(ms: number): GatewayError {
   return new GatewayError('total_timeout', `the request took longer than ${seconds(ms)} (timeouts.total)`, {
     headers: { 'x-should-retry': 'false' },

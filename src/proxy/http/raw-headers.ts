@@ -1,7 +1,7 @@
-/** Node's flat list of names and values, in the sender's order and spelling. */
+/** Node's flat list of header names and values, in the order and spelling of the sender. */
 export type RawHeaders = readonly string[]
 
-/** All values with a name, joined; null = none. @param name lower-case */
+/** @param name lower-case @returns all values of the header, joined by commas; null = none */
 export function headerValue(raw: RawHeaders, name: string): string | null {
   let found: string | null = null
   for (let i = 0; i < raw.length; i += 2) {
@@ -17,9 +17,9 @@ export function isNamed(name: string, lower: string): boolean {
   return name.length === lower.length && name.toLowerCase() === lower
 }
 
-/** By lower-case name, with an array for several values, as node expects headers. */
+/** @returns the headers as node expects them: by lower-case name, with an array if a name has several values */
 export function groupHeaders(flat: RawHeaders): Record<string, string | string[]> {
-  // A header can have the name of an inherited member.
+  // Use no prototype, because a header can have the name of an inherited member.
   const headers = Object.create(null) as Record<string, string | string[]>
   for (let i = 0; i < flat.length; i += 2) {
     const name = (flat[i] as string).toLowerCase()

@@ -1,14 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** Maximum work of a turn: its bytes, plus CHUNK_WORK for each chunk. It takes a few milliseconds. */
+/** Maximum work of a turn, which takes a few milliseconds. Work is the number of bytes, plus CHUNK_WORK for each chunk. */
 const TURN_WORK = 1024 * 1024
-/** Work after which a response waits for a later turn. */
+/** Work of one response in a turn after which the response waits for a later turn. */
 const SHARE_WORK = 64 * 1024
-/** The cost of a chunk of any length, expressed in bytes. */
+/** The fixed work of each chunk, in bytes. */
 const CHUNK_WORK = 1024
 
 export class Reader {
-  /** Work in the turn in which the response was last read. */
+  /** The turn in which the response was last read; `work` is its work in that turn. */
   turn = 0
   work = 0
   readonly resume: () => void
@@ -19,16 +19,16 @@ export class Reader {
 }
 
 /**
- * Shares the event loop among responses: libuv reads up to 2 MB of a socket at once, so a few hundred fast upstreams would block all
- * others. A turn lasts until a response has to wait, which can be many turns of the event loop: nothing runs at the end of each.
+ * Distributes reading time among responses. Without it, a few hundred fast upstreams block all other exchanges, because libuv reads up to
+ * 2 MB of a socket at once. A turn can last many turns of the event loop: a new one begins only after a response has to wait.
  */
 export class ReadTurns {
   #turn = 0
   #work = 0
-  /** Waiting responses in order; the first `#resumed` were resumed in this turn. */
+  /** Waiting responses in order. The first `#resumed` of them were resumed in this turn. */
   readonly #waiting: Reader[] = []
   #resumed = 0
-  /** Turns serve all exchanges: they must not run in the async context of the first that waits. */
+  /** Runs turns outside the async context of any exchange, because a turn serves all exchanges. */
   readonly #outside = AsyncLocalStorage.snapshot()
 
   /** Counts a chunk. @returns false = pause the response and call `waitForTurn`, which resumes it */
@@ -44,7 +44,7 @@ export class ReadTurns {
     return this.#work < TURN_WORK && !this.#isAnyWaiting
   }
 
-  /** Resumes the response in a later turn, after those that already wait. */
+  /** Resumes the response in a later turn, after the responses that already wait. */
   waitForTurn(reader: Reader): void {
     if (this.#waiting.push(reader) === 1) this.#outside(setImmediate, this.#begin)
   }
@@ -52,7 +52,7 @@ export class ReadTurns {
   readonly #begin = (): void => {
     this.#turn++
     this.#work = 0
-    // A response that uses up its share waits again, behind the others.
+    // A resumed response that has used its share waits again, after all other waiting responses.
     while (this.#isAnyWaiting && this.#work < TURN_WORK) this.#waiting[this.#resumed++]?.resume()
     this.#waiting.splice(0, this.#resumed)
     this.#resumed = 0

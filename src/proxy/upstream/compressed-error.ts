@@ -1,15 +1,15 @@
 import { maskBody } from './secret-mask.ts'
 
-/** A longer error is not searched. */
+/** Bytes. A longer error is not searched for secrets. */
 const MAX_BYTES = 64 * 1024
 
-/** Holds a compressed error until it is complete: secrets cannot be found before. */
+/** Holds a compressed error until it is complete, because only then can it be searched for secrets. */
 export class CompressedError {
   readonly #coding: string
   readonly #secrets: readonly string[]
   #chunks: Buffer[] = []
   #bytes = 0
-  /** A secret was masked; the body is no longer compressed. */
+  /** true = a secret was masked, and the body is therefore no longer compressed. */
   isMasked = false
 
   constructor(coding: string, secrets: readonly string[]) {

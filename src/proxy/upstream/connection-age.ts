@@ -1,4 +1,4 @@
-/** Ages are shortened at random by up to this share, so that connections opened together do not all close together. */
+/** Each maximum age is shortened at random by up to this share, so that connections opened together do not close together. */
 const SPREAD = 0.2
 
 export class ConnectionAge {
@@ -11,7 +11,7 @@ export class ConnectionAge {
     this.#random = random
   }
 
-  /** When a connection that is opened now becomes too old for requests, in ms of `performance.now()`. */
+  /** @returns when a connection that is opened now becomes too old for requests, in ms of `performance.now()` */
   expiry(): number {
     return performance.now() + this.#maxAge * (1 - SPREAD * this.#random())
   }

@@ -1,15 +1,15 @@
 import { GatewayError, descriptorShortage } from '../../base/errors.ts'
 
-/** Codes of undici, and of node's parser, which reads responses to handshakes. */
+/** Codes of undici, and of node's own parser, which reads the responses to WebSocket handshakes. */
 const HEADERS_TOO_LARGE = new Set(['UND_ERR_HEADERS_OVERFLOW', 'HPE_HEADER_OVERFLOW'])
 
-/** OpenSSL's codes for an untrusted root. Node's advice in these errors does not fit the gateway. */
+/** OpenSSL's codes for an untrusted root. Node's message for them is replaced, because its advice does not apply to the gateway. */
 const UNKNOWN_ROOT = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_GET_ISSUER_CERT',
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ])
 
-/** Maps an error before a response began to a row of the error table. */
+/** The gateway's error for a connection that failed before a response began. */
 export function connectionError(cause: Error & { code?: string }, connected: boolean): GatewayError {
   const shortage = descriptorShortage(cause)
   if (shortage) return shortage
@@ -29,6 +29,6 @@ export function connectionError(cause: Error & { code?: string }, connected: boo
 function isMalformed(error: Error & { code?: string }): boolean {
   if (error.code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' || error.name === 'HTTPParserError') return true
   if (error.code?.startsWith('HPE_')) return true
-  // undici has no code for an upgrade that was not requested.
+  // Recognize an upgrade that was not requested by its message, because undici has no code for it.
   return error.code === 'UND_ERR_SOCKET' && error.message.startsWith('bad ')
 }

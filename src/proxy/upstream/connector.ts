@@ -4,31 +4,32 @@ import tls from 'node:tls'
 import { buildConnector } from 'undici'
 import { descriptorBounds, descriptorOf } from '../../base/descriptors.ts'
 
-/** Calls back when the connection is established, including its TLS handshake. */
+/** Opens a connection. Calls back when the TCP connection and the TLS handshake are complete. */
 export type Connector = buildConnector.connector
 
 export interface ConnectorOptions {
-  /** Unix socket or named pipe instead of the host; null = none. */
+  /** Unix socket or named pipe to connect to instead of the host; null = connect to the host. */
   readonly socketPath: string | null
-  /** ms for connecting, including the TLS handshake. */
+  /** Milliseconds for connecting, including the TLS handshake. */
   readonly connectTimeout: number
-  /** null = the default roots. */
+  /** Trusted TLS roots; null = the default roots. */
   readonly trust: tls.SecureContext | null
-  /** Offer HTTP/2 by ALPN? */
+  /** true = offer HTTP/2 by ALPN. */
   readonly http2: boolean
 }
 
-/** The default roots and those of a PEM file; takes ten milliseconds. @throws the system's error for a file that cannot be read */
+/** The default roots and the roots of a PEM file. Takes 10 ms. @throws the system's error if the file cannot be read */
 export function secureContextFor(ca: string): tls.SecureContext {
   return tls.createSecureContext({ ca: [...tls.rootCertificates, readFileSync(ca, 'utf8')] })
 }
 
-/** Unread bytes of a response in its socket. undici's 64 kB would let a paused response take 128 kB: a read can bring another 64. */
+/** Bytes that a socket buffers. With undici's 64 kB, a paused response could take 128 kB, because one more read can add 64 kB. */
 const READ_AHEAD_BYTES = 16 * 1024
 
 /**
- * undici's connector, but with the whole timeout for a name with several addresses. Node gives each address half a second, and the last the
- * rest: if the last is unreachable (IPv6 in containers), one lost packet at the others fails. So the first that timed out is retried alone.
+ * undici's connector, but a host with several addresses gets the whole timeout. Node gives each address half a second and the last address
+ * the rest. If the last address is unreachable (IPv6 in containers), one lost packet at another address makes the connection fail, so the
+ * first address that timed out is retried alone.
  */
 export function createConnector({ socketPath, connectTimeout, trust, http2 }: ConnectorOptions): Connector {
   const options = {
@@ -56,13 +57,13 @@ export function createConnector({ socketPath, connectTimeout, trust, http2 }: Co
   }
 }
 
-/** Closes a connection that took one of the reserved descriptors. @returns the system's error for no descriptor */
+/** Closes a connection that uses a reserved file descriptor. @returns the error that the system reports if no descriptor is left */
 function shortageAfter(socket: Socket): Error {
   socket.destroy()
   return Object.assign(new Error('the last file descriptors are reserved'), { code: 'EMFILE' })
 }
 
-/** The first of several addresses that exceeded node's half second; null = none. */
+/** @returns the first of several addresses that did not connect within node's half second; null = none */
 function slowAddress(error: Error | null): string | null {
   if (!(error?.cause instanceof AggregateError)) return null
   const attempts = error.cause.errors as readonly (NodeJS.ErrnoException & { address?: string })[]
@@ -71,7 +72,7 @@ function slowAddress(error: Error | null): string | null {
 
 type LookupCallback = (err: null, address: string, family: number) => void
 
-/** Only the lookup is overridden: TLS still checks the name. */
+/** Options that connect to one address. They override only the lookup, so that TLS checks the host's name. */
 function singleAddressOptions(address: string) {
   return {
     autoSelectFamily: false,

@@ -7,13 +7,13 @@ import type { ResponseHead } from './response-head.ts'
 export interface DecompressorHost {
   /** @returns false = pause until `resume` */
   onPiece(piece: Buffer): boolean
-  /** Everything that could be decompressed was passed on. @param error what broke the response; null = it ended properly */
+  /** Called after the last piece. @param error why the response broke; null = the response ended properly */
   onEnd(error: GatewayError | null): void
-  /** `push` may be called again after it returned false. */
+  /** Called when `push` may be called again after it has returned false. */
   onDrain(): void
 }
 
-/** Decompresses a response as it arrives, off the event loop. */
+/** Decompresses a response as it arrives, outside the event loop. */
 export class Decompressor {
   readonly #host: DecompressorHost
   readonly #decoder: Transform
@@ -22,7 +22,7 @@ export class Decompressor {
 
   constructor(coding: Coding, host: DecompressorHost) {
     this.#host = host
-    // Decode a truncated body as far as possible: the end of the protocol shows whether it is complete.
+    // Decode a truncated body as far as possible: the protocol's end shows whether the response is complete.
     this.#decoder = coding.stream({ finishFlush: coding.truncatedFlush })
       .on('data', (piece: Buffer) => this.#pass(piece))
       .on('drain', () => host.onDrain())
@@ -37,7 +37,7 @@ export class Decompressor {
     return this.#decoder.writableEnded || this.#decoder.write(packed)
   }
 
-  /** The compressed body has ended. @param error what broke the response; null = it ended properly */
+  /** Call this when the compressed body has ended. @param error why the response broke; null = the response ended properly */
   end(error: GatewayError | null): void {
     if (this.#decoder.writableEnded) return
     this.#cause = error
@@ -69,7 +69,7 @@ export class Decompressor {
   }
 }
 
-/** null = not compressed, or decompression is not possible. */
+/** @returns the coding to decompress; null = not compressed, or not possible */
 export function codingOf({ status, coding }: ResponseHead): Coding | null {
   return status === 200 && coding !== null ? CODINGS.get(coding) ?? null : null
 }

@@ -4,9 +4,9 @@ import type { Connector } from './connector.ts'
 
 type Dialled = (error: Error | null, connection: Duplex) => void
 
-/** Connects node's own client as undici connects; keeps no connection for later requests. */
+/** Lets node's own client connect by the upstream's `Connector`. Keeps no connections for later requests. */
 export class DiallingAgent extends Agent {
-  /** Node's client refuses an agent for another protocol. */
+  /** Node's client refuses an agent whose protocol differs from the request's. */
   readonly protocol: string
   readonly defaultPort: number
   readonly #connect: Connector
@@ -18,7 +18,7 @@ export class DiallingAgent extends Agent {
     this.#connect = connect
   }
 
-  /** Passes on a connection that is established, including its TLS handshake. */
+  /** Calls back when the TCP connection and the TLS handshake are complete. */
   override createConnection({ hostname, port }: ClientRequestArgs, dialled: Dialled): undefined {
     const name = hostname ?? 'localhost'
     const place = { protocol: this.protocol, hostname: name.replace(/^\[(.*)\]$/, '$1'), host: name, port: String(port) }

@@ -1,11 +1,11 @@
 import type { Clock, Timer } from '../../base/clock.ts'
 import { GatewayError } from '../../base/errors.ts'
 
-/** Limits, in ms and bytes, for the end of a response that nobody reads. */
+/** Limits, in ms and bytes, for the rest of a response that is read only to be dropped. */
 const TIMEOUT = 1_000
 const MAX_BYTES = 64 * 1024
 
-/** The sink that reads, for a short time, what follows the end of the protocol. */
+/** A sink that reads and drops, for a short time, the bytes after the protocol's end. */
 export class DiscardedRest {
   readonly #timer: Timer
   readonly #abort: (reason: GatewayError) => void

@@ -5,9 +5,9 @@ import { headerValue, type RawHeaders } from '../http/raw-headers.ts'
 import { gatewayAddress, withoutCredential } from './upstream-address.ts'
 
 /**
- * The header policy. Both ways: without hop-by-hop headers, those that Connection names, and the lists below.
- * Upstream: the upstream's default headers are added. Its credential is added last, by another pass (http-proxy.ts).
- * To the client: without headers that name the operator's upstream or account, with the gateway's own.
+ * The header policy. In both directions, hop-by-hop headers, headers that Connection names, and the headers in the lists below are removed.
+ * Upstream: the upstream's default headers are added. Another pass (http-proxy.ts) adds the credential last.
+ * To the client: headers that name the operator's upstream or account are removed, and the gateway's headers are added.
  */
 
 /** RFC 9110 section 7.6.1, and older headers with the same meaning. */
@@ -16,20 +16,20 @@ const HOP_BY_HOP = [
   'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings',
 ]
 
-/** Accepted only from a trusted proxy. */
+/** Forwarded only from a trusted proxy. */
 const FORWARDING_HEADERS = new Set([
   'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto', 'x-real-ip',
 ])
 
 const NOT_SENT_UPSTREAM = new Set<string>([
   ...HOP_BY_HOP,
-  // Set by the gateway for the upstream.
+  // The gateway sets these headers itself.
   'host', 'content-length', 'expect', 'via', 'x-gateway-request-id',
   // For the gateway.
   'x-gateway-tags',
   // The client's credentials and state.
   ...CREDENTIAL_HEADERS, 'cookie', 'cookie2',
-  // One of the subprotocols may be the key; the handshake adds the others.
+  // A subprotocol can be the client's key. The handshake sends the other subprotocols.
   'sec-websocket-protocol',
   // The gateway sends the version under the upstream's header name.
   ...VERSION_HEADERS,
@@ -40,33 +40,33 @@ const NOT_SENT_TO_CLIENT = new Set([
   ...HOP_BY_HOP,
   // `alt-svc` would direct the client to the upstream's ports.
   'alt-svc',
-  // Set only by the gateway.
+  // Only the gateway sets these headers.
   'via', 'x-gateway-version', 'x-gateway-request-id', 'x-gateway-upstream', 'x-gateway-attempts', 'x-gateway-translated', 'x-gateway-dropped',
   'x-gateway-estimated',
 ])
 
-/** Headers with an address; Azure's long operations use the last one. */
+/** Headers with an address. Azure's long operations use `operation-location`. */
 const ADDRESSES = new Set(['location', 'content-location', 'operation-location'])
 
-/** A browser would apply these to the console's own origin, if the console returns the response. */
+/** Removed from responses in the console, because a browser would apply these headers to the console's origin. */
 const BROWSER_HEADERS = new Set([
   'set-cookie', 'set-cookie2', 'clear-site-data', 'strict-transport-security', 'link', 'refresh',
   'nel', 'report-to', 'reporting-endpoints',
   'content-security-policy', 'content-security-policy-report-only', 'x-content-type-options',
 ])
 
-/** Scripts of a response that is opened as a page must not run in the console's origin. */
+/** Added to responses in the console: if a response is opened as a page, its scripts must not run in the console's origin. */
 const NO_SCRIPT_HEADERS = ['content-security-policy', "default-src 'none'; sandbox", 'x-content-type-options', 'nosniff'] as const
 
 const PSEUDONYM = 'model-gateway'
 
-/** The common part of all requests to an upstream; built when the configuration is loaded. */
+/** The rules for the headers of all requests to an upstream. Built when the configuration is loaded. */
 export interface HeaderRules {
-  /** Client headers that are not forwarded unchanged, lower-case. */
+  /** Client headers that are removed or replaced, lower-case. */
   readonly held: ReadonlySet<string>
-  /** Other headers that the upstream's provider does not read, lower-case. */
+  /** Client headers that are removed because the upstream's provider does not read them, lower-case. */
   readonly dropped: ReadonlySet<string>
-  /** Configured headers, by lower-case name. A client's header of the same name replaces them. */
+  /** The upstream's configured headers; names in lower case. A client's header replaces a configured header of the same name. */
   readonly own: readonly (readonly [name: string, value: string])[]
   /** The name of the header with the version of the messages protocol. */
   readonly versionHeader: string
@@ -82,34 +82,34 @@ export function headerRules(
 }
 
 export interface HeaderSource {
-  /** Pseudo-headers of HTTP/2 are skipped. */
+  /** The client's headers. Pseudo-headers of HTTP/2 are skipped. */
   readonly raw: RawHeaders
   readonly requestId: string
   /** Headers that contain one of these keys of the client are removed. */
   readonly presentedKeys?: readonly string[]
   /** HTTP version of the client's connection: `1.1`, `2.0`; absent = the gateway itself makes the request. */
   readonly httpVersion?: string
-  /** Address of a trusted proxy: its x-forwarded-* are passed on, with this address added; absent or null = not trusted. */
+  /** Address of a trusted proxy, which is added to its x-forwarded-* headers; absent or null = those headers are removed. */
   readonly trustedPeer?: string | null
-  /** The gateway reads the response, so it must not be compressed. */
+  /** true = request an uncompressed response, because the gateway reads it. */
   readonly uncompressed?: boolean
-  /** The body was changed, and is sent decoded. */
+  /** true = the body is sent without its content coding. */
   readonly dropContentEncoding?: boolean
-  /** Headers that name the span of the attempt and replace the client's; flat; absent or empty = keep the client's. */
+  /** Trace headers that name the attempt's span and replace the client's trace headers; flat; absent or empty = keep the client's. */
   readonly trace?: readonly string[]
 }
 
 /** W3C Trace Context, section 3. */
 const TRACE_HEADERS = new Set(['traceparent', 'tracestate'])
 
-/** The headers upstream, flat, without Host and credential. @param contentLength bytes of the body; null = the request has none */
+/** The headers to send upstream, flat, without Host and credential. @param contentLength bytes of the body; null = no body */
 export function upstreamHeaders(
   { held, dropped, own, versionHeader }: HeaderRules, source: HeaderSource, contentLength: number | null,
 ): string[] {
   const { raw, trace = [], presentedKeys = [], trustedPeer = null } = source
   const named = connectionNamed(raw)
   const out: string[] = []
-  /** Names of the upstream's configured headers that the client sends itself. */
+  /** Names of the headers that the client sends, which replace configured headers; null = none. */
   let sent: Set<string> | null = null
   let hasContentType = false
   let via = ''
@@ -119,7 +119,7 @@ export function upstreamHeaders(
     const value = raw[i + 1] as string
     const lower = name.toLowerCase()
     if (presentedKeys.length > 0 && holdsKey(value, presentedKeys)) {
-      // Ignore a second content-type: the gateway has read the body by the first.
+      // Drop a second content-type, because the gateway has read the body as the first content-type says.
       if (lower === 'content-type') {
         hasContentType = true
         if (own.length > 0) (sent ??= new Set()).add(lower)
@@ -137,7 +137,7 @@ export function upstreamHeaders(
     if (lower.charCodeAt(0) === 0x3a || named?.has(lower)) continue
     if (lower === 'accept-encoding' && source.uncompressed) continue
     if (trace.length > 0 && TRACE_HEADERS.has(lower)) continue
-    // Ignore a second content-type: the gateway has read the body by the first.
+    // Drop a second content-type, because the gateway has read the body as the first content-type says.
     if (lower === 'content-type') {
       if (hasContentType) continue
       hasContentType = true
@@ -161,7 +161,7 @@ export function upstreamHeaders(
 /** Client headers with the same meaning in every protocol. */
 const COMMON_HEADERS = new Set(['user-agent', 'accept-language', 'traceparent', 'tracestate', 'baggage', 'via'])
 
-/** The client's headers for an upstream of another protocol; flat. @param added headers of that protocol, by lower-case name */
+/** The headers of a translated request; flat. @param added headers of the upstream's protocol, by lower-case name */
 export function translatedHeaders(raw: RawHeaders, added: Readonly<Record<string, string>>): string[] {
   const out = ['content-type', 'application/json']
   for (let i = 0; i < raw.length; i += 2) {
@@ -190,7 +190,7 @@ export function clientHeaders(raw: RawHeaders, { own, httpVersion, dropContentLe
     if (own.inConsole && BROWSER_HEADERS.has(lower)) continue
     if (ACCOUNT_HEADER.test(lower)) continue
     if (own.limits.length > 0 && RATE_LIMIT_HEADER.test(lower)) continue
-    // Pseudo-headers of HTTP/2, and headers that Connection names.
+    // Skip pseudo-headers of HTTP/2 (0x3a is a colon) and headers that Connection names.
     if (lower.charCodeAt(0) === 0x3a || named?.has(lower)) continue
     if (UPLOAD_ADDRESS_HEADERS.has(lower)) out.push(name, withoutCredential(value))
     else if (own.served && ADDRESSES.has(lower)) out.push(name, gatewayAddress(value, own.served.upstream))
@@ -205,18 +205,18 @@ interface ClientHeaderOptions {
   readonly own: GatewayHeaders
   /** HTTP version of the upstream's connection: `1.1`, `2.0`. */
   readonly httpVersion: string
-  /** True if events are removed, or only the protocol's own end shows that the response is complete. */
+  /** true = stages can change the length, or only the protocol's end shows that the response is complete. */
   readonly dropContentLength: boolean
 }
 
 export interface GatewayHeaders {
   readonly version: string
   readonly requestId: string
-  /** Rate limit headers of the key, flat; they replace the upstream's own. */
+  /** Rate limit headers of the key, flat. They replace the upstream's rate limit headers. */
   readonly limits: readonly string[]
-  /** Absent = no upstream responded. `attempts` is for the client; null = not shown. */
+  /** The upstream that responded; absent = none. `attempts`: number of attempts to show the client; null = show neither. */
   readonly served?: { readonly upstream: Upstream; readonly attempts: number | null }
-  /** The response comes from the console's own origin. */
+  /** true = the console returns the response, in its own origin. */
   readonly inConsole?: boolean
   /** The client's protocol and the upstream's; absent or null = not translated. */
   readonly translated?: { readonly from: string, readonly to: string } | null | undefined
@@ -224,7 +224,7 @@ export interface GatewayHeaders {
   readonly dropped?: readonly string[]
 }
 
-/** The headers of every response of the gateway, errors included, appended to `headers`. */
+/** Appends the gateway's headers, which each response and error has, to `headers`. */
 export function gatewayHeaders(own: GatewayHeaders, headers: string[] = []): string[] {
   const { version, requestId, limits, served, inConsole, translated, dropped = [] } = own
   headers.push('x-gateway-version', version, 'x-gateway-request-id', requestId)
@@ -235,29 +235,29 @@ export function gatewayHeaders(own: GatewayHeaders, headers: string[] = []): str
     headers.push('x-gateway-upstream', percentEncoded(upstream.name), 'x-gateway-attempts', String(attempts))
   }
   if (translated) headers.push('x-gateway-translated', `${translated.from}->${translated.to}`)
-  // Field names come from the client.
+  // Encode field names, because they come from the client.
   if (dropped.length > 0) headers.push('x-gateway-dropped', dropped.map(percentEncoded).join(', ').slice(0, MAX_DROPPED_LENGTH))
   return headers
 }
 
-/** Characters. */
+/** Maximum characters of `x-gateway-dropped`. */
 const MAX_DROPPED_LENGTH = 1024
 
-/** Upstream names may be in any script, which headers cannot carry. */
+/** Encodes names with characters that a header cannot contain. */
 function percentEncoded(text: string): string {
   return /^[\x21-\x7e]*$/.test(text) ? text : encodeURIComponent(text.toWellFormed())
 }
 
-/** RFC 9110 section 7.6.3: append, never replace. */
+/** Appends the gateway to a Via header, as RFC 9110 section 7.6.3 requires. */
 export function appendVia(via: string, httpVersion: string): string {
   const hop = `${httpVersion} ${PSEUDONYM}`
   return via === '' ? hop : `${via}, ${hop}`
 }
 
-/** Connection must not name these (RFC 9110 section 7.6.1): without them the body would be read differently. */
+/** Headers that are kept although Connection names them, which RFC 9110 section 7.6.1 forbids: the body depends on them. */
 const END_TO_END = new Set(['content-type', 'content-encoding'])
 
-/** Headers that the sender's Connection header makes hop-by-hop; null = none, the usual case. */
+/** @returns names that the sender's Connection header makes hop-by-hop; null = none */
 function connectionNamed(raw: RawHeaders): Set<string> | null {
   const connection = headerValue(raw, 'connection')
   if (connection === null) return null

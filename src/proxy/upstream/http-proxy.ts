@@ -7,35 +7,35 @@ import type { UpstreamCall } from './upstream-call.ts'
 
 export type { ProxyServer }
 
-/** Passes change `call.request`. */
+/** The options of a pass, which changes `call.request`. */
 interface PassOptions {
   readonly target: UpstreamAddress
   readonly call: UpstreamCall
 }
 
-/** A step of a request upstream. @param res null = no client waits for the response @returns true = ends the chain */
+/** One step in sending a request. @param res null = no client waits for the response @returns true = run no further pass */
 export type Pass = (req: ClientRequest, res: ClientResponse | null, options: PassOptions) => boolean | void
 
 /**
- * The only proxy of the gateway: http-proxy-3 with own passes. It keeps no state between requests. The passes of a request, in this order:
+ * The gateway's only proxy: http-proxy-3 with the gateway's passes. It keeps no state between requests. The passes of a request, in order:
  *
- *   deleteLength, timeout, XHeaders   the library's; they change only the client's request
- *   address      the target's path in front of the request's, and its Host
- *   headers      without hop-by-hop headers and presented keys, with the upstream's rules
- *   credential   the operator's credential
- *   transport    sends it over undici and ends the chain, so that the library's `stream` is not reached
+ *   deleteLength, timeout, XHeaders   passes of the library, which change only the client's request
+ *   address      puts the upstream's path before the request's path, and sets Host
+ *   headers      sets the headers by the upstream's `HeaderRules`, without hop-by-hop headers and presented keys
+ *   credential   adds the operator's credential
+ *   transport    sends the request by undici and ends the chain, so that the library's pass `stream` does not run
  *
- * `before('web', 'transport', pass)` adds a pass. A WebSocket runs through the library's own `ws` passes.
+ * `before('web', 'transport', pass)` adds a pass. A WebSocket runs through the library's `ws` passes.
  */
 export function createProxy(options: ServerOptions = {}): ProxyServer {
   const proxy = new ProxyServer({
     changeOrigin: true,
-    // http-proxy-3 would parse the client's path and write it again.
+    // Without this option, http-proxy-3 parses the client's path and changes it.
     toProxy: true,
     ...options,
   })
   for (const pass of [address, headers, credential, transport]) proxy.before('web', 'stream', pass as never)
-  // The library throws without a listener; each handshake has its own error callback.
+  // The library throws an error if no listener is attached. Each handshake handles its error in its own callback.
   proxy.on('error', noop)
   proxy.on('proxyReqWs', (proxyReq, req) => (req as unknown as HandshakeOwner).onHandshake(proxyReq))
   return proxy
@@ -59,7 +59,7 @@ function transport(...[, , { call }]: Parameters<Pass>): true {
   return true
 }
 
-/** Gets a WebSocket's handshake before it is sent. */
+/** `onHandshake` is called with the request of a WebSocket's handshake before the request is sent. */
 export interface HandshakeOwner { onHandshake(handshake: NodeRequest): void }
 
 function noop(): void {}

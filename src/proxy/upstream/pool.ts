@@ -5,10 +5,10 @@ import { ConnectionAge } from './connection-age.ts'
 
 type Request = readonly [options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler]
 
-/** undici itself passes no controller for a request that did not begin. */
+/** undici too passes no controller if a request has not begun. */
 const NO_CONTROLLER = null as unknown as Dispatcher.DispatchController
 
-/** ms that other requests wait for the first connection: long enough for a handshake. */
+/** Milliseconds that other requests wait for the first connection, long enough for its TLS handshake. */
 const PROBE_TIMEOUT = 1_000
 
 interface Connection {
@@ -17,17 +17,17 @@ interface Connection {
   socket: Socket | null
   /** Index in `#available`; -1 = not available. */
   availableIndex: number
-  /** Finishes its requests, but takes no more: its socket is closed or never opened, or it is too old. */
+  /** true = the connection takes no more requests, because its socket is closed or was never opened, or because it is too old. */
   isDisconnected: boolean
-  /** ms of `performance.now()` from which the connection is too old. */
+  /** When the connection becomes too old, in ms of `performance.now()`. */
   readonly expiresAt: number
-  /** Takes no more requests. */
+  /** Makes the connection finish its requests and take no more. */
   leave(): void
 }
 
 /**
- * Connections to one origin. HTTP/1.1: one for each running request. HTTP/2 (by ALPN): one for as many requests as the origin allows.
- * A request costs the same however many run. undici's Pool searches its connections one by one, and keeps closed ones (bench/crowd.ts).
+ * Connections to one origin. Each HTTP/1.1 connection runs one request, each HTTP/2 connection (by ALPN) as many as the origin allows.
+ * Replaces undici's Pool, which searches its connections one by one for each request and keeps closed connections (bench/crowd.ts).
  */
 export class Pool {
   readonly #origin: string
@@ -35,13 +35,13 @@ export class Pool {
   readonly #options: Client.Options
   readonly #age: ConnectionAge
   readonly #all = new Slots<Connection>()
-  /** Used from the end, so that connections at the front stay idle and close. */
+  /** Connections with room. Requests use the last one, so that the first ones stay idle and close. */
   readonly #available: Connection[] = []
-  /** Wait until `#probe` shows whether they can share its connection. */
+  /** Requests that wait until `#probe` shows whether they can share its connection. */
   readonly #waiting: Request[] = []
   #probe: Connection | null = null
   #mayBeShared: boolean
-  /** Why no request is accepted any more. */
+  /** Why the pool accepts no more requests; null = it accepts requests. */
   #ended: Error | null = null
   #closed: Promise<void> | null = null
   #onQueueEmpty: (() => void) | null = null
@@ -54,7 +54,7 @@ export class Pool {
     this.#options = options
   }
 
-  /** Like undici's `dispatch`, but errors go only to the handler. */
+  /** Like undici's `dispatch`, but reports errors only to the handler. */
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     if (this.#ended) {
       handler.onResponseError?.(NO_CONTROLLER, this.#ended)
@@ -67,7 +67,7 @@ export class Pool {
       return
     }
     this.#dispatchOn(connection, request)
-    // A handler whose request could not start may have started another.
+    // A request that failed at once may have made its handler dispatch another request, which now waits.
     if (this.#waiting.length > 0 && connection.availableIndex !== -1) this.#dispatchWaiting(connection)
   }
 
@@ -98,13 +98,13 @@ export class Pool {
     await Promise.all(destroyed)
   }
 
-  /** Takes a connection with room out of `#available`; null = waiting for one is better. */
+  /** Removes a connection with room from `#available`, or opens one. @returns null = wait for the probe */
   #take(): Connection | null {
     for (;;) {
       const connection = this.#available.pop()
       if (!connection) return this.#probe ? null : this.#open()
       connection.availableIndex = -1
-      // Replace old connections: a connection that is always in use would never follow a change in DNS.
+      // Replace an old connection, because a connection that is always in use ignores changes in DNS.
       if (performance.now() < connection.expiresAt) return connection
       connection.leave()
     }
@@ -114,7 +114,7 @@ export class Pool {
     const { client } = connection
     const { size } = client.stats
     const hasRoom = client.dispatch(options, handler)
-    // A request that could not begin takes no room, and no event would make the connection available again.
+    // If the request could not begin, the connection still has room, and no event would make it available again.
     if (hasRoom || client.stats.size === size) this.#addAvailable(connection)
   }
 
@@ -152,7 +152,7 @@ export class Pool {
       setTimeout(() => this.#giveUpOn(connection), PROBE_TIMEOUT).unref()
     }
     client.on('connect', () => {
-      // Over HTTP/2, `drain` reports room; over HTTP/1.1 each request needs its own connection.
+      // If the connection cannot be shared, each waiting request opens its own. If it can, `drain` reports when it has room.
       if (!this.#mayBeShared) this.#dispatchWaiting(connection)
     })
     client.on('drain', () => {
@@ -172,7 +172,7 @@ export class Pool {
     return connection
   }
 
-  /** It is not known in time whether the connection can be shared: waiting requests open their own. */
+  /** Lets waiting requests open their own connections, because the probe has not shown in time whether they can share its connection. */
   #giveUpOn(connection: Connection): void {
     if (this.#probe !== connection) return
     this.#mayBeShared = false
@@ -189,7 +189,7 @@ export class Pool {
     connection.availableIndex = -1
   }
 
-  /** The connection has room, or is known not to be shared. */
+  /** Dispatches waiting requests after a connection got room, or turned out not to be shared. */
   #dispatchWaiting(connection: Connection): void {
     if (this.#probe === connection) this.#probe = null
     while (this.#waiting.length > 0) {
@@ -201,7 +201,7 @@ export class Pool {
   }
 }
 
-/** The response came before the whole request was sent: another HTTP/1.1 request would wait behind the rest (RFC 9112 section 9.5). */
+/** @returns true = the response came before the HTTP/1.1 request was sent, whose rest would delay the next one (RFC 9112 section 9.5) */
 function isStillSending({ socket }: Connection): boolean {
   if (socket === null || ('alpnProtocol' in socket && socket.alpnProtocol === 'h2')) return false
   return socket.writableLength > 0

@@ -6,7 +6,7 @@ export interface ResponseHead {
   readonly status: number
   /** Media type with parameters, lower-case; empty = none was sent. */
   readonly contentType: string
-  /** Lower-case; null = none. */
+  /** Content coding, lower-case; null = none. */
   readonly coding: string | null
   readonly headers: RawHeaders
   /** HTTP version of the connection: `1.1`, `2.0`. */
@@ -38,7 +38,7 @@ export function isEventStream({ contentType }: Pick<ResponseHead, 'contentType'>
   return contentType.startsWith('text/event-stream')
 }
 
-/** Reads undici's head. @throws GatewayError upstream_invalid: invalid status (RFC 9110 section 15) or an unrequested transfer coding */
+/** Reads undici's head. @throws GatewayError upstream_invalid if the status (RFC 9110 section 15) or the transfer coding is invalid */
 export function receivedHead(status: number, raw: Controller['rawHeaders']): ResponseHead {
   if (status < 200 || status > 599) throw new GatewayError('upstream_invalid', `the upstream sent the status ${status}`)
   if (raw && !Array.isArray(raw)) return responseHead(status, flatten(raw), '2.0')
@@ -47,7 +47,7 @@ export function receivedHead(status: number, raw: Controller['rawHeaders']): Res
   return responseHead(status, headers)
 }
 
-/** Requests allow no other coding than chunked (no TE), and the client would get a coded body as plain. */
+/** Refuses transfer codings other than chunked: requests do not allow them (no TE), and the client would get the body still encoded. */
 function refuseTransferCoding(headers: RawHeaders): void {
   const coding = headerValue(headers, 'transfer-encoding')
   if (coding === null || /^\s*(chunked|identity)?\s*$/i.test(coding)) return

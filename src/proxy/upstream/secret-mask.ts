@@ -1,15 +1,15 @@
 import { decompressed } from '../../protocols/http/decompress.ts'
 import type { RawHeaders } from '../http/raw-headers.ts'
 
-/** Bytes. A shorter secret is not masked: its text can occur by chance. */
+/** Bytes. A shorter secret is not masked, because its text can occur by chance. */
 const MIN_LENGTH = 8
-/** Headers of a signed request that are not secret. */
+/** Headers of a signed request whose values are not secret. */
 const PUBLIC_HEADERS = /^(?:host|content-|x-amz-(?!security-token))/i
 /** An authentication scheme and its credential. */
 const SCHEME = /^[a-z][\w-]* +(\S+)$/i
 const ASTERISK = 0x2a
 
-/** What to mask in an upstream's responses: secrets of the credential, and of configured headers. */
+/** The secrets to mask in an upstream's responses: those of the credential and of configured headers. */
 export class UpstreamSecrets {
   readonly #configured: RawHeaders
   #headers: RawHeaders | null = null
@@ -20,7 +20,7 @@ export class UpstreamSecrets {
     this.#configured = configured
   }
 
-  /** @param headers flat; mostly the same list again and again */
+  /** @param headers of the credential; flat. The result for the last list is kept, because the list rarely changes */
   of(headers: RawHeaders): readonly string[] {
     if (headers !== this.#headers) {
       this.#headers = headers
@@ -42,7 +42,7 @@ export function secretsOf(headers: RawHeaders): string[] {
   return secrets
 }
 
-/** Masks secrets in the values by asterisks. @returns the same list if there is no secret */
+/** Replaces secrets in the values by asterisks. @returns `headers` itself if no value contains a secret */
 export function maskHeaders(headers: RawHeaders, secrets: readonly string[]): RawHeaders {
   const isLeaking = (secret: string) => headers.some(part => part.length >= secret.length && holds(part, secret))
   return secrets.some(isLeaking) ? headers.map((part, i) => (i % 2 === 0 ? part : maskText(part, secrets))) : headers
@@ -56,13 +56,13 @@ function maskText(text: string, secrets: readonly string[]): string {
   return maskBytes(Buffer.from(text, 'latin1'), spellings(secrets)).toString('latin1')
 }
 
-/** Unchanged, with JSON's escaped slashes, and URL-encoded. */
+/** @returns each secret in all spellings: unchanged, with JSON's escaped slashes, and URL-encoded */
 function spellings(secrets: readonly string[]): Buffer[] {
   const texts = secrets.flatMap(secret => [secret, secret.replaceAll('/', '\\/'), encodeURIComponent(secret)])
   return [...new Set(texts)].map(text => Buffer.from(text, 'latin1'))
 }
 
-/** @returns the same bytes if there is nothing to mask */
+/** @returns `bytes` itself if it contains no secret */
 function maskBytes(bytes: Buffer, needles: readonly Buffer[]): Buffer {
   let masked = bytes
   for (const needle of needles) {
@@ -74,7 +74,7 @@ function maskBytes(bytes: Buffer, needles: readonly Buffer[]): Buffer {
   return masked
 }
 
-/** A complete body, masked and not compressed; null = no secret found, or not decompressible. @param coding null = not compressed */
+/** @param coding null = not compressed @returns the whole body, decompressed and masked; null = no secret found, or not decompressible */
 export function maskBody(body: Buffer, coding: string | null, secrets: readonly string[]): Buffer | null {
   const plain = decompressed(body, coding)
   if (plain === null || plain === 'broken') return null
@@ -82,7 +82,7 @@ export function maskBody(body: Buffer, coding: string | null, secrets: readonly 
   return masked === plain ? null : masked
 }
 
-/** Masks a body as it arrives, at the same length. Bytes that may be the start of a secret are held. */
+/** Masks a body as it arrives, without changing its length. Holds bytes that can be the beginning of a secret. */
 export class StreamMask {
   readonly #needles: readonly Buffer[]
   readonly #longest: number
@@ -100,14 +100,14 @@ export class StreamMask {
     return bytes.subarray(0, end)
   }
 
-  /** The held bytes, when the body has ended. */
+  /** @returns the held bytes; call this when the body has ended */
   rest(): Buffer {
     const bytes = this.#held
     this.#held = Buffer.alloc(0)
     return bytes
   }
 
-  /** Number of bytes at the end that may be the start of a secret. */
+  /** @returns the number of bytes at the end of `bytes` that can be the beginning of a secret */
   #openLength(bytes: Buffer): number {
     for (let length = Math.min(this.#longest - 1, bytes.length); length > 0; length--) {
       const tail = bytes.subarray(bytes.length - length)

@@ -9,10 +9,10 @@ import { fixHttp2Streams } from '../../patches/http2-streams.ts'
 import { Pool } from './pool.ts'
 import { acceptUnsolicitedContinue } from '../../patches/unsolicited-continue.ts'
 
-/** A request, which the passes of the proxy (http-proxy.ts) complete. */
+/** A request to an upstream. The passes of the proxy (http-proxy.ts) complete it. */
 export interface OutgoingRequest {
   readonly method: string
-  /** Path and query: relative to the upstream's url before the pass `address`, complete after it. */
+  /** Path and query. The pass `address` makes them complete; before that they are relative to the upstream's url. */
   path: string
   /** Flat, as sent. */
   readonly headers: string[]
@@ -25,20 +25,20 @@ export type Controller = Dispatcher.DispatchController
 
 /** The pooled connections to one upstream. */
 export interface Transport {
-  /** The callbacks do not run in the caller's async context: all exchanges share connections. */
+  /** The handler does not run in the caller's async context, because all exchanges share the connections. */
   readonly send: (request: Omit<OutgoingRequest, 'source'>, handler: ResponseHandler) => void
-  /** A connection is breaking now. A body that "ends" meanwhile was cut: undici takes a reset for the end of a body without length. */
+  /** true while a connection emits its error. A body without length that ends then is incomplete: undici takes a reset for its end. */
   readonly breaking: boolean
-  /** A connection was made at this moment: a request that starts now is its first. */
+  /** true while a new connection is reported: a request that starts then is the first on that connection. */
   readonly fresh: boolean
-  /** For node's own client: HTTP/1.1 connections outside the pool. */
+  /** HTTP/1.1 connections outside the pool, for node's own client. */
   readonly agent: Agent
   /** Finishes running requests, then closes the connections. */
   close(): Promise<void>
   destroy(): Promise<void>
 }
 
-/** Made when the configuration is loaded. */
+/** Where and how to send requests to an upstream. Built when the configuration is loaded. */
 export interface UpstreamAddress {
   readonly url: URL
   /** Host and port as in the url. */
@@ -49,18 +49,18 @@ export interface UpstreamAddress {
   readonly transport: Transport
 }
 
-/** The connect timeout is the longest of the routes that use the upstream. */
+/** `connectTimeout` is the longest connect timeout of the routes that use the upstream. */
 export interface TransportOptions extends Pick<ConnectorOptions, 'socketPath' | 'connectTimeout'> {
   readonly origin: string
   /** A PEM file with additional trusted roots. */
   readonly ca: string | null
-  /** ms after which a connection takes no more requests; absent = no limit. */
+  /** Milliseconds after which a connection takes no more requests; absent = no limit. */
   readonly connectionAge?: number
 }
 
 /**
- * A pool of kept-alive connections. undici's timeouts are off: each deadline of the exchange has its own error, and a paused reader is no
- * dead peer. `headersTimeout` stays for an HTTP/2 peer that allows no streams: its connection closes, with all requests that wait for it.
+ * A pool of kept-alive connections. undici's timeouts are off, because each deadline of the exchange has its own error, and because undici
+ * takes a paused reader for a dead peer. Only `headersTimeout` stays: it closes the connection of an HTTP/2 peer that allows no streams.
  * @throws the system's error for a CA file that cannot be read
  */
 export function createTransport(options: TransportOptions): Transport {
@@ -73,7 +73,7 @@ export function createTransport(options: TransportOptions): Transport {
     bodyTimeout: 0,
     keepAliveTimeout: 60_000,
     maxHeaderSize: 64 * 1024,
-    // An environment variable could enable undici's other HTTP parser.
+    // Set this, because an environment variable can enable undici's other HTTP parser.
     useMilo: false,
   }, new ConnectionAge(options.connectionAge ?? Infinity))
   return Object.assign(state, {
@@ -91,14 +91,14 @@ export function isBrokenConnection(error: Error & { code?: string }): boolean {
   return BROKEN_CONNECTION_CODES.has(error.code ?? '')
 }
 
-/** The events that are being emitted at this moment. */
+/** The connection events that are being emitted now. */
 interface ConnectionState {
   breaking: boolean
   fresh: boolean
 }
 
 function trackConnections(connect: Connector, state: ConnectionState): Connector {
-  // Events of shared connections must not run in the async context of the exchange that opened them.
+  // The events of a connection, which many exchanges share, must not run in the async context of the exchange that opened it.
   const outside = AsyncLocalStorage.snapshot()
   return (target, callback) => {
     outside(connect, target, (...args) => {
@@ -106,13 +106,13 @@ function trackConnections(connect: Connector, state: ConnectionState): Connector
       socket?.prependListener('error', () => {
         state.breaking = true
       })
-      // After a GOAWAY node ends its half, and would wait forever for a peer that keeps the other half open.
+      // After a GOAWAY, node ends its half of the connection, and would wait forever for a peer that keeps the other half open.
       socket?.once('finish', () => socket.destroy())
       state.fresh = true
       callback(...args)
       state.fresh = false
       if (socket) acceptUnsolicitedContinue(socket)
-      // undici's listeners are attached already: they run between the two `error` listeners of this function.
+      // undici has attached its listeners already, so they run between the two `error` listeners of this function.
       socket?.on('error', () => {
         state.breaking = false
       })

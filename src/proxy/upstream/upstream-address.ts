@@ -6,18 +6,18 @@ export function prefixOf(url: URL): string {
   return url.pathname.replace(/\/+$/, '')
 }
 
-/** The client's path relative to the upstream's url: the upstream's own `v1` replaces `/v1`. */
+/** @returns the path relative to the upstream's url. The upstream's `v1` replaces `/v1` at the beginning of the client's path */
 export function upstreamPath({ v1 }: Upstream, path: string): string {
   if (v1 === null || !hasPathPrefix(path, '/v1')) return path
   return v1 + path.slice('/v1'.length) || '/'
 }
 
-/** Not relative to the request's path. Browsers treat a backslash as a slash. */
+/** An address that is not relative to the request's path. Browsers treat a backslash as a slash. */
 const ROOTED = /^(?:https?:|[/\\])/i
 
 /**
- * Rewrites an address for the client. At the upstream's host, it becomes a path at the gateway: following it needs the upstream's
- * credential, and a direct request would show the gateway's key to the upstream. Other addresses stay as they are.
+ * Rewrites an address for the client. An address at the upstream's host becomes a path at the gateway, because a direct request would lack
+ * the upstream's credential and send the gateway's key to the upstream. Other addresses are not changed.
  */
 export function gatewayAddress(address: string, upstream: Upstream): string {
   const { url } = upstream
@@ -29,7 +29,7 @@ export function gatewayAddress(address: string, upstream: Upstream): string {
 }
 
 /**
- * Is an address the one that was just requested? Schemes may differ: the gateway uses its own. @param path with its query
+ * Checks whether an address is the one that was just requested, ignoring the scheme. @param path requested path with its query
  * @returns the address without its query, which may contain a credential; null = another address
  */
 export function sameAddress(address: string, { url }: Upstream, path: string): string | null {
@@ -45,9 +45,9 @@ export function withoutCredential(address: string): string {
   return address.replace(/\?[^#]*/, query => extractKey(query).query)
 }
 
-/** The client path for a path at the upstream. */
+/** @returns the path at the gateway that leads to the path `there` at the upstream */
 function gatewayPath({ v1 }: Upstream, url: URL, there: string): string {
-  // Two slashes at the start would name another host.
+  // Join slashes, because a path that begins with two slashes would be read as a host.
   const path = there.replace(/\/{2,}/g, '/')
   const prefix = prefixOf(url)
   const behind = hasPathPrefix(path, prefix) ? path.slice(prefix.length) || '/' : path

@@ -23,112 +23,112 @@ export interface BodySink {
 }
 
 export interface ResponseSink extends BodySink {
-  /** @returns an error if the client must not get the response: the call fails with it */
+  /** @returns an error, with which the call fails, if the client must not get the response */
   head(head: ResponseHead): GatewayError | null
 }
 
-/** The `web` passes of http-proxy-3 (http-proxy.ts). */
+/** Runs the `web` passes of http-proxy-3 (http-proxy.ts). */
 interface PassChain { web(req: IncomingMessage, res: ServerResponse, options: never): void }
 
-/** For requests of the gateway itself. */
+/** Stands for the client's request if the gateway itself makes the request. */
 const NO_CLIENT = { method: 'GET', url: '/', headers: {} } as unknown as ClientRequest
 
-/** ms: well above a round trip, well below the time of any response that the upstream began to work on. */
+/** Milliseconds. If a connection breaks sooner, it was stale: the time is longer than a round trip, and shorter than a model's response. */
 const STALE_WITHIN = 1_000
 
 /**
- * undici gets this error instead of the reason: after a GOAWAY, it fails all refused requests that wait for another connection with the
- * error of the first one that is aborted, unless the error has this code.
+ * The error with which undici aborts a request. The code is needed after a GOAWAY: with another error, undici would also fail all other
+ * requests that wait for another connection.
  */
 const ABORTED = Object.assign(new Error('the call was ended'), { code: 'UND_ERR_INFO' })
 
 export interface CallCredential {
   /** @returns a promise only if the credential is fetched, or signs the request */
   authorize(request: OutgoingRequest): Promise<void> | null
-  /** Masked in headers and errors of the upstream. */
+  /** Secrets to mask in headers and errors of the upstream. */
   readonly secrets: readonly string[]
 }
 
-/** In this order. A response may begin before the whole request is sent. */
+/** A call goes through these states in order. A response can begin before the whole request is sent. */
 type CallState =
   /** Nothing was sent. */
   | 'made'
-  /** The request was sent on a connection: the upstream may have begun to work on it. */
+  /** At least a part of the request was sent, so the upstream may have begun to work. */
   | 'sent'
-  /** A byte of a response arrived, maybe not the whole head. */
+  /** The first byte of a response arrived, but perhaps not the whole head. */
   | 'begun'
   /** The sink has the head. */
   | 'responding'
-  /** The response has ended, or the call was ended. */
+  /** The response has ended, or the call was aborted. */
   | 'over'
 
 export interface CallOptions {
   readonly upstream: UpstreamAddress
-  /** Its path is relative to the upstream's url; its headers are not set yet. */
+  /** The request with a path relative to the upstream's url and without headers. */
   readonly request: OutgoingRequest
-  /** null = none is needed. */
+  /** null = the upstream needs no credential. */
   readonly credential: CallCredential | null
   /** null = no client waits for the response. */
   readonly client: { readonly req: ClientRequest, readonly res: ClientResponse } | null
   readonly deadlines: Deadlines
-  /** Shared by all responses of the process. */
+  /** One object for all responses of the process. */
   readonly readTurns: ReadTurns
-  /** Decompress a response whose compression the request did not allow. */
+  /** true = decompress a response that is compressed although the request did not allow it. */
   readonly decompresses: boolean
   /** Converts the provider's response to the vendor's; absent or null = not needed. */
   readonly readResponse?: ((status: number, headers: RawHeaders) => ResponseReading) | null
-  /** Gets the response until `handOver`. */
+  /** Gets the response until `handOver` sets another sink. */
   readonly sink: ResponseSink
 }
 
 /**
- * Carries an attempt: the passes of the proxy complete the request, which is sent over a pooled connection, once more if that was stale.
- * A sink gets the response as it arrives. Head and end are processed in the async context of the call. Pieces are not: that would cost more
- * than passing them on, and no later work follows from a piece.
+ * One request to an upstream and its response. The passes of the proxy complete the request, which is sent over a pooled connection, and
+ * sent once more if the connection was stale. A sink gets the response as it arrives. Head and end are processed in the async context of
+ * the call. Chunks are not, because entering the context would take longer than passing on a chunk.
  */
 export class UpstreamCall extends AsyncResource implements ResponseHandler, DecompressorHost {
   readonly options: CallOptions
   /** The request as the passes change it. */
   readonly request: OutgoingRequest
   state: CallState = 'made'
-  /** null = no head arrived. */
+  /** null = no response head arrived. */
   #received: ResponseHead | null = null
   #sink: BodySink
-  /** null = the response is not decompressed here. */
+  /** null = the call does not decompress the response. */
   #decompressor: Decompressor | null = null
-  /** Decodes what was decompressed; null = passed on unchanged. */
+  /** Converts the decompressed body from the provider's format; null = not needed. */
   #decoder: BodyDecoder | null = null
   #secrets: readonly string[] = []
-  /** Masks an error; null = no secrets, or no error. */
+  /** Masks secrets in an uncompressed error; null = no secrets, or no such error. */
   #mask: StreamMask | null = null
-  /** An error that is held until it can be searched for secrets; null = none. */
+  /** A compressed error that is held until it can be searched for secrets; null = none. */
   #compressedError: CompressedError | null = null
-  /** Dropped when the call is over: it holds the body of the request. */
+  /** null when the call is over, because the controller refers to the request's body. */
   #controller: Controller | null = null
   #wasSent = false
   readonly #reader = new Reader(() => this.#continueInTurn())
-  /** Why the upstream is paused: for the sink, or until a later turn. */
+  /** Why the response is paused: the sink cannot take more, or (`#awaitsTurn`) it waits for a later turn. */
   #awaitsSink = false
   #awaitsTurn = false
   #fresh = false
   #retriedStale = false
   #isRelayed = false
-  /** null = the credential is there, or none is needed. */
+  /** null = the request has its credential, or needs none. */
   #authorizing: Promise<void> | null = null
   #settle: (error: GatewayError | null) => void = noop
-  /** On the monotonic clock: request sent, last bytes of the response received; 0 = not yet. */
+  /** When the request was sent and (`#receivedAt`) the last bytes of the response arrived, ms on the monotonic clock; 0 = not yet. */
   #sentAt = 0
   #receivedAt = 0
 
   constructor(options: CallOptions) {
-    // No destroy event on garbage collection: nothing listens for one.
+    // Disable the destroy event on garbage collection, because nothing listens for it.
     super('UpstreamCall', { requireManualDestroy: true })
     this.options = options
     this.request = options.request
     this.#sink = options.sink
   }
 
-  /** Runs the passes. @returns null when the sink has the head; else the error, also of a pass, and the client was sent nothing */
+  /** Runs the passes. @returns null when the sink has the response's head; an error of a pass or the upstream if there is no head */
   run(proxy: PassChain): Promise<GatewayError | null> {
     const { promise, resolve } = Promise.withResolvers<GatewayError | null>()
     this.#settle = resolve
@@ -159,17 +159,17 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     transport.send(this.request, this)
   }
 
-  /** The upstream may have begun to work on the request. */
+  /** true = the upstream may have begun to work on the request. */
   get wasSent(): boolean {
     return this.#wasSent
   }
 
-  /** Milliseconds from the request to the last bytes of the response, or to its failure. */
+  /** Milliseconds from sending the request to the last bytes of the response, or to the failure of the call. */
   get waitedMs(): number {
     return this.#sentAt === 0 ? 0 : (this.#receivedAt || this.options.deadlines.clock.monotonic()) - this.#sentAt
   }
 
-  /** Drops the body of the request: the whole request was sent. */
+  /** Frees the request's body after the whole request was sent. */
   releaseBody(): void {
     this.request.body = null
   }
@@ -187,18 +187,18 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     this.#controller = null
   }
 
-  /** Changes the sink. @param isRelayed the client has the first bytes: later bytes do not add to the time before them */
+  /** Changes the sink. @param isRelayed true = the client has the first bytes, so `waitedMs` no longer grows */
   handOver(sink: BodySink, isRelayed = false): void {
     this.#sink = sink
     this.#isRelayed = isRelayed
   }
 
-  /** Reads the unneeded rest for a short time, so that the connection can be reused. */
+  /** Reads and drops the rest of the response for a short time, so that the connection can be reused. */
   discardRest(clock: Clock): void {
     if (this.state !== 'over') this.#sink = new DiscardedRest(clock, error => this.abort(error))
   }
 
-  /** Resumes the upstream after `data` returned false. */
+  /** Resumes the response after the sink's `data` returned false. */
   resume(): void {
     if (this.state === 'over') return
     if (this.#decompressor) this.#decompressor.resume()
@@ -235,11 +235,11 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
   #onHead(controller: Controller, status: number): void {
     if (this.state === 'sent') this.state = 'begun'
     this.#receivedAt = this.options.deadlines.clock.monotonic()
-    // Interim responses (such as 103) are not passed on.
+    // Do not pass on interim responses, such as 103.
     if (status >= 100 && status < 200 || this.state === 'over') return
     try {
       this.#received = receivedHead(status, controller.rawHeaders)
-      // Raw headers are slices of socket reads of up to 64 kB: a reference would keep those reads in memory until the end.
+      // Free the raw headers: they are slices of socket reads, and would keep up to 64 kB in memory until the end of the response.
       controller.rawHeaders = null
       this.#secrets = this.options.credential?.secrets ?? []
       const { coding } = this.#received
@@ -270,7 +270,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     } catch (thrown) {
       return this.abort(asGatewayError(thrown))
     }
-    // The sink may have ended the call.
+    // The sink may have aborted the call.
     if (this.state as CallState === 'over') return
     this.state = 'responding'
     this.#settle(null)
@@ -302,7 +302,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
         this.options.readTurns.waitForTurn(this.#reader)
       }
     } catch (thrown) {
-      // An error of the gateway itself keeps its code: it is not reported as the upstream's.
+      // An error of the gateway itself keeps its code, so that it does not look like an error of the upstream.
       this.#abortRequest()
       this.#fail(asGatewayError(thrown))
     }
@@ -322,7 +322,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     return masked.length === 0 || this.#sink.data(masked)
   }
 
-  /** Passes on an incomplete piece in the decoder, and a possible start of a secret in the mask. */
+  /** Passes on the bytes that the decoder and the mask still hold. */
   #passRest(): void {
     const decoder = this.#decoder
     if (decoder !== null) {
@@ -344,7 +344,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
   onEnd(error: GatewayError | null): void {
     if (error === null) this.#end()
     else this.#break(error)
-    // The upstream may send more after the compressed body; nobody reads it.
+    // Abort the request, because the upstream may send bytes after the compressed body, which nothing reads.
     this.#abortRequest()
   }
 
@@ -379,9 +379,9 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
   }
 
   onResponseError(_controller: Controller | null, error: Error): void {
-    // When a reused connection breaks, requests queued for it fail too, although no byte of them was sent.
+    // When a reused connection breaks, requests that are queued for it fail too, although nothing of them was sent: send them again.
     const wasHeldUp = this.state === 'made' && this.options.upstream.transport.breaking && isBrokenConnection(error)
-    // Send later: until undici has failed all requests of the connection, it accepts no new ones.
+    // Send again in a microtask, because undici accepts new requests only after it has failed all requests of the connection.
     queueMicrotask(() => {
       if (wasHeldUp && this.state === 'made') this.options.upstream.transport.send(this.request, this)
       else this.runInAsyncScope(this.#onError, this, error)
@@ -408,7 +408,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     }
   }
 
-  /** The peer closed an idle connection while the request was sent: retry once. A slower peer may have begun to work on it: no retry. */
+  /** @returns true = the peer closed an idle connection while the request was sent, so one retry is safe: the peer has not begun to work */
   #wasStale(error: Error): boolean {
     if (this.state !== 'sent' || this.#fresh || this.#retriedStale) return false
     if (!isBrokenConnection(error)) return false
@@ -417,7 +417,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
 
   #fail(error: GatewayError): void {
     if (this.state === 'over') return
-    // Bytes that arrived before are passed on first.
+    // Pass on the bytes that arrived before the error first.
     if (this.#decompressor) this.#decompressor.end(error)
     else this.#break(error)
   }

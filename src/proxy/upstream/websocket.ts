@@ -13,34 +13,34 @@ import { groupHeaders, type RawHeaders } from '../http/raw-headers.ts'
 import type { HandshakeOwner, ProxyServer } from './http-proxy.ts'
 
 interface TunnelOptions {
-  /** The client's connection, after its handshake was read. */
+  /** The client's connection, from which the handshake was read. */
   readonly socket: Duplex
   /** Bytes that the client sent after its handshake. */
   readonly head: Buffer
-  /** Path and query below the upstream's url. */
+  /** Path and query, relative to the upstream's url. */
   readonly path: string
-  /** Flat names and values, sanitised; without the handshake headers. */
+  /** The headers to send upstream, flat, without handshake headers. */
   readonly headers: readonly string[]
-  /** Handshake headers of the client, lower-case. */
+  /** The client's handshake headers, by lower-case name. */
   readonly handshake: Readonly<Record<string, string>>
   readonly upstream: { readonly url: URL; readonly agent: Agent }
   readonly gatewayHeaders: GatewayHeaders
   readonly clock: Clock
   readonly timeouts: Timeouts
   readonly startedAt: number
-  /** The tunnel is open: from now on the connection belongs to the peers. @param extensions that they agreed on; null = none */
+  /** Called when the upstream has accepted the handshake. @param extensions that client and upstream use; null = none */
   onOpen(extensions: string | null): void
-  /** Sees each chunk after the handshake. */
+  /** Called with each chunk of the upstream after the handshake. */
   onUpstreamData(chunk: Buffer): void
-  /** Can `onClientData` return a promise? */
+  /** true = `onClientData` can return a promise. */
   readonly holdsClientData: boolean
-  /** Sees each chunk after the handshake. @returns a promise = forward the chunk when it resolves */
+  /** Called with each chunk of the client after the handshake. @returns a promise = forward the chunk when the promise resolves */
   onClientData(chunk: Buffer): Promise<void> | null
 }
 
-/** ms in which a client may read what the upstream sent before it ended. */
+/** Milliseconds in which the client can read the bytes that the upstream sent before it ended the connection. */
 const FLUSH_TIMEOUT = 5_000
-/** Maximum bytes of a refusal, and ms to read it. */
+/** Maximum bytes of the body of a refusal, and ms to read the body. */
 const MAX_REFUSAL_BYTES = 64 * 1024
 const REFUSAL_TIMEOUT = 2_000
 
@@ -51,14 +51,14 @@ export interface HandshakeRefusal {
   readonly body: Buffer | null
 }
 
-/** A WebSocket on http-proxy-3's path, byte for byte. It lasts at most `total`, and at most `idle` without a byte either way. */
+/** Forwards a WebSocket's bytes by http-proxy-3. Ends after the timeout `total`, or after `idle` without a byte in either direction. */
 export class Tunnel extends EventEmitter implements HandshakeOwner {
   readonly method = 'GET'
   readonly url: string
   readonly headers: Record<string, string | string[]>
   /** How the upstream refused the handshake; null = it did not. */
   refusal: HandshakeRefusal | null = null
-  /** The first; null = neither. */
+  /** The side that ended the connection first; null = neither. */
   endedBy: 'client' | 'upstream' | null = null
   readonly httpVersion = '1.1'
   readonly httpVersionMajor = 1
@@ -80,7 +80,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     this.#deadlines = new Deadlines(clock, timeouts, startedAt, error => this.abort(this.#expired(error)))
   }
 
-  /** @returns null when it was open and ended, or was refused; otherwise why it did not open, or was cut */
+  /** @returns null = the WebSocket was open and has ended, or was refused; an error = it did not open, or was interrupted */
   run(proxy: ProxyServer): Promise<GatewayError | null> {
     const { socket, head, upstream: { url: target, agent } } = this.#options
     if (socket.destroyed) {
@@ -98,12 +98,12 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     this.abort(new GatewayError('client_gone', 'the client closed the connection'))
   }
 
-  /** Before the tunnel is open nothing reads the socket: a `readable` event without bytes means that it has ended. */
+  /** Before the tunnel is open, nothing reads the socket. A `readable` event without bytes then means that the client has disconnected. */
   readonly #checkClientDisconnected = (): void => {
     if (this.#options.socket.readableLength === 0) this.#clientDisconnected()
   }
 
-  /** After this callback http-proxy-3 closes the client's connection, but the client must get the reason first. */
+  /** Delays the closing of the client's connection by http-proxy-3, because the client must first get the reason. */
   #failed(error: Error): void {
     const socket = this.#options.socket as Duplex & { destroySoon?: () => void }
     socket.destroySoon = noop
@@ -114,7 +114,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     })
   }
 
-  /** A handshake has no body to wait for, and in an open tunnel `idle` means that both sides are silent. */
+  /** Replaces the messages of deadlines that mean something else for a WebSocket than for a request over HTTP. */
   #expired(error: GatewayError): GatewayError {
     const { socket, timeouts: { firstByte, idle } } = this.#options
     if (error.code === 'first_byte_timeout') {
@@ -129,7 +129,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     this.#end(this.#upstream !== null && reason.code === 'client_gone' ? null : reason)
   }
 
-  /** Ends both sides because of the client's data, which the upstream no longer gets; the client gets the reason. */
+  /** Ends both connections because of the client's data. The upstream does not get the data, and the client gets the reason. */
   refuse(reason: GatewayError): void {
     if (this.#over) return
     this.#upstream?.destroy()
@@ -139,7 +139,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
 
   onHandshake(handshake: ClientRequest): void {
     this.#handshake = handshake
-    // `socket` is emitted when the connection is established.
+    // Node emits `socket` when the connection is established.
     handshake.once('socket', () => {
       this.#connected = true
       this.#deadlines.waiting()
@@ -147,7 +147,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     handshake.prependListener('upgrade', (response: IncomingMessage, upstream: Duplex) => {
       this.#open(response, upstream)
     })
-    // The gateway itself reports a response that is not an upgrade, in the protocol's shape.
+    // Replace http-proxy-3's listener for `response`: the gateway itself reports a response that is not an upgrade.
     process.nextTick(() => {
       // Attach after http-proxy-3's own listener: an earlier reader would consume the bytes that came with the 101.
       handshake.once('upgrade', (_answer: IncomingMessage, upstream: Duplex) => this.#watch(upstream))
@@ -175,13 +175,13 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
   #open(response: IncomingMessage, upstream: Duplex): void {
     const { gatewayHeaders: own } = this.#options
     this.#upstream = upstream
-    // As long as a `readable` listener is attached, nothing flows.
+    // Remove the `readable` listener, because the socket does not flow while it is attached.
     this.#options.socket.off('readable', this.#checkClientDisconnected)
-    // http-proxy-3 writes the head as a string: one byte for each character, as it was read.
+    // http-proxy-3 writes the head as a string. Latin-1 writes each character as the byte that was read.
     this.#options.socket.setDefaultEncoding('latin1')
     const { upgrade, 'sec-websocket-extensions': extensions = null } = response.headers
     for (const name of Object.keys(response.headers)) delete response.headers[name]
-    // These two open the tunnel; all other hop-by-hop headers are removed.
+    // Keep `connection` and `upgrade`, which open the tunnel. `clientHeaders` removes all other hop-by-hop headers.
     Object.assign(response.headers, { connection: 'Upgrade', upgrade }, groupHeaders(
       clientHeaders(response.rawHeaders, { own, httpVersion: '1.1', dropContentLength: false }),
     ))
@@ -203,7 +203,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     if (holdsClientData) this.#forwardHeld(upstream)
   }
 
-  /** Forwards the client's chunks instead of http-proxy-3, which cannot hold a chunk back. */
+  /** Forwards the client's chunks. Replaces http-proxy-3's pipe, which cannot hold a chunk back. */
   #forwardHeld(upstream: Duplex): void {
     const { socket, onClientData: onSaid } = this.#options
     const forward = (chunk: Buffer): boolean => this.#over || upstream.destroyed || upstream.write(chunk)
@@ -227,7 +227,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     this.endedBy ??= side
   }
 
-  /** @param inOrder first send the client the waiting bytes */
+  /** @param inOrder true = send the client the waiting bytes before closing */
   #end(outcome: GatewayError | null, inOrder = outcome === null): void {
     if (this.#over) return
     this.#over = true
@@ -249,11 +249,11 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
   }
 }
 
-/** Maximum bytes of a reason, to fit one control frame with code and header (RFC 6455 section 5.5). */
+/** Maximum bytes of a reason, which must fit into one control frame with its code (RFC 6455 section 5.5). */
 const MAX_REASON_BYTES = 123
 const POLICY_VIOLATION = 1008
 
-/** RFC 6455 section 7.4.1. */
+/** A close frame with the code 1008, policy violation (RFC 6455 section 7.4.1). */
 function closeFrame(reason: string): Buffer {
   const text = Buffer.from(reason.replace(/[^\x20-\x7e]/g, '?').slice(0, MAX_REASON_BYTES))
   const head = Buffer.from([0x88, 2 + text.length, POLICY_VIOLATION >> 8, POLICY_VIOLATION & 0xff])

@@ -9,7 +9,7 @@ import { json, sse, type SimulatedResponse } from '../simulated-response.ts'
 import { argumentPieces, callTool, readTools, type ToolCall } from '../tool.ts'
 import { countUsage, figure, type Counts } from '../usage.ts'
 
-/** The legal range of `n` is the provider's. */
+/** Maximum of `n`, as at the provider. */
 const MAX_CHOICES = 128
 
 /** POST /v1/chat/completions */
@@ -35,11 +35,11 @@ interface PlannedOutput {
   readonly call: ToolCall | null
   readonly choices: number
   readonly finish: string
-  /** undefined = not reported. */
+  /** The usage to report; undefined = usage is not reported. */
   readonly usage: Json | undefined
 }
 
-/** Usage as chat completions and completions report it. */
+/** The usage in the format of chat completions and completions. */
 export function chatUsage(counts: Counts, behaviour: Behaviour): Json | undefined {
   if (behaviour.usage === 'none') return undefined
   return {
@@ -60,7 +60,7 @@ export function chatUsage(counts: Counts, behaviour: Behaviour): Json | undefine
   }
 }
 
-/** Does an effort, as the chat and responses protocols write it, ask for reasoning? */
+/** Tells whether an effort asks for reasoning. The chat and responses protocols have the same values. */
 export function asksForReasoning(effort: unknown): boolean {
   return typeof effort === 'string' && effort !== 'none'
 }

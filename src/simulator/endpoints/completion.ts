@@ -8,14 +8,11 @@ import type { SimulatedRequest } from '../request.ts'
 import { json, sse, type SimulatedResponse } from '../simulated-response.ts'
 import { countUsage } from '../usage.ts'
 
-/** What the provider responds with unless `max_tokens` says otherwise. */
+/** The provider's default for `max_tokens`. */
 const DEFAULT_LIMIT = 16
 const MAX_CHOICES = 128
 
-/**
- * POST /v1/completions: continues each prompt, `n` times. A model of this kind
- * does not reason and calls no tools.
- */
+/** POST /v1/completions: continues each prompt, `n` times. Models of this protocol do not reason and call no tools. */
 export function completion(request: SimulatedRequest): SimulatedResponse {
   const { json: body, behaviour } = request
   const prompts = promptsOf(body['prompt'])
@@ -52,7 +49,7 @@ export function completion(request: SimulatedRequest): SimulatedResponse {
   return sse(events(), () => 'data: [DONE]\n\n', () => errorEvent('chat', ''))
 }
 
-/** A prompt is a text or an array of token numbers; an array of either asks for several responses. */
+/** The prompts. A prompt is a text or an array of token numbers; an array of prompts asks for several responses. */
 function promptsOf(value: unknown): string[] {
   const several = list(value)
   if (several.length === 0 || several.some(item => typeof item === 'number')) return [string(value)]

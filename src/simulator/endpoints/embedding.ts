@@ -8,7 +8,7 @@ const CHAT_DIMENSIONS = 1536
 const GENERATE_DIMENSIONS = 768
 const MAX_DIMENSIONS = 8192
 
-/** POST /v1/embeddings, in floats or, as its clients ask by default, in base64 of little-endian float32. */
+/** POST /v1/embeddings. Vectors are floats, or base64 of little-endian float32, which OpenAI's clients request by default. */
 export function embeddings(request: SimulatedRequest): SimulatedResponse {
   const { json: body, behaviour } = request
   const inputs = inputsOf(body['input'])
@@ -50,7 +50,7 @@ function embedUsage({ behaviour }: SimulatedRequest, tokens: number): unknown {
   return { promptTokenCount: reported, totalTokenCount: reported }
 }
 
-/** One text or one array of token numbers is one input; an array of either is several. */
+/** The inputs. An input is a text or an array of token numbers; an array of inputs is several inputs. */
 function inputsOf(input: unknown): readonly unknown[] {
   return Array.isArray(input) && typeof input[0] !== 'number' ? input : [input ?? '']
 }
@@ -59,7 +59,7 @@ function dimensionsOf(value: unknown, fallback: number): number {
   return Math.min(Math.max(count(value, fallback), 1), MAX_DIMENSIONS)
 }
 
-/** A unit vector that depends on the text alone (FNV-1a seeding xorshift32). */
+/** A unit vector that depends only on the text (FNV-1a is the seed of xorshift32). */
 function embed(text: string, dimensions: number): Float32Array {
   let state = 0x811c9dc5
   for (let i = 0; i < text.length; i++) state = Math.imul(state ^ text.charCodeAt(i), 0x01000193)

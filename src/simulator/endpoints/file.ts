@@ -2,10 +2,7 @@ import { string, type Json } from '../json.ts'
 import type { SimulatedRequest } from '../request.ts'
 import { json, responseOf, type SimulatedResponse } from '../simulated-response.ts'
 
-/**
- * /v1/files and below. Nothing is stored: an uploaded file is only described, and
- * every requested file exists.
- */
+/** /v1/files and paths below it. Nothing is stored: an uploaded file is only described, and every requested file exists. */
 export function files(request: SimulatedRequest): SimulatedResponse {
   const [id, part] = request.path.slice('/v1/files'.length).split('/').slice(1)
   if (!id) return request.method === 'POST' ? json(uploaded(request)) : json(listOf(request))

@@ -11,7 +11,7 @@ import { countUsage, figure, type Counts } from '../usage.ts'
 
 const MAX_CANDIDATES = 8
 const ARRAY_HEADERS = { 'content-type': 'application/json; charset=UTF-8' }
-/** Opaque to everybody but its provider; it has to come back unchanged. */
+/** Signature of a thought. Clients must send it back unchanged, as only the provider can read a signature. */
 const SIGNATURE = Buffer.from('simulated signature of a thought').toString('base64')
 
 /** POST /v1beta/models/{model}:generateContent */
@@ -25,7 +25,9 @@ export function generateContent(request: SimulatedRequest): SimulatedResponse {
   return json(finalResponse(spoken, parts, request.behaviour))
 }
 
-/** POST /v1beta/models/{model}:streamGenerateContent, as events with `?alt=sse`, else as one JSON array. */
+/**
+ * POST /v1beta/models/{model}:streamGenerateContent. With `?alt=sse`, the response is a stream of events; otherwise it is one JSON array.
+ */
 export function streamGenerateContent(request: SimulatedRequest): SimulatedResponse {
   const spoken = planResponse(request)
   const lines = request.query.get('alt') === 'sse' ? SSE_FRAMING : arrayFraming()
@@ -57,7 +59,7 @@ interface PlannedOutput {
   readonly counts: Counts
   readonly candidates: number
   readonly finish: string
-  /** Thoughts are part of the response. */
+  /** true if the response contains thoughts. */
   readonly showThoughts: boolean
   readonly version: string
   readonly id: string
@@ -95,7 +97,7 @@ function chooseTool(body: Json, behaviour: Behaviour): ToolCall | null {
   return callTool(tools, string(list(member(config, 'allowedFunctionNames'))[0]))
 }
 
-/** All chunks but the last, as JSON. Each counts what was said up to it. */
+/** All chunks except the last, as JSON. Each chunk reports the usage up to that chunk. */
 function* chunks(request: SimulatedRequest, spoken: PlannedOutput): Generator<string, void, undefined> {
   const { plan, call, counts } = spoken
   const reported = request.behaviour.usage === undefined
@@ -125,7 +127,7 @@ function* chunks(request: SimulatedRequest, spoken: PlannedOutput): Generator<st
 }
 
 interface ChunkFraming {
-  /** Puts a chunk into the stream; the last one closes what the first opened. */
+  /** Formats a chunk for the stream. The last chunk also ends the format, such as the array. */
   wrap(chunk: string, last?: boolean): string
 }
 
@@ -142,7 +144,7 @@ function arrayFraming(): ChunkFraming {
   }
 }
 
-/** The whole response, or the last chunk of a stream: what says how it ended and what it cost. */
+/** The whole response, or the last chunk of a stream, which reports the reason of the end and the usage. */
 function finalResponse(spoken: PlannedOutput, parts: readonly Json[], behaviour: Behaviour): Json {
   const { candidates, finish, counts } = spoken
   const all = Array.from({ length: candidates }, (_, index) => candidate(index, parts, finish))
@@ -167,7 +169,7 @@ function signature(plan: Plan): Json {
   return plan.reasoning > 0 ? { thoughtSignature: SIGNATURE } : {}
 }
 
-/** `candidatesTokenCount` leaves the thoughts out, which `totalTokenCount` has. */
+/** The usage at the end. `candidatesTokenCount` excludes thoughts, and `totalTokenCount` includes them. */
 function finalUsage(counts: Counts, behaviour: Behaviour): Json | undefined {
   if (behaviour.usage === 'none') return undefined
   const said = Math.max(counts.output - counts.reasoning, 0)
@@ -177,7 +179,7 @@ function finalUsage(counts: Counts, behaviour: Behaviour): Json | undefined {
   return usageMetadata(prompt, candidates, total, counts.reasoning && thoughtsCount, counts.cached && cached)
 }
 
-/** Counts of reasoning and of the cache stand there only when there are some. */
+/** The usage. Counts of reasoning and of cached tokens are present only if they are not 0. */
 function usageMetadata(
   prompt: unknown, candidates: unknown, total: unknown, reasoning: unknown, cached: unknown,
 ): Json {

@@ -7,12 +7,12 @@ import type { SimulatedRequest } from '../request.ts'
 import { json, sse, type SimulatedResponse } from '../simulated-response.ts'
 import { countUsage, figure, type Counts } from '../usage.ts'
 
-/** One transparent pixel. */
+/** An image with one transparent pixel. */
 const PIXEL = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
   'base64',
 )
-/** Output tokens of one picture, whatever its size. */
+/** Output tokens of one image, for any size. */
 const IMAGE_TOKENS = 272
 const MAX_IMAGES = 10
 const MAX_PARTIAL = 3
@@ -22,7 +22,7 @@ export function generateImage(request: SimulatedRequest): SimulatedResponse {
   return draw(request, 'image_generation', 0)
 }
 
-/** POST /v1/images/edits: each picture sent counts as many tokens as one that is made. */
+/** POST /v1/images/edits: each image in the request counts as many tokens as a generated image. */
 export function editImage(request: SimulatedRequest): SimulatedResponse {
   const { form, json: body } = request
   const sent = form
@@ -63,7 +63,7 @@ function draw(request: SimulatedRequest, kind: string, sent: number): SimulatedR
   return sse(events(), last, () => errorEvent('chat', ''))
 }
 
-/** Readers of a picture ignore what follows it, so that it can be as large as `huge` asks. */
+/** An image that has as many bytes as `huge` sets. Clients ignore bytes after the end of the image. */
 function picture(behaviour: Behaviour): string {
   const bytes = Math.max(PIXEL.length, behaviour.huge ?? 0)
   return Buffer.concat([PIXEL], bytes).toString('base64')

@@ -9,10 +9,10 @@ import { json, sse, type SimulatedResponse } from '../simulated-response.ts'
 import { argumentPieces, callTool, readTools, type ToolCall } from '../tool.ts'
 import { countUsage, figure, type Counts } from '../usage.ts'
 
-/** Only the provider can read it; clients must return it unchanged. */
+/** Signature of thinking. Clients must send it back unchanged, as only the provider can read a signature. */
 const SIGNATURE = Buffer.from('simulated signature of a thinking block').toString('base64')
 
-/** POST /v1/messages, with and without `?beta=true`. */
+/** POST /v1/messages, with or without `?beta=true`. */
 export function message(request: SimulatedRequest): SimulatedResponse {
   const { json: body, behaviour } = request
   const call = chooseTool(body, behaviour)
@@ -43,7 +43,7 @@ interface PlannedOutput {
   readonly call: ToolCall | null
   readonly counts: Counts
   readonly stop: string
-  /** Thinking is signed but not shown. */
+  /** true if the response contains the signature of thinking but not its text. */
   readonly hideThinking: boolean
 }
 
@@ -150,7 +150,7 @@ function head(request: SimulatedRequest, content: readonly Json[], stopReason: s
   }
 }
 
-/** `input_tokens` excludes tokens read from or written to the cache. */
+/** `input_tokens` excludes tokens that are read from the cache or written to it. */
 function startUsage(counts: Counts, behaviour: Behaviour, output: number): Json | undefined {
   if (behaviour.usage === 'none') return undefined
   const nothing = behaviour.usage === 'null'
@@ -169,7 +169,7 @@ function startUsage(counts: Counts, behaviour: Behaviour, output: number): Json 
   }
 }
 
-/** Cumulative: the last one counts for the whole response. */
+/** The usage in `message_delta`. The counts are cumulative, so the last one is for the whole response. */
 function deltaUsage(counts: Counts, behaviour: Behaviour): Json | undefined {
   if (behaviour.usage === 'none') return undefined
   return {

@@ -2,10 +2,10 @@ import type { Json } from '../json.ts'
 import type { SimulatedRequest } from '../request.ts'
 import { json, type SimulatedResponse } from '../simulated-response.ts'
 
-/** The listed models. Every other name is served too. */
+/** The models in the list. Requests for any other model are served too. */
 const MODELS = ['sim', 'sim-embedding', 'sim-image', 'sim-speech', 'sim-transcription'] as const
 
-/** GET /v1/models and /v1beta/models, in the family's shape. */
+/** GET /v1/models and /v1beta/models, in the format of the family. */
 export function listModels(request: SimulatedRequest): SimulatedResponse {
   const data = MODELS.map(id => modelObject(request, id))
   switch (request.family) {
@@ -15,7 +15,7 @@ export function listModels(request: SimulatedRequest): SimulatedResponse {
   }
 }
 
-/** GET /v1/models/{id} and /v1beta/models/{id}: every model exists. */
+/** GET /v1/models/{id} and /v1beta/models/{id}. Every model exists. */
 export function getModel(request: SimulatedRequest): SimulatedResponse {
   return json(modelObject(request, request.model))
 }

@@ -7,7 +7,7 @@ const CATEGORIES = [
   'sexual', 'sexual/minors', 'violence', 'violence/graphic',
 ] as const
 
-/** POST /v1/moderations: nothing is ever flagged. Several texts get a result each. */
+/** POST /v1/moderations: flags nothing. Each text gets its own result. */
 export function moderate(request: SimulatedRequest): SimulatedResponse {
   const { json: body } = request
   const { input } = body

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { SimulatedRequest } from '../request.ts'
 import { json, type SimulatedResponse } from '../simulated-response.ts'
 
-/** Any other path: the response describes the request. */
+/** Responds at any other path with a description of the request. */
 export function otherPath(request: SimulatedRequest): SimulatedResponse {
   return json({
     id: request.id('sim-'),
@@ -15,13 +15,10 @@ export function otherPath(request: SimulatedRequest): SimulatedResponse {
   })
 }
 
-/** A larger body is echoed only as its digest. */
+/** Maximum bytes of a body in the response to `echo`. For a larger body, the response contains the digest. */
 const ECHO_LIMIT = 1024 * 1024
 
-/**
- * The response to `echo`: the whole request, including credentials. `raw_headers`
- * has names and values alternately.
- */
+/** The response to `echo`: the whole request, including credentials. `raw_headers` is a flat list of names and values. */
 export function echo(request: SimulatedRequest): SimulatedResponse {
   return json({
     object: 'echo',

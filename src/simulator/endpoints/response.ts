@@ -26,10 +26,10 @@ function completeResponse(request: SimulatedRequest): SimulatedResponse {
   return json(finishedResponse(spoken, spoken.items.map(item => item.done)))
 }
 
-/** The whole sequence of events, from `response.created` to `response.completed`. */
+/** All events in order, from `response.created` to `response.completed`. */
 export function streamResponse(request: SimulatedRequest): EventStream {
   const spoken = planResponse(request)
-  // In this protocol events are numbered from 0 through the whole response.
+  // This protocol numbers the events of a response from 0.
   let sequence = 0
   const output: Json[] = []
   const emit = (type: string, data: Json) => event({ type, sequence_number: sequence++, ...data }, type)
@@ -59,7 +59,7 @@ export function streamResponse(request: SimulatedRequest): EventStream {
 type Emit = (type: string, data: Json) => string
 type Repeat = (type: string, data: Json, pieces: Iterable<string>) => Iterable<string>
 
-/** An item of the output: as it begins, as it ends, and what it says in between. */
+/** An item of the output: its first form, its final form, and the events between them. */
 interface Item {
   readonly kind: 'reasoning' | 'message' | 'function_call'
   readonly id: string
@@ -73,7 +73,7 @@ interface PlannedOutput {
   readonly plan: Plan
   readonly call: ToolCall | null
   readonly items: readonly Item[]
-  /** The response object as it begins. */
+  /** The response object in the first event. */
   readonly start: Json
   readonly usage: Json | undefined
 }
@@ -175,7 +175,7 @@ function outputText(text: string): Json {
   return { type: 'output_text', text, annotations: [], logprobs: [] }
 }
 
-/** The response as it ends. */
+/** The response object in the last event. */
 function finishedResponse(spoken: PlannedOutput, output: readonly Json[]): Json {
   const clipped = spoken.plan.clipped && !spoken.call
   return {

@@ -12,14 +12,14 @@ const CONTENT_TYPES: ReadonlyMap<string, string> = new Map(Object.entries({
   wav: 'audio/wav', pcm: 'audio/pcm',
 }))
 
-/** A frame of silence: MPEG-1 layer III, 128 kbit/s, 44.1 kHz, 26 ms. */
+/** A frame of silence for MP3: MPEG-1 layer III, 128 kbit/s, 44.1 kHz, 26 ms. */
 const MP3_FRAME = frame([0xff, 0xfb, 0x90, 0x64], 417)
-/** 20 ms of 24 kHz, 16 bit, mono. */
+/** A frame of silence for PCM: 20 ms of 24 kHz, 16 bit, mono. */
 const PCM_FRAME = frame([], 960)
 
 /**
- * POST /v1/audio/speech: one frame of silence for each token. MP3, WAV and PCM can
- * be played; other formats have only the right content type.
+ * POST /v1/audio/speech: responds with one frame of silence for each token. MP3, WAV and PCM can be played. For other formats, only the
+ * content type is right.
  */
 export function speak(request: SimulatedRequest): SimulatedResponse {
   const { json: body, behaviour } = request
@@ -66,7 +66,7 @@ function frame(head: readonly number[], length: number): Buffer {
   return Buffer.concat([Buffer.from(head)], length)
 }
 
-/** For a stream, whose length is unknown yet: both lengths say "to the end". */
+/** Header for a stream of unknown length: both length fields mean "to the end". */
 const WAV_HEADER = wavHeader(24_000)
 
 function wavHeader(rate: number): Buffer {

@@ -8,7 +8,7 @@ import type { SimulatedRequest } from '../request.ts'
 import { json, sse, responseOf, type SimulatedResponse } from '../simulated-response.ts'
 import { countUsage, figure } from '../usage.ts'
 
-/** Audio of 128 kbit/s: what makes the seconds a function of the file's size. */
+/** Audio of 128 kbit/s: the size of the file determines the seconds. */
 const BYTES_PER_SECOND = 16_000
 const TOKENS_PER_SECOND = 10
 
@@ -30,7 +30,7 @@ interface Transcript {
   readonly pieces: () => Iterable<string>
   readonly text: string
   readonly seconds: number
-  /** This model is billed by the second and cannot stream. */
+  /** true if the model is billed by the second. Such a model cannot stream. */
   readonly byDuration: boolean
   readonly usage: Json | undefined
 }
@@ -66,7 +66,7 @@ function render(request: SimulatedRequest, heard: Transcript, task: string): Sim
   }
 }
 
-/** `hh:mm:ss` */
+/** Formats seconds as `hh:mm:ss`. */
 function clockTime(seconds: number): string {
   return [seconds / 3600, seconds / 60 % 60, seconds % 60]
     .map(part => String(Math.floor(part)).padStart(2, '0'))

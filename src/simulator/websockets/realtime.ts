@@ -9,9 +9,9 @@ import { countUsage, figure } from '../usage.ts'
 import type { WebSocketProtocol, Reply } from './websocket-session.ts'
 
 /**
- * GET /v1/realtime: a session in text. Received audio is ignored.
+ * GET /v1/realtime: a session with text only. Audio from the client is ignored.
  *
- * @param model as the query names it
+ * @param model the model in the query
  */
 export function realtimeProtocol(context: SimulatorContext, model: string): WebSocketProtocol {
   const id = (prefix: string) => context.id(prefix)
@@ -23,7 +23,7 @@ export function realtimeProtocol(context: SimulatorContext, model: string): WebS
     instructions: '', tools: [], tool_choice: 'auto', max_output_tokens: 'inf',
   }
   let previous: string | null = null
-  // Tokens of all items: each response has the whole conversation as its prompt.
+  // Tokens of all items, because the prompt of each response is the whole conversation.
   let tokens = 0
   let response = ''
 
@@ -76,7 +76,7 @@ export function realtimeProtocol(context: SimulatorContext, model: string): WebS
 interface Ids {
   readonly response: string
   readonly item: string
-  /** The item before this one. */
+  /** The id of the previous item; null = this is the first item. */
   readonly before: string | null
   readonly event: () => string
 }
@@ -95,7 +95,7 @@ function scriptOf(behaviour: Behaviour, ids: Ids, input: number, limit: number |
     yield emit('response.output_item.added', { ...at, item: item('in_progress', []) })
     yield emit('conversation.item.added', { previous_item_id: ids.before, item: item('in_progress', []) })
     yield emit('response.content_part.added', { ...part, part: { type: 'text', text: '' } })
-    // Every event has a unique identifier, also deltas.
+    // Every event needs a unique identifier, including deltas.
     const fill = template(event({ type: 'response.output_text.delta', event_id: TEXT, ...part, delta: TEXT }))
     for (const piece of words(plan)) yield fill(ids.event(), piece)
     yield emit('response.output_text.done', { ...part, text })

@@ -7,8 +7,8 @@ import type { SimulatorContext } from '../simulator-context.ts'
 import type { WebSocketProtocol, Reply } from './websocket-session.ts'
 
 /**
- * The responses protocol over a WebSocket: `response.create` carries the body
- * that POST /v1/responses takes, and its response is the same sequence of events.
+ * Serves the responses protocol over a WebSocket. `response.create` contains the same body as POST /v1/responses, and the response has the
+ * same events.
  */
 export function responsesProtocol(context: SimulatorContext, incoming: IncomingMessage): WebSocketProtocol {
   const error = (status: number, message: string): Json => ({

@@ -11,22 +11,21 @@ import type { CompleteResponse } from '../simulated-response.ts'
 import { behaviourOf, behaviourHeader, splitTarget, type SimulatorContext } from '../simulator-context.ts'
 import { runSession, type WebSocketProtocol } from './websocket-session.ts'
 
-/** The WebSockets of one simulator. */
+/** Serves all WebSockets of one simulator. */
 export interface Upgrader {
   upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void
-  /** Drops every connection. */
+  /** Closes every connection at once. */
   closeAll(): void
 }
 
 /**
- * Takes WebSocket upgrades at /v1/realtime and /v1/responses. Behaviours of the
- * `x-simulate` header, and of the `model` in the query, concern the handshake
- * and each response after it. A connection counts as one request.
+ * Accepts WebSockets at /v1/realtime and /v1/responses. The behaviours in the `x-simulate` header and in the query's `model` apply to the
+ * handshake and to each later response. A connection counts as one request.
  */
 export function upgrader(context: SimulatorContext): Upgrader {
   const server = new WebSocketServer({ noServer: true })
   return {
-    // node:http names the wider type; what it hands over is the connection.
+    // A cast is needed: node:http declares a Duplex, but passes a Socket.
     upgrade: (incoming, socket, head) => handleHandshake(context, server, incoming, socket as Socket, head),
     closeAll: () => {
       for (const client of server.clients) client.terminate()
@@ -40,11 +39,11 @@ function handleHandshake(
   const [path, query] = splitTarget(incoming.url ?? '/')
   const model = new URLSearchParams(query).get('model') ?? ''
   const count = context.counter.begin()
-  // A connection that closes during the handshake was closed by its client.
+  // If the connection closes during the handshake, the client has closed it.
   let outcome: 'completed' | 'aborted' = 'aborted'
   let status = 0
   let stop = () => {}
-  // The `close` event follows, and handles the error.
+  // Ignore the error, because the event `close` follows and is handled.
   socket.on('error', () => {})
   socket.once('end', () => socket.end())
   socket.once('close', () => {
@@ -85,10 +84,9 @@ function handleHandshake(
 }
 
 /**
- * Waits, and keeps reading: a connection that is not read does not report that the
- * peer disconnected.
+ * Delays the handshake, but reads meanwhile: a connection that is not read does not report that the client disconnected.
  *
- * @returns gives up the waiting
+ * @returns a function that cancels the delay
  */
 function delayHandshake(ms: number, socket: Socket, done: (early: Buffer[]) => void): () => void {
   const early: Buffer[] = []
@@ -105,7 +103,7 @@ function protocolOf(context: SimulatorContext, path: string, model: string, inco
   return path === '/v1/realtime' ? realtimeProtocol(context, model) : responsesProtocol(context, incoming)
 }
 
-/** A response in place of the upgrade, where there is no response object to write it. */
+/** A response as text, in place of the upgrade, because no response object exists. */
 function serializeResponse({ status, headers, body }: CompleteResponse): string {
   const all = { ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)

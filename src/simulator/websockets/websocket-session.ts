@@ -7,17 +7,19 @@ import { play } from '../play.ts'
 import type { EventStream } from '../simulated-response.ts'
 import { behaviourOf, type SimulatorContext } from '../simulator-context.ts'
 
-/** A protocol over a WebSocket: its first events, and its replies. */
+/** A protocol over a WebSocket: its first events, and its replies to messages. */
 export interface WebSocketProtocol {
   /** Events that are sent when the connection opens. */
   readonly initialEvents: () => readonly Json[]
-  /** The reply to one message. */
+  /** Returns the reply to one message. */
   readonly reply: (message: Json) => Reply
-  /** The event that reports an error. */
+  /** Creates the event that reports an error. */
   readonly error: (status: number, message: string) => Json
 }
 
-/** Events to send at once; a response to play; or the event to send when the playing response is cancelled. */
+/**
+ * What to do after a message. `say`: send events at once; `play`: send a response; `cancel`: stop the running response, and send an event.
+ */
 export type Reply =
   | { readonly kind: 'say'; readonly events: readonly Json[] }
   | { readonly kind: 'play'; readonly model: string; readonly script: (behaviour: Behaviour) => EventStream }
@@ -25,7 +27,7 @@ export type Reply =
 
 export interface SessionOptions {
   readonly client: WebSocket
-  /** The connection below the WebSocket. */
+  /** The socket of the WebSocket. */
   readonly socket: Socket
   readonly protocol: WebSocketProtocol
   /** The behaviours of the handshake. */
@@ -33,10 +35,10 @@ export interface SessionOptions {
 }
 
 /**
- * Serves a session until the connection closes. Responses are played one at a time,
- * each with the behaviours of its own model, which those of the handshake override.
+ * Serves a session until the connection closes. Only one response is sent at a time. Its behaviours are those of its own model, which the
+ * behaviours of the handshake override.
  *
- * @param onOutcome called before the connection closes, with whether a response is cut off by it
+ * @param onOutcome called before the connection closes; `aborted` = a response is cut off
  */
 export function runSession(
   context: SimulatorContext, parties: SessionOptions, onOutcome: (outcome: 'completed' | 'aborted') => void,
@@ -59,7 +61,7 @@ export function runSession(
     onOutcome('aborted')
     stop = () => {}
     const playing = play(reply.script(behaviour), behaviour, stage)
-    // A response without events has already ended.
+    // If the response has no events, it has already ended.
     if (stop !== null) stop = playing
   }
   const hear = (message: Json) => {
@@ -80,15 +82,15 @@ export function runSession(
       else say(dialogue.error(500, `The simulator failed: ${String(thrown)}`))
     }
   })
-  // The `close` event follows, and handles the error.
+  // Ignore the error, because the event `close` follows and is handled.
   client.on('error', () => {})
   client.on('close', () => stop?.())
   dialogue.initialEvents().forEach(say)
 }
 
 /**
- * A WebSocket as an event sink. A message is the data of the server-sent event that
- * HTTP would have. The connection stays open after a complete response.
+ * Makes an event sink of a WebSocket. Each message is the data of the server-sent event that HTTP would have. The connection stays open
+ * after a complete response.
  */
 function webSocketSink({ client, socket }: SessionOptions, idle: () => void): EventSink {
   return {

@@ -33,7 +33,7 @@ export class AwsAuthorization implements Authorization {
   }
 }
 
-/** The headers that AWS requires to be signed; proxies may change others. */
+/** The headers that AWS requires in the signature. Other headers are not signed, because proxies may change them. */
 function signedHeaders(headers: HeaderList, host: string): Record<string, string> {
   const signed: Record<string, string> = { host }
   for (let i = 0; i < headers.length; i += 2) {
@@ -44,8 +44,8 @@ function signedHeaders(headers: HeaderList, host: string): Record<string, string
 }
 
 /**
- * Makes a signer's hash class; that of AWS's library is written in JavaScript. The signer derives its key with each request:
- * hashes with a text as the secret stay the same for a day, so each is computed once.
+ * Creates a hash class for the signer that uses node's crypto, because the class of AWS's library is slower JavaScript. The signer derives
+ * its key for each request. The first step of the derivation, whose secret is a text, has the same result all day and is cached.
  */
 export function createSha256() {
   let derived: { readonly secret: string, readonly data: string, readonly digest: Uint8Array } | null = null

@@ -8,12 +8,12 @@ import { RefreshingCredential, type FetchedCredential } from './refreshing-crede
 import { ServerClock } from './server-clock.ts'
 
 const SERVICE = 'bedrock'
-/** ms after which credentials without an expiry are read again: their files may have changed. */
+/** Milliseconds after which credentials without an expiry are read again, because their files may have changed. */
 const DEFAULT_LIFETIME = 60 * 60_000
-/** Names of errors that may be reported. */
+/** Error names of this form are reported. */
 const ERROR_NAME = /^[A-Za-z]{1,60}$/
 
-/** Signs requests with AWS credentials, which AWS's own library finds. */
+/** Signs requests with the AWS credentials that AWS's library finds. */
 export class AwsCredential extends RefreshingCredential {
   readonly #serverClock: ServerClock
 
@@ -47,7 +47,7 @@ interface AwsIdentity {
 /** @throws GatewayError credential_unavailable */
 async function awsIdentity({ profile, roleArn, region }: AwsAuth): Promise<AwsIdentity> {
   const { fromNodeProviderChain, fromTemporaryCredentials } = await import('@aws-sdk/credential-providers')
-  // A chain caches the credentials that it found: make a new one for each read.
+  // Create a new chain for each read, because a chain caches the credentials that it finds.
   const chain = fromNodeProviderChain({ ignoreCache: true, clientConfig: { region }, logger: SILENT, ...profile !== null && { profile } })
   try {
     if (roleArn === null) return await chain()
@@ -58,7 +58,7 @@ async function awsIdentity({ profile, roleArn, region }: AwsAuth): Promise<AwsId
   }
 }
 
-/** Drops the warnings that the library writes to the console by default. */
+/** A logger that drops the library's warnings, which otherwise go to standard output. */
 const SILENT = { debug: noop, info: noop, warn: noop, error: noop }
 
 function noop(): void {}

@@ -5,12 +5,12 @@ import { headerAuthorization } from './credential.ts'
 import { fetchOAuth2Token } from './oauth2.ts'
 import type { FetchedCredential } from './refreshing-credential.ts'
 
-/** The scope of Azure OpenAI and the other services of a resource. */
+/** The OAuth scope of Azure OpenAI and of the other services of an Azure AI resource. */
 const SCOPE = 'https://cognitiveservices.azure.com/.default'
 const PUBLIC_AUTHORITY = 'https://login.microsoftonline.com'
 const ERROR_CODE = /\bAADSTS\d{3,8}\b/
 
-/** Makes the function that fetches a token of Microsoft Entra ID. */
+/** @returns a function that fetches a token of Microsoft Entra ID */
 export function azureTokens(auth: AzureAuth): (signal: AbortSignal) => Promise<FetchedCredential> {
   const { tenant, clientId, clientSecret, authority } = auth
   if (tenant !== null && clientId !== null && clientSecret !== null) {
@@ -20,7 +20,7 @@ export function azureTokens(auth: AzureAuth): (signal: AbortSignal) => Promise<F
   return identityTokens(auth)
 }
 
-/** Of a managed identity, a workload identity, or another source in the environment. */
+/** @returns a function that fetches a token for a managed identity, a workload identity, or another identity of the environment */
 function identityTokens({ tenant, clientId, authority }: AzureAuth): (signal: AbortSignal) => Promise<FetchedCredential> {
   let identity: Promise<DefaultAzureCredential> | null = null
   return async signal => {

@@ -3,7 +3,7 @@ import { credentialUnavailable } from '../../base/errors.ts'
 const MAX_RESPONSE_BYTES = 64 * 1024
 
 /**
- * Uses the runtime's fetch, not the bundled one: libraries check the class of its response.
+ * Uses the runtime's `fetch` and not that of the bundled undici, because libraries check the class of the response.
  * @throws GatewayError credential_unavailable if the response is longer than `MAX_RESPONSE_BYTES`
  */
 export async function boundedFetch(url: string | URL, init: object): Promise<Response> {

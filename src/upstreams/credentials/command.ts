@@ -5,13 +5,13 @@ import { secretText } from '../../base/secrets/secret-text.ts'
 const MAX_OUTPUT_BYTES = 64 * 1024
 
 /**
- * Reads the secret that a command prints on standard output; standard error may contain secrets too, and is not read.
- * @param signal ends the command and everything it started
+ * Reads the secret that a command prints on standard output. Does not read standard error, which may contain secrets too.
+ * @param signal ends the command and its child processes
  * @throws GatewayError credential_unavailable
  */
 export async function runCommand([program = '', ...args]: readonly string[], signal: AbortSignal): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
-  // In its own process group, so that it ends together with its children.
+  // `detached` starts the command in its own process group, so that it ends together with its child processes.
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'], detached: true })
   const chunks: Buffer[] = []
   let size = 0
@@ -31,7 +31,7 @@ export async function runCommand([program = '', ...args]: readonly string[], sig
     try {
       process.kill(-child.pid, 'SIGKILL')
     } catch {
-      // The command has ended meanwhile.
+      // The command has ended already.
     }
   }
   signal.addEventListener('abort', end)

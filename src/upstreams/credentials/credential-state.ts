@@ -1,14 +1,14 @@
 /** The state of one credential, without its secret. Times in ms since 1970. */
 export interface CredentialState {
-  /** null = not yet read from its source, or constant */
+  /** When the credential was read from its source; null = not read yet, or constant. */
   readonly fetchedAt: number | null
-  /** null = it does not expire, or the time is unknown */
+  /** null = the credential does not expire, or the time is unknown. */
   readonly expiresAt: number | null
-  /** Why the source fails; null = it works. */
+  /** Why the source of the credential fails; null = the source works. */
   readonly fault: string | null
   /** The pause of a credential of a pool; null = the credential may be used now. */
   readonly rest: { readonly until: number, readonly reason: RestReason } | null
-  /** As the upstream reported them last; null = none. */
+  /** The rate limits that the upstream last reported; null = none. */
   readonly rateLimits: RateLimits | null
 }
 
@@ -17,9 +17,9 @@ export type RestReason = 'rate_limited' | 'refused' | 'unavailable'
 
 export interface RemainingRateLimit { readonly limit: number, readonly remaining: number }
 
-/** As the upstream reported them last. */
+/** The rate limits that the upstream last reported. */
 export interface RateLimits {
-  /** ms since 1970 */
+  /** When the upstream reported them, ms since 1970. */
   readonly at: number
   readonly requests: RemainingRateLimit | null
   readonly tokens: RemainingRateLimit | null

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { GatewayError, causeOf, credentialUnavailable } from '../../base/errors.ts'
 
-/** Logs when the source of a credential begins to fail, fails for another reason, and works again. */
+/** Logs when the source of a credential begins to fail, fails for a new reason, or works again. */
 export class FaultReporter {
   readonly #log: Logger
   readonly #upstream: string
@@ -13,9 +13,9 @@ export class FaultReporter {
     this.#upstream = upstream
   }
 
-  /** @returns the error for requests that need the credential; its reason contains nothing that the source sent */
+  /** @returns the error for requests that need the credential. The error contains no text of the source */
   failed(thrown: unknown): GatewayError {
-    // An error of a library may contain the secret in its message.
+    // Do not report a library's error, because its message may contain the secret.
     const error = thrown instanceof GatewayError ? thrown : credentialUnavailable('the source of the credential failed')
     const reason = causeOf(error) ?? error.message
     if (reason !== this.#reason) this.#log.error({ upstream: this.#upstream, reason }, 'credentials: %s', reason)
@@ -23,7 +23,7 @@ export class FaultReporter {
     return error
   }
 
-  /** Why the source fails; null = it works. */
+  /** Why the source fails; null = the source works. */
   get reason(): string | null {
     return this.#reason
   }

@@ -10,7 +10,7 @@ import type { FaultReporter } from './fault-reporter.ts'
 
 const MAX_FILE_BYTES = 64 * 1024
 
-/** A credential in a file, which is read again when it changes. If a new version cannot be read, the old one stays in use. */
+/** A credential in a file. The file is read again when it changes. If it cannot be read then, the old secret stays in use. */
 export class FileCredential implements Credential {
   readonly refusalStatuses = UNAUTHORIZED
   readonly #auth: FileAuth
@@ -18,10 +18,10 @@ export class FileCredential implements Credential {
   readonly #reporter: FaultReporter
   readonly #watch: FileWatch
   #secret: string | null = null
-  /** null = the file could not be read yet */
+  /** null = the file was never read successfully. */
   #authorization: Authorization | null = null
   #fault: GatewayError | null = null
-  /** When the secret was read, ms since 1970; null = not yet. */
+  /** When the secret was last read, ms since 1970; null = never. */
   #readAt: number | null = null
 
   constructor(auth: FileAuth, { clock, reporter }: { readonly clock: Clock, readonly reporter: FaultReporter }) {

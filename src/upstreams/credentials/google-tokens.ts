@@ -11,29 +11,29 @@ import type { FetchedCredential } from './refreshing-credential.ts'
 import { ServerClock } from './server-clock.ts'
 
 type Library = typeof import('google-auth-library')
-/** Of a service account, or another kind of credentials. */
+/** The content of a file with credentials of a service account or of another type. */
 type CredentialsFile = JWTInput & { readonly token_uri?: unknown }
 
 interface GoogleToken {
   readonly token: string
   readonly lifetimeMs: number
-  /** null = the credentials name none */
+  /** null = the credentials name no project. */
   readonly project: string | null
-  /** The project whose quota is used; null = the credentials' own. */
+  /** The project whose quota the requests use; null = the project of the credentials. */
   readonly quotaProject: string | null
 }
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
-/** The library sends assertions of service accounts here, whatever their file says. */
+/** The library sends a service account's assertion to this URL, even if the file names another URL. */
 const TOKEN_URL = 'https://oauth2.googleapis.com/token'
 const MAX_ASSERTION_LIFETIME_S = 3_600
 const DEFAULT_LIFETIME_MS = 10 * 60_000
-/** Google's error codes, in OAuth 2.0 and in its APIs. */
+/** Error codes of Google's OAuth 2.0 server and APIs. */
 const ERROR_CODE = /^(?:[a-z_]{1,40}|[A-Z_]{1,40})$/
-/** Error codes of the system and of name resolution. */
+/** Error codes of the operating system, of name resolution and of undici. */
 const NETWORK_ERROR = /^(?:E[A-Z]{2,20}|EAI_[A-Z]+|UND_ERR_[A-Z_]+)$/
 
-/** Reads the file for each token, so that a replaced file is used. */
+/** @returns a function that fetches a token. It reads the file each time, so that a replaced file is used */
 export function googleTokens(
   { credentials: file, project: defaultProject }: GoogleAuth, clock: Clock,
 ): (signal: AbortSignal) => Promise<FetchedCredential> {
@@ -51,7 +51,7 @@ async function fileToken(library: Library, json: CredentialsFile, clock: ServerC
   try {
     return await requestToken(library, json, clock, signal)
   } catch (error) {
-    // Google refuses an assertion whose times do not match its own clock.
+    // Retry if the response has shown a new clock offset, because Google refuses an assertion whose times do not match Google's clock.
     if (clock.offset === offset) throw error
     return await requestToken(library, json, clock, signal)
   }
@@ -92,9 +92,9 @@ function tokenUrlOf({ token_uri: place }: CredentialsFile): string {
   return url.href
 }
 
-/** The token of the machine or of the Kubernetes service account, with its project. */
+/** Fetches the token and the project of the machine or of the Kubernetes service account. */
 async function metadataToken({ gcpMetadata, gaxios }: Library): Promise<GoogleToken> {
-  // On a machine that the library takes for one of Google's, it would set no deadline.
+  // Set this, because the library sets no deadline if it detects a machine of Google.
   gcpMetadata.setGCPResidency(false)
   const tokenKey = 'instance/service-accounts/default/token'
   const projectKey = 'project/project-id'
@@ -143,7 +143,7 @@ function googleAuthorization(token: string, quotaProject: string | null, project
   }
 }
 
-/** The library's message may contain parts of the credentials, so it is not repeated. */
+/** The error to report. It contains no message of the library, because that may contain parts of the credentials. */
 function unavailable({ GaxiosError }: Library['gaxios'], source: string, error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   if (error instanceof GaxiosError && error.response !== undefined) {

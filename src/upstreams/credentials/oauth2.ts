@@ -5,10 +5,10 @@ import { headerAuthorization } from './credential.ts'
 import type { FetchedCredential } from './refreshing-credential.ts'
 
 const DEFAULT_LIFETIME_MS = 10 * 60_000
-/** A server's error code may contain anything: only codes of this form are reported (RFC 6749 section 5.2). */
+/** Only error codes of this form (RFC 6749 section 5.2) are reported, because a server can send any text as the code. */
 const ERROR_CODE = /^[a-z_]{1,40}$/
 
-/** The client credentials grant, RFC 6749 section 4.4. @throws GatewayError credential_unavailable */
+/** Fetches a token by the client credentials grant (RFC 6749 section 4.4). @throws GatewayError credential_unavailable */
 export async function fetchOAuth2Token(
   { tokenUrl, clientId, clientSecret, scope }: Omit<OAuth2Auth, 'kind' | 'headers'>, signal: AbortSignal,
 ): Promise<FetchedCredential> {
@@ -21,7 +21,7 @@ export async function fetchOAuth2Token(
       server, client, oauth.ClientSecretBasic(clientSecret), scope === null ? {} : { scope },
       {
         signal,
-        // The configuration allows http only for loopback addresses.
+        // Allow http, because the configuration has checked that only loopback addresses use it.
         [oauth.allowInsecureRequests]: true,
         [oauth.customFetch]: boundedFetch,
       },

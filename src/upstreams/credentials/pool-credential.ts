@@ -19,8 +19,8 @@ export interface CredentialOptions {
 }
 
 /**
- * Several credentials of one upstream, which requests use in turn. A credential that is refused or at its rate limit is paused
- * alone, and the request continues with the next one. A credential near its rate limit is used only if there is no other.
+ * Several credentials of one upstream, which requests use in turn. If the upstream refuses a credential or its rate limit is reached, only
+ * that credential is paused, and the request uses the next one. A credential near its rate limit is used only if no other is available.
  */
 export class PoolCredential implements Credential {
   readonly refusalStatuses = new Set([401, 402, 403, 429])
@@ -88,7 +88,7 @@ export class PoolCredential implements Credential {
     }
   }
 
-  /** The source of this member fails: continues with another one. */
+  /** Pauses a member whose source fails, and continues with another member. */
   #withoutMember(member: Member, refused: readonly Authorization[], error: unknown): Authorization | Promise<Authorization> {
     member.restsUntil = this.#options.clock.monotonic() + UNAVAILABLE_REST_MS
     member.restReason = 'unavailable'
@@ -97,7 +97,7 @@ export class PoolCredential implements Credential {
     return this.#authorizeWith(other, refused)
   }
 
-  /** The next member in turn that is neither paused nor refused for this request. @param isTaken the turn passes on */
+  /** @returns the next member that is neither paused nor refused for this request @param isTaken true = the next call starts after it */
   #choose(refused: readonly Authorization[], isTaken = true): Member | null {
     const now = this.#options.clock.monotonic()
     const inTurn = [...this.#members.slice(this.#next), ...this.#members.slice(0, this.#next)]
@@ -134,11 +134,11 @@ class Member {
   readonly credential: Credential
   readonly index: number
   readonly window = new RateLimitWindow()
-  /** On the monotonic clock, ms. */
+  /** The member is paused until this time, ms on the monotonic clock. */
   restsUntil = 0
   /** Reason of the current or latest pause. */
   restReason: RestReason = 'rate_limited'
-  /** Since the last success. */
+  /** Number of refusals since the last success. */
   refusals = 0
 
   constructor(credential: Credential, index: number) {
@@ -150,7 +150,7 @@ class Member {
 class PoolAuthorization implements Authorization {
   readonly member: Member
   readonly inner: Authorization
-  /** The credential was refused, and its member has a newer one. */
+  /** true = the credential was refused, and its member has a newer credential. */
   isRenewed = false
 
   constructor(member: Member, inner: Authorization) {
@@ -171,7 +171,7 @@ function isOf(authorization: Authorization, member: Member): boolean {
   return authorization instanceof PoolAuthorization && authorization.member === member
 }
 
-/** The member's own authorizations among those of the pool. */
+/** @returns the member's own authorizations inside the pool's authorizations */
 function innerOf(authorizations: readonly Authorization[], member: Member): Authorization[] {
   return authorizations.flatMap(each => (each instanceof PoolAuthorization && each.member === member ? [each.inner] : []))
 }

@@ -1,9 +1,9 @@
 import type { RateLimits, RemainingRateLimit } from './credential-state.ts'
 import type { HeaderList } from './credential.ts'
 
-/** `x-ratelimit-remaining-requests` or, with the name of a vendor, `VENDOR-ratelimit-requests-remaining`. */
+/** Header names such as `x-ratelimit-remaining-requests` and, with a vendor's name, `anthropic-ratelimit-requests-remaining`. */
 const NAME = /^[a-z]+-ratelimit-(?:(limit|remaining|reset)-(requests|tokens)|(requests|tokens)-(limit|remaining|reset))$/
-/** A credential with at most this share of its limit left is nearly exhausted. */
+/** A credential is near its rate limit if at most this share of the limit is left. */
 const LOW_SHARE = 0.05
 const DEFAULT_RESET_MS = 60_000
 const MAX_RESET_MS = 10 * 60_000
@@ -11,7 +11,7 @@ const UNITS: ReadonlyMap<string, number> = new Map(Object.entries({ ms: 1, s: 1_
 
 interface Reported { limit: number | null, remaining: number | null, resetMs: number | null }
 
-/** `until`: ms on the monotonic clock until which the report is used. */
+/** `until`: time from which the report is ignored, ms on the monotonic clock. */
 type Window = RemainingRateLimit & { readonly until: number }
 
 /** The rate limits of one credential, as an upstream reports them. `now` is in ms on the monotonic clock. */
@@ -45,7 +45,7 @@ export class RateLimitWindow {
     return isLow(this.#requests, now) || isLow(this.#tokens, now)
   }
 
-  /** null = the upstream reported nothing */
+  /** null = the upstream has reported no rate limits. */
   get limits(): RateLimits | null {
     if (this.#requests === null && this.#tokens === null) return null
     return { at: this.#at, requests: remainingOf(this.#requests), tokens: remainingOf(this.#tokens) }
@@ -70,7 +70,7 @@ function countOf(text: string): number | null {
   return /^\d{1,15}$/.test(text) ? Number(text) : null
 }
 
-/** Converts `6m0s`, seconds, or an RFC 3339 time to ms from now; null = another format. */
+/** @param text such as `6m0s`, a number of seconds, or an RFC 3339 time @returns ms from now; null = another format */
 function resetOf(text: string, wall: number): number | null {
   if (/^\d{4}-\d\d-\d\dT/.test(text)) {
     const at = Date.parse(text)

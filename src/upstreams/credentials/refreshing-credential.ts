@@ -4,10 +4,10 @@ import { CONSTANT, type CredentialState } from './credential-state.ts'
 import { UNAUTHORIZED, type Authorization, type Credential } from './credential.ts'
 import type { FaultReporter } from './fault-reporter.ts'
 
-/** The result of a source. */
+/** A credential as its source returns it. */
 export interface FetchedCredential {
   readonly authorization: Authorization
-  /** ms after which the credential has to be replaced. */
+  /** Milliseconds after which the credential must be replaced. */
   readonly lifetimeMs: number
 }
 
@@ -16,34 +16,34 @@ export interface RefreshOptions {
   readonly reporter: FaultReporter
   /**
    * Gets a credential from its source. @param signal aborted at the deadline
-   * @throws anything; the reason of a GatewayError credential_unavailable is reported
+   * @throws any error; only the reason of a GatewayError credential_unavailable is reported
    */
   fetch(signal: AbortSignal): Promise<FetchedCredential>
-  /** The credential is invalid after its lifetime; false = an old one is used as long as there is no new one. */
+  /** true = the credential is invalid after its lifetime; false = the old credential is used until a new one is fetched. */
   readonly expires: boolean
 }
 
 const FETCH_TIMEOUT_MS = 10_000
-/** The credential is refreshed when this share of its lifetime is left, but at most this many ms before its end. */
+/** The credential is refreshed when this share of its lifetime is left, but not earlier than `MAX_REFRESH_WINDOW` ms before its end. */
 const REFRESH_SHARE = 0.2
 const MAX_REFRESH_WINDOW = 5 * 60_000
-/** The credential is not used in this last share of its lifetime, at most this many ms: requests take time to arrive. */
+/** The credential is not used in this last share of its lifetime, at most `MAX_EXPIRY_MARGIN` ms, because requests take time to arrive. */
 const EXPIRY_SHARE = 0.05
 const MAX_EXPIRY_MARGIN = 30_000
 const FIRST_RETRY_DELAY_MS = 1_000
 const MAX_RETRY_DELAY_MS = 30_000
-/** ms since 1970 of the latest possible date: a server may report that a token never ends. */
+/** The latest possible date, ms since 1970. Later times, by which a server reports that a token never expires, are lowered to it. */
 const MAX_TIME = 8.64e15
 /**
- * ms between two fetches caused by refusals: the upstream may refuse each new credential too. The first one comes soon, because
- * a token can be revoked twice. The interval doubles with each fetch that follows another within twice the maximum.
+ * Minimum ms between two fetches because of refusals, because the upstream may refuse each new credential too. The interval is short at
+ * first, and doubles with each fetch that follows the previous one within twice the maximum.
  */
 const FIRST_FORCED_INTERVAL = 1_000
 const MAX_FORCED_INTERVAL = 10_000
 
 /**
- * One fetch refreshes the credential before its end, for all waiting requests. Without requests nothing is refreshed: the next
- * request fetches the credential.
+ * Refreshes the credential before its end, by one fetch for all waiting requests. If no request has used the credential, it is not
+ * refreshed, and the next request fetches it.
  */
 export class RefreshingCredential implements Credential {
   readonly refusalStatuses = UNAUTHORIZED
@@ -52,19 +52,19 @@ export class RefreshingCredential implements Credential {
   /** ms since 1970. */
   #fetchedAt: number | null = null
   #expiresAt: number | null = null
-  /** The authorization is used until then; ms on the monotonic clock. */
+  /** The authorization is used until this time, ms on the monotonic clock. */
   #usableUntil = 0
   /** A request has used the credential since it was fetched. */
   #isUsed = false
-  /** null = no fetch is running */
+  /** The running fetch; null = none. */
   #fetching: Promise<Authorization> | null = null
   #controller: AbortController | null = null
   #timer: Timer | null = null
   #fault: GatewayError | null = null
-  /** A source that failed is not tried again before this time; ms on the monotonic clock. */
+  /** After a failure, the source is not used before this time, ms on the monotonic clock. */
   #retryAt = 0
   #failures = 0
-  /** When the latest fetch because of a refusal started; ms on the monotonic clock. */
+  /** When the latest fetch because of a refusal started, ms on the monotonic clock. */
   #forcedAt = -Infinity
   #forcedInterval = FIRST_FORCED_INTERVAL
   #closed = false
@@ -139,7 +139,7 @@ export class RefreshingCredential implements Credential {
     }
   }
 
-  /** Fails at the deadline, even if the source ignores the signal. */
+  /** Fetches with a deadline, which also ends the wait if the source ignores the signal. */
   async #fetchInTime(): Promise<FetchedCredential> {
     const controller = new AbortController()
     this.#controller = controller
@@ -155,11 +155,11 @@ export class RefreshingCredential implements Credential {
     }
   }
 
-  /** An unused upstream needs no refreshed credential. */
+  /** Schedules a refresh. The timer fetches only if a request has used the credential, or if the last fetch failed. */
   #refreshIn(ms: number): void {
     if (this.#closed) return
     this.#timer = this.#options.clock.setTimeout(() => {
-      // The failure is reported, and affects no request yet.
+      // Ignore the error here: it was reported, and affects no request yet.
       if (this.#isUsed || this.#failures > 0) this.#fetch().catch(() => {})
     }, Math.max(ms, FIRST_RETRY_DELAY_MS))
   }

@@ -2,13 +2,13 @@ import type { Clock } from '../../base/clock.ts'
 import type { Authorization } from './credential.ts'
 
 const REMEMBERED_FOR_MS = 30_000
-/** Per authorization: clients choose the names of models. */
+/** Maximum refusals for each authorization. Limited, because clients choose the names of models. */
 const MAX_REMEMBERED = 1_000
 
-/** The use of an authorization: endpoint, model, and the client's key if the client may have caused the refusal. */
+/** For which use an authorization was refused: endpoint, model, and the client's key if the client may have caused the refusal. */
 export type RefusedFor = readonly (string | null)[]
 
-/** Recent refusals of an upstream. After a change of file or configuration the authorization is a new object, without refusals. */
+/** The recent refusals of an upstream, by authorization object. A changed file or configuration creates a new object without refusals. */
 export class Refusals {
   readonly #clock: Pick<Clock, 'monotonic'>
   /** Until when the refusal of each use is remembered, ms on the monotonic clock; oldest first. */
@@ -23,7 +23,7 @@ export class Refusals {
     return until !== undefined && this.#clock.monotonic() < until
   }
 
-  /** @returns false = it was already remembered */
+  /** @returns false = the refusal was remembered already */
   add(authorization: Authorization, subject: RefusedFor): boolean {
     if (this.has(authorization, subject)) return false
     const name = JSON.stringify(subject)

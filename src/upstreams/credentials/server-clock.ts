@@ -1,10 +1,10 @@
 import type { Clock } from '../../base/clock.ts'
 import type { HeaderList } from './credential.ts'
 
-/** ms by which the clocks may differ; AWS refuses a signature after five minutes. */
+/** Milliseconds. A smaller difference between the clocks is ignored. AWS refuses a signature if the difference is five minutes. */
 const MAX_SKEW = 60_000
 
-/** The time on the clock of an upstream or a token server, which a signature must use. */
+/** Estimates the time on the clock of an upstream or a token server, because a signature must contain that time. */
 export class ServerClock {
   readonly #clock: Clock
   #offset = 0
@@ -13,7 +13,7 @@ export class ServerClock {
     this.#clock = clock
   }
 
-  /** ms by which the server's clock is ahead of this machine's, as far as known. */
+  /** Milliseconds by which the server's clock is ahead of this machine's clock, by the last response. */
   get offset(): number {
     return this.#offset
   }

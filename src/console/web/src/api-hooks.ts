@@ -11,10 +11,10 @@ export type Session = ResponseOf<'GET /session'>
 
 export const SESSION = ['GET /session'] as const
 
-/** Broadcast channel between the browser's tabs: a login or logout in one reaches all. */
+/** Name of the broadcast channel between the tabs of the browser. All tabs learn of a login or logout in one tab. */
 const TABS = 'gateway_console'
 
-/** The response cache. A 401 ends the session, so that the login page is shown. */
+/** Creates the cache of responses. A response with 401 ends the session, so that the login page is shown. */
 export function createQueryClient(): QueryClient {
   const onError = (error: Error) => {
     if (error instanceof ApiError && error.status === 401) endSession(client)
@@ -34,16 +34,16 @@ export function createQueryClient(): QueryClient {
 }
 
 export interface ApiQueryOptions {
-  /** Time range. It is evaluated at each request, so that `Last hour` moves on. */
+  /** The time range of the query. It is evaluated at each request, so that the range `Last hour` moves forward. */
   readonly range?: TimeRange
-  /** Refresh interval in ms, while the tab is visible. */
+  /** ms between two refreshes while the tab is visible; absent = no refresh. */
   readonly every?: number
   readonly enabled?: boolean
 }
 
 /**
- * Reads data: `const panel = useApiQuery('GET /panel', {}, { range, every: 10_000 })`.
- * While a request with other parameters runs, the previous response stays (`isPlaceholderData`).
+ * Reads data: `const panel = useApiQuery('GET /panel', {}, { range, every: 10_000 })`. While a request with other parameters runs, the data
+ * is the previous response (`isPlaceholderData`).
  */
 export function useApiQuery<N extends OperationName>(
   name: N, input: OperationInput<N>, options: ApiQueryOptions = {},
@@ -64,7 +64,7 @@ export function useApiQuery<N extends OperationName>(
   })
 }
 
-/** The first query of the page whose refresh failed, if any. Its old data is still shown. */
+/** The first query of the page whose refresh failed; undefined = none. The page still shows the query's old data. */
 export function useFailedRefetch(): QueryState<unknown, Error> | undefined {
   const cache = useQueryClient().getQueryCache()
   const subscribe = useCallback(
@@ -80,14 +80,12 @@ export function endSession(client: QueryClient): void {
   client.setQueryData<Session>(SESSION, session => session && { ...session, user: null, csrf: null })
 }
 
-/** Drops the cached responses, so that the next user does not see them. */
+/** Removes the cached responses, so that the next user does not see them. */
 export function clearCachedResponses(client: QueryClient): void {
   client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION[0] })
 }
 
-/**
- * The session. It is read once; after that, a login or logout in any tab and every 401 update it.
- */
+/** The session. It is read once. After that, a login or logout in any tab, and every response with 401, updates it. */
 export function useSession(): UseQueryResult<Session, Error> {
   const client = useQueryClient()
   useEffect(() => {
@@ -109,17 +107,17 @@ export function useSession(): UseQueryResult<Session, Error> {
   })
 }
 
-/** All tabs share the session cookie: tell them that the session changed. */
+/** Tells all other tabs that the session changed, because all tabs share the session cookie. */
 export function notifyOtherTabs(): void {
   const tabs = new BroadcastChannel(TABS)
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- no target origin here
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no target origin
   tabs.postMessage(null)
   tabs.close()
 }
 
 /**
  * Changes data: `const create = useApiMutation('POST /keys', ['GET /keys']); create.mutate({ body })`.
- * @param stale - the operations whose responses it changes; they are read again
+ * @param stale - the operations whose responses change; the responses are read again
  */
 export function useApiMutation<N extends OperationName>(name: N, stale: readonly OperationName[] = []):
 UseMutationResult<ResponseOf<N>, Error, OperationInput<N>> {

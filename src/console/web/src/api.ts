@@ -2,13 +2,13 @@ import type { Api, BodyOf, OperationName, ParamsOf, QueryOf, ResponseOf } from '
 
 const BASE = '/console/api'
 
-/** Query, path parameters and body of an operation; only the ones that it declares. */
+/** The query, path parameters and body of an operation. The type has only those that the operation declares. */
 export type OperationInput<N extends OperationName> =
   (QueryOf<N> extends undefined ? unknown : { readonly query?: QueryOf<N> }) &
   (ParamsOf<N> extends undefined ? unknown : { readonly params: ParamsOf<N> }) &
   (BodyOf<N> extends undefined ? unknown : { readonly body: BodyOf<N> })
 
-/** The same without the operation's types, for building the request. */
+/** The input of any operation, for the code that builds the request. */
 interface UntypedInput {
   readonly query?: Readonly<Record<string, unknown>>
   readonly params?: Readonly<Record<string, string>>
@@ -16,9 +16,9 @@ interface UntypedInput {
 }
 
 export interface SendOptions {
-  /** CSRF token of the session; required for requests that change something. */
+  /** CSRF token of the session; required if the request changes something. */
   readonly csrf?: string | null
-  /** An automatic refresh: it does not extend the session. */
+  /** true if the request is an automatic refresh, which does not extend the session. */
   readonly live?: boolean
   readonly signal?: AbortSignal
 }
@@ -32,16 +32,16 @@ export type ProblemCode =
   | 'too_many'
   | 'unavailable'
   | 'internal'
-  /** No response from the gateway, or a proxy responded instead. */
+  /** The gateway did not respond, or a proxy responded instead of the gateway. */
   | 'unreachable'
 
-/** An error of the console's API, or a failure to reach it. The message is shown to the user. */
+/** An error response of the console's API, or a failure to reach the API. The user sees the message. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly code: ProblemCode
-  /** HTTP status; 0 without a response. */
+  /** HTTP status; 0 = no response. */
   readonly status: number
-  /** The request field that is invalid; null if none is named. */
+  /** The field of the request that is invalid; null = the response names no field. */
   readonly field: string | null
 
   constructor(code: ProblemCode, message: string, status: number, field: string | null = null) {
@@ -55,9 +55,9 @@ export class ApiError extends Error {
 /**
  * Calls an operation of the console's API.
  * @param name - the operation, as in the API table: `GET /panel`
- * @param input - its path parameters, query and body
+ * @param input - path parameters, query and body of the operation
  * @returns the response, in the shape that the API table declares
- * @throws {ApiError} on an error response or without a response
+ * @throws {ApiError} if the response is an error, or if there is no response
  */
 export async function send<N extends OperationName>(
   name: N, input: OperationInput<N>, options: SendOptions = {},
@@ -85,8 +85,7 @@ export async function send<N extends OperationName>(
 }
 
 /**
- * Address of an operation with its parameters filled in; also used for CSV links.
- * Undefined and null query parameters are left out.
+ * The URL of an operation with its parameters; also used for links to CSV files. Query parameters that are undefined or null are left out.
  */
 export function addressOf<N extends OperationName>(name: N, input: OperationInput<N>): string {
   const { params, query: parameters } = input as UntypedInput
@@ -121,7 +120,7 @@ async function errorOf(response: Response): Promise<ApiError> {
   try {
     body = await response.json()
   } catch {
-    return new ApiError('unreachable', fallback, response.status) // not JSON: the error page of a proxy
+    return new ApiError('unreachable', fallback, response.status) // not JSON: an error page of a proxy
   }
   const { code, message, field } = typeof body === 'object' && body !== null
     ? body as Record<string, unknown>

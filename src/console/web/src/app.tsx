@@ -27,7 +27,7 @@ const PAGES: readonly { path: string; page: ComponentType }[] = [
   { path: '/playground', page: lazyPage(() => import('./pages/playground.tsx')) },
 ]
 
-/** The login page, or the shell with the page for the current address. */
+/** The login page, or the page for the current URL inside the shell. */
 export function App() {
   const session = useSession()
   if (session.data === undefined) {
@@ -61,7 +61,7 @@ function Pages({ user }: { readonly user: User }) {
   )
 }
 
-/** A subpage is visible to the roles that see its navigation item. */
+/** Tells whether the user may see a page. A subpage is visible to the roles that see the navigation item of its section. */
 function isVisible({ role }: User, path: string): boolean {
   const section = `/${path.split('/')[1]}`
   return navigationItemsFor(role).some(item => item.path === section)

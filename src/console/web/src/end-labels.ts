@@ -2,7 +2,7 @@ import type { Row } from '../../api/logs.ts'
 
 export type End = Row['end']
 
-/** Label of each outcome of a request. */
+/** Labels of the ends of requests. */
 export const END_LABELS: Readonly<Record<End, string>> = {
   complete: 'Complete',
   client_gone: 'Client disconnected',

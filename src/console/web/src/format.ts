@@ -1,12 +1,12 @@
 /**
- * The one place where values of the API become text: numbers, money, times, durations, sizes.
- * Money never passes through a float.
+ * Converts values of the API to text: numbers, money, times, durations, sizes. No other file does this. Money is never converted to a
+ * float.
  */
 
 const MINUS = '\u2212'
 const NARROW = '\u202f'
 
-/** `1234.5` -> `$1,234.50`: all digits, at least two decimals. null is `–`. */
+/** Formats money with all digits and at least two decimals: `1234.5` -> `$1,234.50`. null -> `–`. */
 export function money(usd: string | null): string {
   if (usd === null) return '–'
   const { sign, whole, fraction } = digitsOf(usd)
@@ -14,8 +14,8 @@ export function money(usd: string | null): string {
 }
 
 /**
- * Money for headings: two decimals, or two significant digits below one cent, rounded half up.
- * `0.0012345` -> `$0.0012`.
+ * Formats money for headings: with two decimals, or with two significant digits below one cent. Halves are rounded up. `0.0012345` ->
+ * `$0.0012`.
  */
 export function moneyShort(usd: string | null): string {
   if (usd === null) return '–'
@@ -30,31 +30,31 @@ export function moneyShort(usd: string | null): string {
   return `${sign}$${grouped(digits.slice(0, -kept))}.${trimmed}`
 }
 
-/** Money at a chart axis, shortened from 10,000. `0.00000003` -> `$0.00000003`, `30000` -> `$30K` */
+/** Formats money for a chart axis. From 10,000 on, the text is shortened: `0.00000003` -> `$0.00000003`, `30000` -> `$30K`. */
 export function moneyTick(value: number): string {
-  // String() writes small numbers as 3e-8.
+  // `toFixed` is needed, because String() writes small numbers as 3e-8.
   return value < 10_000 ? moneyShort(value.toFixed(12)) : `$${SHORT.format(value)}`
 }
 
-/** The cost of some requests. */
+/** The cost of some requests, of which a part may be unknown. */
 export interface KnownCost {
-  /** The known part, USD; null: no part of it is known. */
+  /** The known part in USD; null = no part is known. */
   readonly cost_usd: string | null
   readonly unpriced_requests: number
 }
 
-/** A cost with its unknown part: `$1.50`, `$1.50 + unknown`, `unknown`. */
+/** Formats a cost with its unknown part: `$1.50`, `$1.50 + unknown`, `unknown`. */
 export function costText({ cost_usd, unpriced_requests }: KnownCost, write = money): string {
   if (cost_usd === null) return 'unknown'
   return unpriced_requests === 0 ? write(cost_usd) : `${write(cost_usd)} + unknown`
 }
 
-/** Money as a float, for chart lengths and sorting only. An unknown cost is 0. */
+/** Converts money to a float, only for lengths in charts and for sorting. An unknown cost is 0. */
 export function approximate(usd: string | null): number {
   return Number(usd ?? 0)
 }
 
-/** The exact sum of decimal strings of the API. */
+/** Adds decimal strings of the API exactly. */
 export function sum(...usd: readonly string[]): string {
   const places = Math.max(0, ...usd.map(text => digitsOf(text).fraction.length))
   const total = usd.reduce((acc, text) => {
@@ -68,7 +68,7 @@ export function sum(...usd: readonly string[]): string {
   return `${total < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`
 }
 
-/** How many decimals `money` writes. */
+/** Number of decimals that `money` writes. */
 export function decimalsOf(usd: string): number {
   return Math.max(2, digitsOf(usd).fraction.length)
 }
@@ -87,27 +87,27 @@ const WHOLE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
 const QUANTITY = new Intl.NumberFormat('en-US', { maximumFractionDigits: 3 })
 const SHORT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 })
 
-/** `1234567` -> `1,234,567` */
+/** Formats a whole number: `1234567` -> `1,234,567`. */
 export function count(value: number | null): string {
   return value === null ? '–' : WHOLE.format(value)
 }
 
-/** `1 request`, `1,234 requests` */
+/** Formats a number with its noun: `1 request`, `1,234 requests`. */
 export function counted(value: number, noun: string): string {
   return `${count(value)} ${noun}${value === 1 ? '' : 's'}`
 }
 
-/** A quantity that need not be whole, such as seconds of audio: `1,234.568` */
+/** Formats a quantity that may be a fraction, such as seconds of audio: `1,234.568`. */
 export function quantity(value: number): string {
   return QUANTITY.format(value)
 }
 
-/** `1234567` -> `1.2M`; exact below 10,000. */
+/** Formats a number in short form: `1234567` -> `1.2M`. Numbers below 10,000 are exact. */
 export function countShort(value: number): string {
   return value < 10_000 ? WHOLE.format(value) : SHORT.format(value)
 }
 
-/** A share of 1 as a percentage: `0.1234` -> `12 %`; small shares are `<0.1 %`, not 0. */
+/** Formats a share of 1 as a percentage: `0.1234` -> `12 %`. Very small shares become `<0.1 %` instead of 0. */
 export function percent(share: number): string {
   if (share === 0) return `0${NARROW}%`
   const value = share * 100
@@ -116,7 +116,7 @@ export function percent(share: number): string {
   return `${value.toFixed(digits).replace(/\.0$/, '')}${NARROW}%`
 }
 
-/** ms -> `320 ms`, `1.42 s`, `3 min 5 s`, `2 h 10 min`, `3 d 4 h`. null is `–`. */
+/** Formats ms: `320 ms`, `1.42 s`, `3 min 5 s`, `2 h 10 min`, `3 d 4 h`. null -> `–`. */
 export function duration(ms: number | null): string {
   if (ms === null) return '–'
   if (ms < 1000) return `${ms < 10 && ms > 0 ? Number(ms.toFixed(1)) : Math.round(ms)}${NARROW}ms`
@@ -135,7 +135,7 @@ function two(large: number, unit: string, small: number, smaller: string): strin
 
 const BYTE_UNITS = ['B', 'kB', 'MB', 'GB', 'TB'] as const
 
-/** Bytes in steps of 1000: `1.2 MB`. */
+/** Formats bytes, in units of powers of 1000: `1.2 MB`. */
 export function bytes(value: number): string {
   let amount = value
   let unit = 0
@@ -147,12 +147,12 @@ export function bytes(value: number): string {
   return `${figure}${NARROW}${BYTE_UNITS[unit]}`
 }
 
-/** `2026-11-21 07:18:22`, UTC. */
+/** Formats a time in UTC: `2026-11-21 07:18:22`. */
 export function timeUtc(moment: string | number): string {
   return new Date(moment).toISOString().slice(0, 19).replace('T', ' ')
 }
 
-/** `2026-11-21 07:18:22.123`, UTC. */
+/** Formats a time in UTC with milliseconds: `2026-11-21 07:18:22.123`. */
 export function timeExact(moment: string | number): string {
   return new Date(moment).toISOString().slice(0, 23).replace('T', ' ')
 }
@@ -162,55 +162,55 @@ const LOCAL = new Intl.DateTimeFormat('sv-SE', {
 })
 const ZONE = new Intl.DateTimeFormat('en-GB', { timeZoneName: 'short' })
 
-/** In the time zone of the browser: `2026-11-21 08:18:22.123 GMT+1` */
+/** Formats a time in the time zone of the browser: `2026-11-21 08:18:22.123 GMT+1`. */
 export function timeLocal(moment: string | number): string {
   const date = new Date(moment)
   const zone = ZONE.formatToParts(date).find(({ type }) => type === 'timeZoneName')?.value ?? ''
   return `${LOCAL.format(date)}.${String(date.getMilliseconds()).padStart(3, '0')} ${zone}`
 }
 
-/** `2026-11-21` */
+/** Formats a day in UTC: `2026-11-21`. */
 export function dayUtc(moment: string | number): string {
   return new Date(moment).toISOString().slice(0, 10)
 }
 
-/** `2026-11-21 07:18`, UTC. */
+/** Formats a time in UTC without seconds: `2026-11-21 07:18`. */
 export function minuteUtc(moment: string | number): string {
   return timeUtc(moment).slice(0, 16)
 }
 
-/** `11-21 07:18:22`, UTC; with the year if it is not the current year. */
+/** Formats a time in UTC without the current year: `11-21 07:18:22`. Another year is shown. */
 export function timeShort(moment: string | number, now: number): string {
   const [time, present] = [timeUtc(moment), timeUtc(now)]
   return time.slice(0, 4) === present.slice(0, 4) ? time.slice(5) : time
 }
 
-/** `07:18 UTC`; on another day `2026-11-21 07:18 UTC`. */
+/** Formats a time of day in UTC: `07:18 UTC`. On another day: `2026-11-21 07:18 UTC`. */
 export function clockUtc(moment: string | number, now: number): string {
   return `${dayUtc(moment) === dayUtc(now) ? hourUtc(moment) : minuteUtc(moment)} UTC`
 }
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const
 
-/** `21 Nov`; in another year `21 Nov 2025`. */
+/** Formats a day without the current year: `21 Nov`. In another year: `21 Nov 2025`. */
 export function dayShort(moment: string | number, now: number): string {
   const date = new Date(moment)
   const text = `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`
   return date.getUTCFullYear() === new Date(now).getUTCFullYear() ? text : `${text} ${date.getUTCFullYear()}`
 }
 
-/** `07:18`, UTC. */
+/** Formats a time of day in UTC: `07:18`. */
 export function hourUtc(moment: string | number): string {
   return new Date(moment).toISOString().slice(11, 16)
 }
 
-/** `2026-11` -> `November 2026` */
+/** Formats a month: `2026-11` -> `November 2026`. */
 export function monthName(month: string): string {
   const date = new Date(`${month}-01T00:00:00Z`)
   return date.toLocaleDateString('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' })
 }
 
-/** A moment relative to now: `just now`, `5 min ago`, `in 3 h`. */
+/** Formats a time relative to now: `just now`, `5 min ago`, `in 3 h`. */
 export function relative(moment: string | number, now: number): string {
   const ms = now - new Date(moment).getTime()
   const away = Math.abs(ms)
@@ -222,10 +222,10 @@ export function relative(moment: string | number, now: number): string {
   return ms > 0 ? `${text} ago` : `in ${text}`
 }
 
-/** A name chosen by a client, in quotes if it would be invisible. */
+/** Formats a name that a client chose. A name that would be invisible is put in quotes. */
 export function visible(name: string): string {
   return name.trim() === '' ? `"${name}"` : name
 }
 
-/** The period of a budget. */
+/** Texts for the period of a budget. */
 export const PER_PERIOD = { day: 'per day', month: 'per month', total: 'in total' } as const

@@ -1,6 +1,6 @@
 import { lazy, type ComponentType } from 'react'
 
-/** The script of a page did not arrive. Only a reload of the document requests it again. */
+/** The script of a page could not be loaded. The browser requests it again only if the document is reloaded. */
 export class PageLoadError extends Error {
   override readonly name = 'PageLoadError'
 
@@ -9,7 +9,7 @@ export class PageLoadError extends Error {
   }
 }
 
-/** A page that is a separate chunk, loaded on the first visit. */
+/** A page in a separate script, which is loaded at the first visit. */
 export function lazyPage(load: () => Promise<{ default: ComponentType }>): ComponentType {
   return lazy(() => load().catch((error: unknown) => {
     throw new PageLoadError(error)

@@ -7,23 +7,23 @@ export interface LogFilter {
   readonly upstream?: string
   readonly status?: string
   readonly end?: string
-  /** Requests that have none of these: `key`, `model`, `upstream`, separated by commas. */
+  /** Names that the requests lack: `key`, `model`, `upstream`, separated by commas. */
   readonly without?: string
-  /** Conditions as text. */
+  /** Conditions as a text query. */
   readonly q?: string
 }
 
-/** What requests can be filtered by. */
+/** The kinds of names by which requests can be filtered. */
 type FilterKind = 'key' | 'model' | 'upstream'
 
-/** Filter for one key, model or upstream; null for requests without one. */
+/** The filter for one key, model or upstream; null = for requests without one. */
 export function filterFor(kind: FilterKind, name: string | null): LogFilter {
   return name === null ? { without: kind } : { [kind]: name }
 }
 
 /**
- * Filter for the requests of a group of the Billing page.
- * @returns null if the Logs page cannot filter by one of them: the owner of a key can change
+ * The filter for the requests of a group on the Billing page.
+ * @returns null = the Logs page cannot filter by one of the dimensions: the owner of a key, for example, can change
  */
 export function filterForGroup(by: readonly string[], names: readonly (string | null)[]): LogFilter | null {
   const without: string[] = []
@@ -46,7 +46,7 @@ export function filterForGroup(by: readonly string[], names: readonly (string | 
  * Link to a line of the configuration.
  *
  * @param line from 1
- * @param text the active file, or the one that the last reload rejected
+ * @param text the active file, or the file that the last reload rejected
  */
 export function lineHref(line: number, text: 'active' | 'rejected' = 'active'): string {
   return `/configuration?${new URLSearchParams({ ...text === 'rejected' && { text }, line: String(line) })}`
@@ -57,7 +57,7 @@ export function upstreamHref(name: string, range: TimeRange): string {
   return `/upstreams/${encodeURIComponent(name)}?${new URLSearchParams(searchOf(range))}`
 }
 
-/** Link to the requests in a time range that match a filter. */
+/** Link to the requests that start in a time range and match a filter. */
 export function logsHref(range: TimeRange, filter: LogFilter): string {
   return `/logs?${new URLSearchParams({ ...searchOf(range), ...filter })}`
 }

@@ -13,7 +13,7 @@ if (root === null) throw new Error('index.html has no #root')
 
 createRoot(root).render(
   <StrictMode>
-    {/* The Content-Security-Policy blocks style elements: theme.css sets Mantine's variables instead. */}
+    {/* The Content-Security-Policy blocks style elements, so theme.css sets Mantine's variables. */}
     <MantineProvider theme={theme} defaultColorScheme="auto" withCssVariables={false}
       withGlobalClasses={false}>
       <QueryClientProvider client={createQueryClient()}>

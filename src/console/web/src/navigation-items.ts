@@ -7,11 +7,11 @@ import type { Icon } from '@tabler/icons-react'
 import type { User } from './session.ts'
 
 export interface NavigationItem {
-  /** Path below `/console`. */
+  /** The path after `/console`. */
   readonly path: string
   readonly title: string
   readonly icon: Icon
-  /** Keyboard shortcut: `g`, then this letter. */
+  /** The second key of the keyboard shortcut: `g`, and then this letter. */
   readonly letter: string
   readonly group: 'Monitor' | 'Manage' | 'Test'
   readonly roles: readonly User['role'][]

@@ -1,27 +1,27 @@
 import { dayUtc, minuteUtc } from './format.ts'
 import { customRange, type TimeRange } from './range.ts'
 
-/** A range as the user types it, UTC: `2026-11-21 07:18`; for whole days, first and last day: `2026-11-21`. */
+/** A range in UTC, as the user types it: `2026-11-21 07:18`. For whole days, the first and the last day: `2026-11-21`. */
 export interface RangeInput {
   readonly from: string
   readonly to: string
 }
 
-/** Error text for the start or the end. */
+/** Error texts for the start and for the end. */
 export type RangeErrors = Partial<RangeInput>
 
 const DAY = 86_400_000
-/** Accepts pasted timestamps; seconds are ignored. */
+/** Matches a date and time. Timestamps that are pasted are accepted too; seconds are ignored. */
 const MINUTE_FORM = /^(\d{4}-\d{2}-\d{2})(?:[T ]\s*|\s+)(\d{2}:\d{2})(?::\d{2}(?:\.\d+)?)?\s*(?:Z|UTC)?$/i
 const DAY_FORM = /^(\d{4}-\d{2}-\d{2})$/
 
-/** @param range - ISO 8601; `to` is exclusive */
+/** @param range - times in ISO 8601; `to` is exclusive */
 export function toRangeInput({ from, to }: RangeInput, days: boolean): RangeInput {
   if (days) return { from: dayUtc(from), to: dayUtc(Date.parse(to) - 1) }
   return { from: minuteUtc(from), to: minuteUtc(to) }
 }
 
-/** @returns the range, or what to correct */
+/** @returns the range, or texts that say what to correct */
 export function parseRangeInput(text: RangeInput, days: boolean):
 { readonly range: TimeRange } | { readonly errors: RangeErrors } {
   const [from, to] = [timeOf(text.from, days), timeOf(text.to, days)]
@@ -40,6 +40,6 @@ function timeOf(text: string, days: boolean): number | null {
   if (day === undefined) return null
   const iso = `${day}T${minute}:00.000Z`
   const time = Date.parse(iso)
-  // Some engines accept 31 February as a day in March, and 24:00 as the next midnight.
+  // Refuse 31 February, which some engines accept as a day in March, and 24:00, which some accept as the next midnight.
   return Number.isNaN(time) || new Date(time).toISOString() !== iso ? null : time
 }

@@ -19,15 +19,15 @@ const DAY = 24 * HOUR
 const LENGTHS = { '1h': HOUR, '24h': 24 * HOUR, '7d': 168 * HOUR, '30d': 720 * HOUR } as const
 
 export interface TimeRange {
-  /** Equal ids mean the same selection. */
+  /** Identifies the selection: two ranges with the same id are equal. */
   readonly id: string
   readonly preset: Preset | 'custom'
   readonly label: string
-  /** Start and end of the range, evaluated at a time; ISO 8601, as the API takes them. */
+  /** The start and end of the range at the time `now`, in ISO 8601, as the API expects. */
   at(now: number): { from: string; to: string }
 }
 
-/** A range relative to the present. */
+/** A range relative to the current time. */
 export function presetRange(preset: Preset): TimeRange {
   return {
     id: preset,
@@ -43,7 +43,7 @@ export function presetRange(preset: Preset): TimeRange {
   }
 }
 
-/** The range in whole UTC days: `Last 7 days` is today and the six days before. */
+/** The range in whole UTC days. `Last 7 days` is the current day and the six days before it. */
 export function wholeDays(range: TimeRange): TimeRange {
   return {
     ...range,
@@ -55,12 +55,12 @@ export function wholeDays(range: TimeRange): TimeRange {
   }
 }
 
-/** @param from - ISO 8601, UTC; @param to - the same, exclusive */
+/** @param from - ISO 8601, UTC; @param to - ISO 8601, UTC, exclusive */
 export function customRange(from: string, to: string): TimeRange {
   return { id: `${from}/${to}`, preset: 'custom', label: labelOf(from, to), at: () => ({ from, to }) }
 }
 
-/** A range of twice the length around this one, up to the present. */
+/** A range around this range, twice as long. It ends at the latest at the current time. */
 export function zoomedOut(range: TimeRange, now: number): TimeRange {
   const { from, to } = range.at(now)
   const [start, end] = [Date.parse(from), Date.parse(to)]
@@ -70,9 +70,7 @@ export function zoomedOut(range: TimeRange, now: number): TimeRange {
   return customRange(next.from, next.to)
 }
 
-/**
- * The range in the page's address: `?range=7d`, or `?from=…&to=…`. Invalid values are ignored.
- */
+/** The range in the page's URL: `?range=7d`, or `?from=…&to=…`. Invalid values are ignored. */
 export function rangeOf(search: URLSearchParams, fallback: Preset): TimeRange {
   const from = momentOf(search.get('from'))
   const to = momentOf(search.get('to'))
@@ -81,14 +79,14 @@ export function rangeOf(search: URLSearchParams, fallback: Preset): TimeRange {
   return presetRange(preset !== null && Object.hasOwn(PRESETS, preset) ? preset as Preset : fallback)
 }
 
-/** The range as address parameters, for links that keep it. */
+/** The range as parameters of a URL, for links to pages with the same range. */
 export function searchOf(range: TimeRange): Record<string, string> {
   return range.preset === 'custom' ? range.at(0) : { range: range.preset }
 }
 
 /**
- * The range in the page's address, and a function to change it.
- * @param drops - address parameters to remove on a change; the others stay
+ * The range in the page's URL, and a function that changes it.
+ * @param drops - parameters of the URL that a change removes; other parameters stay
  */
 export function useRange(fallback: Preset = '24h', drops: readonly string[] = []):
 [range: TimeRange, choose: (range: TimeRange) => void] {
@@ -106,7 +104,7 @@ export function useRange(fallback: Preset = '24h', drops: readonly string[] = []
   return [range, choose]
 }
 
-/** Does the range include the present, so that new requests belong to it? */
+/** Tells whether the range includes the current time, so that new requests are in it. */
 export function isOpenEnded({ preset }: TimeRange): boolean {
   return preset !== 'custom' && preset !== 'yesterday' && preset !== 'last-month'
 }

@@ -1,18 +1,18 @@
 const ANY_ADDRESS = new Set(['0.0.0.0', '[::]'])
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/
 
-/** The parts of `window.location` that are needed. */
+/** The parts of `window.location` that are used. */
 export interface PageLocation {
   readonly origin: string
   readonly hostname: string
 }
 
 /**
- * Address at which this browser reaches a port of the gateway.
+ * The origin at which this browser reaches a port of the gateway.
  *
- * @param configuredUrl - the listen address in the configuration; null if it is not known
- * @param here - the address of the console in this browser
- * @returns an origin without a trailing slash; null if this browser cannot reach it
+ * @param configuredUrl - URL of the listening address in the configuration; null = not known
+ * @param here - location of the console in this browser
+ * @returns an origin without a final slash; null = this browser cannot reach the port
  */
 export function reachableOrigin(configuredUrl: string | null, here: PageLocation): string | null {
   const url = configuredUrl === null ? null : URL.parse(configuredUrl)
@@ -21,7 +21,7 @@ export function reachableOrigin(configuredUrl: string | null, here: PageLocation
     ? `[${here.hostname}]`
     : here.hostname
   if (ANY_ADDRESS.has(url.hostname)) url.hostname = host
-  // A loopback address is out of reach for a browser on another machine.
+  // A browser on another machine cannot reach a loopback address.
   else if (LOOPBACK.test(url.hostname) && !LOOPBACK.test(host)) return null
   return url.origin
 }

@@ -7,14 +7,17 @@ export type User = NonNullable<Session['user']>
 
 export const UserContext = createContext<User | null>(null)
 
-/** The logged-in user. Only for components inside the shell. */
+/** The user who is logged in. Must be called only in components inside the shell. */
 export function useUser(): User {
   const user = use(UserContext)
   if (user === null) throw new Error('useUser outside of the shell')
   return user
 }
 
-/** Login and logout. Both drop the cached responses of the previous user. A logout may end at the identity provider. */
+/**
+ * Functions for login and logout. Both remove the cached responses of the previous user. A logout may end with a redirect to the identity
+ * provider.
+ */
 export function useLogin(): {
   login: (body: BodyOf<'POST /session'>) => Promise<void>
   logout: () => Promise<void>

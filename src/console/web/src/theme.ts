@@ -3,8 +3,8 @@ import { Drawer, Modal, Select, Tooltip, createTheme } from '@mantine/core'
 const CLOSE = { 'aria-label': 'Close' }
 
 /**
- * Defaults of Mantine's components; their look is in theme.css. The Content-Security-Policy blocks
- * style elements. Locking the scroll position writes one, so it is off.
+ * Defaults for Mantine's components. Their style is in theme.css, because the Content-Security-Policy blocks style elements. The scroll
+ * lock is off, because it would write a style element.
  */
 export const theme = createTheme({
   respectReducedMotion: true,
@@ -14,7 +14,7 @@ export const theme = createTheme({
       defaultProps: { lockScroll: false, radius: 'md', centered: true, closeButtonProps: CLOSE },
     }),
     Drawer: Drawer.extend({ defaultProps: { lockScroll: false, closeButtonProps: CLOSE } }),
-    // Longer lists are searched by name, not scrolled.
+    // Limit the options, because users search a longer list by name instead of scrolling.
     Select: Select.extend({ defaultProps: { allowDeselect: false, checkIconPosition: 'right', limit: 200 } }),
     Tooltip: Tooltip.extend({ defaultProps: { openDelay: 250, multiline: true, withArrow: true } }),
   },

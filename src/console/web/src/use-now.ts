@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react'
 
-/** The current time in ms since 1970, updated every `every` ms: for texts such as `5 min ago`. */
+/** The current time in ms since 1970, for texts such as `5 min ago`. It is updated every `every` ms. */
 export function useNow(every = 10_000): number {
   const [now, setNow] = useState(() => Date.now())
   useEffect(() => {

@@ -5,11 +5,11 @@ import type { TranslationReport } from '../report.ts'
 const INDEX = /\[\d+\]/g
 
 /**
- * An object in the body of a translated request. Members are read by type; null always means that the client did not send the
- * member. A member of another type is refused, because the target would not get it. Unread members are reported as dropped.
+ * An object in the body of a translated request. Each method reads a member as one type; null always means that the client did not send the
+ * member. A member of another type is refused, because the target would not get it. Members that were not read are reported as dropped.
  */
 export class BodyObject {
-  /** `messages[0].content[1]`; empty = the body itself. */
+  /** Path of the object, such as `messages[0].content[1]`; empty = the whole body. */
   readonly path: string
   protected readonly report: TranslationReport
   readonly #members: JsonObject
@@ -23,18 +23,18 @@ export class BodyObject {
     report.track(this)
   }
 
-  /** For members that may have several types. */
+  /** Reads a member that may have several types. */
   value(name: string): unknown {
     this.#read.push(name)
     return this.#members[name] ?? null
   }
 
-  /** Marks members without effect as read. */
+  /** Marks members as read, so that they are not reported as dropped. */
   ignore(...names: readonly string[]): void {
     this.#read.push(...names)
   }
 
-  /** @throws GatewayError not_translatable, like every method that reads a type */
+  /** @throws GatewayError not_translatable if the member has another type; the other methods throw it too */
   text(name: string): string | null {
     const value = this.value(name)
     return value === null || typeof value === 'string' ? value : this.refuse(name, 'it must be a string')
@@ -56,7 +56,7 @@ export class BodyObject {
     return this.wordOf(value, words) ?? this.refuse(name, `it must be one of ${words.join(', ')}`)
   }
 
-  /** Drops and reports an unknown word, because the target may refuse it. */
+  /** Reads a word. An unknown word is dropped and reported, because the target may refuse it. */
   known<T extends string>(name: string, words: readonly T[]): T | null {
     const value = this.text(name)
     if (value === null) return null
@@ -65,7 +65,7 @@ export class BodyObject {
     return word
   }
 
-  /** For objects with arbitrary names, such as a schema. */
+  /** Reads an object with arbitrary names, such as a schema. */
   json(name: string): JsonObject | null {
     const value = this.value(name)
     return value === null || isObject(value) ? value : this.refuse(name, 'it must be an object')
@@ -76,13 +76,13 @@ export class BodyObject {
     return value && this.open(value, this.#pathOf(name))
   }
 
-  /** Empty if the client did not send it. */
+  /** Reads a list of objects; empty = the client did not send the member. */
   objects(name: string): BodyObject[] {
     return this.#items(name, isObject, 'objects').map((item, at) =>
       isObject(item) ? this.open(item, `${this.#pathOf(name)}[${at}]`) : this.refuse(`${name}[${at}]`, 'it must be an object'))
   }
 
-  /** Refuses null. If the conversation is absent, the target reports the error. */
+  /** Reads the conversation, and refuses null. If the conversation is absent, the target reports the error. */
   conversation(name: string): BodyObject[] {
     return this.#members[name] === null ? this.refuse(name, 'it must be a list of objects') : this.objects(name)
   }
@@ -91,7 +91,7 @@ export class BodyObject {
     return this.#items(name, isText, 'strings').map((item, at) => isText(item) ? item : this.refuse(`${name}[${at}]`, 'it must be a string'))
   }
 
-  /** null = absent or empty. */
+  /** Reads an object whose values are all text; null = absent or empty. */
   record(name: string): Readonly<Record<string, string>> | null {
     const value = withoutNulls(this.json(name) ?? {})
     const other = Object.keys(value).find(key => !isText(value[key]))
@@ -113,13 +113,13 @@ export class BodyObject {
     this.report.drop(this.#pathOf(name).replace(INDEX, '[]'))
   }
 
-  /** @param kind the name of this object in the report */
+  /** Drops the whole object. @param kind names the object in the report */
   dropWhole(kind: string | null): void {
     this.#isDropped = true
     this.drop(kind ?? 'type')
   }
 
-  /** Reports unread members, except for values without effect. */
+  /** Reports the members that were not read, except values that have no effect. */
   dropUnread(): void {
     if (this.#isDropped) return
     for (const [name, value] of Object.entries(this.#members)) {
@@ -127,7 +127,7 @@ export class BodyObject {
     }
   }
 
-  /** Names of members with a value. */
+  /** Names of the members that have a value. */
   get names(): readonly string[] {
     return Object.keys(this.#members).filter(name => this.#members[name] !== null && this.#members[name] !== undefined)
   }
@@ -148,7 +148,7 @@ export class BodyObject {
     return words.find(word => word === value) ?? null
   }
 
-  /** @returns null = not a list */
+  /** @returns null = the value is not a list */
   protected listOf(value: unknown, _isItem: (value: unknown) => boolean): readonly unknown[] | null {
     return Array.isArray(value) ? value : null
   }
@@ -167,7 +167,7 @@ function isText(value: unknown): value is string {
   return typeof value === 'string'
 }
 
-/** `direct` is the default: the model calls the tool directly. */
+/** Tells whether a value has no effect. `direct` has none: it is the default, that the model itself calls the tool. */
 function isHarmless(value: unknown): boolean {
   return value === null || value === undefined || value === false || (isObject(value) && value['type'] === 'direct')
     || (Array.isArray(value) && (value.length === 0 || (value.length === 1 && value[0] === 'direct')))

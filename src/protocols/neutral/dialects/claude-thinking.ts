@@ -5,11 +5,11 @@ import type { Message, NeutralRequest, Reasoning } from '../request.ts'
 import type { WriteContext } from '../translation.ts'
 
 interface ThinkingContext extends Pick<WriteContext, 'model' | 'provider' | 'report'> {
-  /** Tokens of the response, including thinking; null = no bound. */
+  /** Maximum tokens of the response, including thinking; null = no limit. */
   readonly maxTokens: number | null
 }
 
-/** null = the field is omitted. */
+/** The fields to write; null = the field is omitted. */
 interface WrittenThinking {
   readonly thinking: JsonObject | null
   readonly effort: string | null
@@ -17,7 +17,7 @@ interface WrittenThinking {
 
 const NOTHING: WrittenThinking = { thinking: null, effort: null }
 
-/** Writes Claude's `thinking` and `output_config.effort`; reports reasoning that the request excludes. */
+/** Writes Claude's `thinking` and `output_config.effort`. Drops and reports reasoning that other parts of the request exclude. */
 export function writeThinking(request: NeutralRequest, context: ThinkingContext): WrittenThinking {
   const { reasoning } = request
   if (reasoning === null) return NOTHING
@@ -38,7 +38,7 @@ export function writeThinking(request: NeutralRequest, context: ThinkingContext)
   return { thinking: { type: 'enabled', budget_tokens: budget, ...display }, effort: null }
 }
 
-/** From 4.6 on, Claude accepts an effort and decides how much to think; older models accept a budget. */
+/** Tells whether the model accepts an effort. Claude 4.6 and later accept an effort; older models accept a budget. */
 function takesEffort(model: string): boolean {
   const match = /claude-(?:[a-z]+-)?(\d{1,2})(?:[.-](\d{1,2}))?(?![\d])/.exec(model)
   if (match === null) return false
@@ -53,8 +53,8 @@ function effortOf({ effort, budgetTokens }: Reasoning): string | null {
 }
 
 /**
- * A forced tool excludes thinking. A turn that called a tool must begin with thinking of this provider, unless the model is
- * adaptive; the client may have lost it, or another provider may have made it.
+ * Tells whether the request excludes thinking. A forced tool excludes thinking. A model that is not adaptive also requires that a turn with
+ * a tool call begins with thinking of this provider: the client may have lost that thinking, or another provider may have made it.
  */
 function isRuledOut({ toolChoice, messages }: NeutralRequest, isAdaptive: boolean, provider: string): boolean {
   if (forcesTool(toolChoice)) return true
@@ -65,7 +65,9 @@ function isRuledOut({ toolChoice, messages }: NeutralRequest, isAdaptive: boolea
   return (begin?.type !== 'thinking' && begin?.type !== 'redacted_thinking') || valueFor(begin.opaque, provider) === null
 }
 
-/** The index after the last user messages without a tool result. Text beside a result belongs to the turn of the call. */
+/**
+ * The index after the last user messages that have no tool result. Text in a message with a tool result belongs to the turn of the call.
+ */
 function turnStart(messages: readonly Message[]): number {
   let end = messages.length
   while (end > 0) {

@@ -10,9 +10,9 @@ const ERROR_TYPES: Readonly<Record<ErrorKind, string>> = {
 }
 
 /**
- * Reads `{error: {message, type, param, code}}`; other servers may send only some of these members.
+ * Reads `{error: {message, type, param, code}}`. Servers other than OpenAI's may send only some of these members.
  *
- * @param status HTTP status; 500 = the code decides
+ * @param status HTTP status; for 500, the code decides the status
  * @param body parsed JSON, or text if the body is not JSON
  */
 export function readOpenaiError(status: number, body: unknown): NeutralError {

@@ -6,11 +6,11 @@ import { plainText } from '../plain-text.ts'
 import type { TranslationReport } from '../report.ts'
 import type { CacheMark, MediaSource, OutputFormat, Reasoning, ServiceTier, ToolResultPart } from '../request.ts'
 
-/* Request fields that OpenAI's protocols have in common. */
+/* Parts of requests that OpenAI's protocols have in common. */
 
 const DATA_SCHEME = /^data:/i
 const BASE64 = /;base64$/i
-/** Maximum characters before the content of a data URL, because no media type is longer. */
+/** Maximum characters before the content of a data URL. No media type is longer. */
 const MAX_DATA_HEAD = 1024
 
 /** Reads a URL, a data URL, or plain base64. */
@@ -21,14 +21,14 @@ export function urlSource(url: string): MediaSource {
   return { kind: 'base64', mediaType: 'application/pdf', data: url }
 }
 
-/** Reads OpenAI's mark, or Anthropic's, which some servers forward. */
+/** Reads the cache mark of OpenAI, or of Anthropic: some servers forward Anthropic's mark. */
 export function cacheMarkOf(part: BodyObject): CacheMark | null {
   const own = part.object('prompt_cache_breakpoint')
   const mark = part.object('cache_control') ?? own
-  // There is only one mode and one type.
+  // `mode` and `type` can be ignored, because each has only one value.
   mark?.ignore('mode', 'type')
   const ttl = mark?.text('ttl') ?? null
-  // Anthropic caches for five minutes or for an hour.
+  // Anthropic has only two lifetimes: five minutes and one hour.
   return mark === null ? null : { ttl: ttl === null || ttl === '5m' ? ttl : '1h' }
 }
 
@@ -37,12 +37,12 @@ export function readServiceTier(body: BodyObject): ServiceTier | null {
   return tier === 'fast' || tier === 'scale' ? 'priority' : tier
 }
 
-/* Source of these values: openai 7.55, ResponseTextConfig, ImageDetail, Reasoning. */
+/* Source of the values: openai 7.55, ResponseTextConfig, ImageDetail, Reasoning. */
 export const VERBOSITIES = ['low', 'medium', 'high'] as const
 export const IMAGE_DETAILS = ['auto', 'low', 'high', 'original'] as const
 export const REASONING_SUMMARIES = ['auto', 'concise', 'detailed'] as const
 
-/** @param format `json_schema` of an output format, or a format with the same members */
+/** @param format the `json_schema` of an output format, or an object with the same members */
 export function readOutputSchema(format: BodyObject): OutputFormat {
   return {
     type: 'json_schema', name: format.text('name'), description: format.text('description'),
@@ -50,13 +50,13 @@ export function readOutputSchema(format: BodyObject): OutputFormat {
   }
 }
 
-/** The default format is `wav`. */
+/** Reads audio. Without a format, the audio is `wav`. */
 export function readAudio(part: BodyObject): MediaSource {
   const audio = part.object('input_audio')
   return { kind: 'base64', mediaType: registeredType(`audio/${audio?.text('format') ?? 'wav'}`), data: audio?.text('data') ?? '' }
 }
 
-/** @throws GatewayError not_translatable if the content is not in the request */
+/** @throws GatewayError not_translatable if the request does not contain the content */
 export function inlineSource(source: MediaSource, path: string, report: TranslationReport): MediaSource & { readonly kind: 'base64' } {
   if (source.kind === 'base64') return source
   return report.refuse(path, source.kind === 'file'
@@ -71,15 +71,15 @@ export function dataUrl({ mediaType, data }: MediaSource & { readonly kind: 'bas
 /** Maximum characters of `user`. */
 const MAX_USER_LENGTH = 64
 
-/** Replaces a too long name by a hash. */
+/** Replaces a name that is too long by its hash. */
 export function writeUserName(user: string | null): string | null {
   return user !== null && user.length > MAX_USER_LENGTH ? createHash('sha256').update(user).digest('hex') : user
 }
 
-/** Efforts by maximum thinking budget in tokens, ascending. */
+/** Efforts by the maximum thinking budget, in tokens, for which each effort is used; ascending. */
 const BUDGETS: readonly (readonly [effort: string, tokens: number])[] = [['minimal', 1024], ['low', 4096], ['medium', 16_384]]
 
-/** Models that do not reason refuse the field, so it is written only if the client asks for reasoning. */
+/** Writes the effort only if the client asks for reasoning, because models that do not reason refuse the field. */
 export function writeEffort({ enabled, effort, budgetTokens }: Reasoning, { efforts }: Accepts, report: TranslationReport): string | null {
   if (enabled === false) {
     if (efforts?.includes('none')) return 'none'
@@ -91,7 +91,7 @@ export function writeEffort({ enabled, effort, budgetTokens }: Reasoning, { effo
   return BUDGETS.find(([, tokens]) => budgetTokens <= tokens)?.[0] ?? 'high'
 }
 
-/** These protocols have no flag for a failed call, so the text begins with `Error`. */
+/** The text of a tool result. If the call failed, the text begins with `Error`, because OpenAI's protocols have no field for that. */
 export function resultText({ parts, isError }: ToolResultPart): string {
   const text = parts.map(plainText).filter(text => text !== null).join('\n')
   return isError && !/^error/i.test(text) ? `Error: ${text}` : text

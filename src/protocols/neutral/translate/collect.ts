@@ -1,7 +1,7 @@
 import { GatewayError } from '../../../base/errors.ts'
 import type { CollectedPart, NeutralError, NeutralResponse, ResponseEvent, StopEvent, TokenUsage } from '../response.ts'
 
-/** Maximum characters of text, images, opaque values, and `PART_COST` for each part. */
+/** Maximum characters of text, images and opaque values. Each part counts as `PART_COST` characters more. */
 const MAX_COLLECTED = 32 * 1024 * 1024
 const PART_COST = 512
 

@@ -2,10 +2,13 @@ import { asText, parseObject } from '../json.ts'
 import type { NeutralRequest, Part, Tool } from '../request.ts'
 import type { ResponseEvent } from '../response.ts'
 
-/** The name of the argument with the text. */
+/** The name of the argument that contains the text. */
 const INPUT = 'input'
 
-/** For upstreams whose tools accept only JSON: gives tools that take plain text, and their calls, one argument with the text. */
+/**
+ * Converts tools that take plain text, and their calls, to tools with one JSON argument for the text. For upstreams whose tools accept only
+ * JSON.
+ */
 export function wrapFreeform(request: NeutralRequest): NeutralRequest {
   if (!hasFreeform(request)) return request
   const messages = request.messages.map(message => ({ ...message, parts: message.parts.map(wrapPart) }))
@@ -31,17 +34,17 @@ function wrapPart(part: Part): Part {
   return part.type === 'tool_result' && part.isFreeform ? { ...part, isFreeform: false } : part
 }
 
-/** Reverts `wrapFreeform` in the calls of a response. */
+/** Converts the calls in a response back to plain text: the reverse of `wrapFreeform`. */
 export class FreeformUnwrapper {
   readonly #names: ReadonlySet<string>
-  /** Arguments so far, by the index of the part. */
+  /** Arguments received so far, by the index of the part. */
   readonly #open = new Map<number, string>()
 
   constructor({ tools }: NeutralRequest) {
     this.#names = new Set(tools.filter(({ freeform }) => freeform !== null).map(({ name }) => name))
   }
 
-  /** @returns the events that the client gets instead */
+  /** @returns the events that the client gets in place of this event */
   next(event: ResponseEvent): readonly ResponseEvent[] {
     if (this.#names.size === 0) return [event]
     switch (event.type) {

@@ -5,17 +5,17 @@ import type { ResponseEvent } from '../response.ts'
 
 type ToolNameRule = NonNullable<Accepts['toolName']>
 
-/** Enough to distinguish tools whose names begin alike. */
+/** Characters of a hash. They are enough to distinguish tools whose names begin with the same text. */
 const HASH_LENGTH = 8
 
 /**
- * Renames a request's tools for a target that accepts fewer names than the client's protocol. A name that does not fit is cut and
- * gets a hash of the whole name, so the result is always the same.
+ * Renames a request's tools for a target that refuses some names that the client's protocol allows. A name that does not fit is cut, and
+ * gets a hash of the whole name, so that the same name always gives the same result.
  */
 export class ToolNames {
   readonly #rule: ToolNameRule
   readonly #refused: RegExp
-  /** The target's names by the client's names, and the reverse, without names that fit. */
+  /** The target's names by the client's names, and the client's names by the target's. Names that fit are not included. */
   readonly #written = new Map<string, string>()
   readonly #original = new Map<string, string>()
 
@@ -24,7 +24,7 @@ export class ToolNames {
     this.#refused = new RegExp(`(?!${rule.pattern}).`, 'gsu')
   }
 
-  /** Renames in the tools, the tool choice and the conversation. */
+  /** Renames the tools in the list of tools, the tool choice and the conversation. */
   rename(request: NeutralRequest): NeutralRequest {
     for (const { name } of request.tools) this.#fit(name)
     for (const { parts } of request.messages) {
@@ -39,7 +39,7 @@ export class ToolNames {
     }
   }
 
-  /** Replaces the target's name in a call by the client's. */
+  /** Replaces the target's name of a tool in a call by the client's name. */
   restore(event: ResponseEvent): ResponseEvent {
     if (this.#original.size === 0 || event.type !== 'part_start' || event.part.type !== 'tool_call') return event
     const name = this.#original.get(event.part.name)

@@ -10,16 +10,16 @@ import { ToolNames } from './tool-names.ts'
 import type { ClientSide, UpstreamSide, WriteContext, WrittenRequest } from '../translation.ts'
 
 export interface TranslatedRequest extends WrittenRequest {
-  /** Paths in the client's body of what the target does not get. */
+  /** Paths in the client's body of fields and content that the target does not get. */
   readonly dropped: readonly string[]
   readonly request: NeutralRequest
-  /** null = the target gets the client's names of tools. */
+  /** The renamed tools; null = the target gets the client's names. */
   readonly toolNames: ToolNames | null
 }
 
 /**
  * @param given the client's body
- * @param options `stream`: does the path ask for a stream? Only for protocols without a field for that
+ * @param options `stream`: whether the path asks for a stream, for protocols whose body has no field for that
  * @throws GatewayError not_translatable, body_too_large, and errors of opening a capsule
  */
 export function translateRequest(

@@ -10,17 +10,17 @@ import type { ToolNames } from './tool-names.ts'
 import { WholeCharacters } from './whole-characters.ts'
 import type { ClientContext, ClientSide, ResponseReader, ResponseWriter, UpstreamSide } from '../translation.ts'
 
-/** Characters that are encoded together, because V8 copies a text of many pieces several times. */
+/** Number of characters that are encoded together: V8 copies a text of many pieces several times. */
 const BLOCK = 32 * 1024
 
-/** Translates one streamed response. The reader pushes events, and each is written at once. */
+/** Translates one streamed response. Each event that the reader pushes is written at once. */
 export class StreamTranslator implements EventOutput {
   readonly #reader: ResponseReader
   readonly #writer: ResponseWriter
   readonly #unwrapper: FreeformUnwrapper
   readonly #toolNames: ToolNames | null
   readonly #characters = new WholeCharacters()
-  /** Whole events for the client that were not taken yet: encoded blocks, and then text. */
+  /** Whole events for the client that `take` has not returned: first the encoded blocks, then the text. */
   #blocks: Buffer[] = []
   #text = ''
   #hasStarted = false
@@ -34,7 +34,7 @@ export class StreamTranslator implements EventOutput {
     this.#toolNames = toolNames
   }
 
-  /** The client's stream has its end or an error. */
+  /** true if the client's stream has got its end or an error. */
   get isOver(): boolean {
     return this.#isOver
   }
@@ -52,7 +52,7 @@ export class StreamTranslator implements EventOutput {
     return bytes
   }
 
-  /** @param name '' = none @param value the data as parsed JSON; undefined = not JSON */
+  /** @param name the event's name; '' = none @param value the data as parsed JSON; undefined = not JSON */
   event(name: string, value: unknown): void {
     const text = this.#text
     const { length } = this.#blocks
@@ -63,7 +63,7 @@ export class StreamTranslator implements EventOutput {
     }
   }
 
-  /** Ends a complete stream. @throws GatewayError upstream_cut if no stop reason came */
+  /** Ends a complete stream. @throws GatewayError upstream_cut if the upstream sent no stop reason */
   end(): void {
     const text = this.#text
     const { length } = this.#blocks
@@ -86,14 +86,14 @@ export class StreamTranslator implements EventOutput {
     this.#isOver = true
   }
 
-  /** Removes the output of an event that cannot be translated. @returns `thrown` */
+  /** Removes the output of an event that cannot be translated. @returns `thrown`, for the caller to throw */
   #undone(text: string, blocks: number, thrown: unknown): unknown {
     this.#text = text
     this.#blocks.length = blocks
     return thrown
   }
 
-  /** Writes an event of the reader. Some streams have no start event. */
+  /** Writes an event of the reader. Adds the start event if the upstream's stream has none. */
   push(given: ResponseEvent): void {
     if (this.#isOver) return
     if (given.type === 'start') {
@@ -104,7 +104,7 @@ export class StreamTranslator implements EventOutput {
     }
     const whole = this.#characters.next(given)
     const read = whole.type === 'error' ? withReason(whole) : whole
-    // Without a stop reason the response is incomplete, and the client's protocol has no end for it.
+    // Without a stop reason the response is incomplete. The client's protocol cannot end such a response.
     if (read.type === 'end' && !this.#hasStopped) throw new GatewayError('upstream_cut', 'the upstream ended the stream before it was complete')
     this.#hasStopped ||= read.type === 'stop'
     for (const event of this.#unwrapper.next(this.#toolNames?.restore(read) ?? read)) this.#text += this.#writer.write(event)
@@ -115,7 +115,7 @@ export class StreamTranslator implements EventOutput {
   }
 }
 
-/** For a client that did not ask for a stream: writes a whole body at the end of the upstream's stream. */
+/** Writes a whole body at the end of the upstream's stream, for a client that did not ask for a stream. */
 class BodyWriter implements ResponseWriter {
   readonly #client: ClientSide
   readonly #context: ClientContext
@@ -133,7 +133,7 @@ class BodyWriter implements ResponseWriter {
   }
 }
 
-/** Translates a whole response, or an error with a 2xx status. @throws GatewayError upstream_invalid */
+/** Translates a whole response, or an error that has a 2xx status. @throws GatewayError upstream_invalid */
 export function translateBody(
   client: ClientSide, upstream: UpstreamSide, body: JsonObject, context: ClientContext, provider: string, toolNames: ToolNames | null = null,
 ): JsonObject {
@@ -152,13 +152,13 @@ export function translateBody(
 function readBody(reader: ResponseReader, body: JsonObject, out: ResponseEvent[]): void {
   reader.body(body, out)
   if (out.length === 0) throw new GatewayError('upstream_invalid', 'the upstream responded with JSON that is not a response of its protocol')
-  // A fault of the content, such as a call without a name; the caller handles errors that the upstream reports.
+  // Throws for a fault of the content, such as a call without a name. The caller handles errors that the upstream reports.
   const fault = out.find(event => event.type === 'error' && event.error.code === 'upstream_invalid')
   if (fault?.type === 'error') throw new GatewayError('upstream_invalid', fault.error.message)
   if (!out.some(({ type }) => type === 'stop' || type === 'error')) addStop(out)
 }
 
-/** For servers that report no stop reason. @throws GatewayError upstream_cut if the body ends inside a call */
+/** Adds a stop, for servers that report no stop reason. @throws GatewayError upstream_cut if the body ends inside a call */
 function addStop(out: ResponseEvent[]): void {
   const collector = new ResponseCollector()
   for (const event of out) collector.add(event)
@@ -175,11 +175,11 @@ function isJson(text: string): boolean {
     JSON.parse(text)
     return true
   } catch {
-    return false // Truncated.
+    return false // The arguments are truncated.
   }
 }
 
-/** Clients recognize a too long request by the code of the error. */
+/** Adds the code of a request that is too long, because clients recognise the error by this code. */
 function withReason(event: ErrorEvent): ErrorEvent {
   const { error } = event
   return reasonIn({ ...error }) === 'context_length' ? { ...event, error: { ...error, code: CONTEXT_LENGTH } } : event

@@ -4,11 +4,11 @@ import type { ResponseEvent } from '../response.ts'
 const isFirstHalf = (unit: number): boolean => (unit & 0xfc00) === 0xd800
 
 /**
- * Keeps the characters of a response whole: some servers split a character of two UTF-16 units between two deltas, or send only
- * half of the character. Rust's parser refuses the JSON of an event with a half, and Go's replaces both halves.
+ * Joins the halves of characters in a response. Some servers split a character of two UTF-16 units between two deltas, or send only one of
+ * the units. In JSON with such a half, Rust's parser refuses the event, and Go's parser replaces the half.
  */
 export class WholeCharacters {
-  /** The first half of a character at the end of the text so far, by index of the part. */
+  /** The first half of a character, if a part's text so far ends with one; by index of the part. */
   readonly #halves = new Map<number, string>()
 
   next(event: ResponseEvent): ResponseEvent {
@@ -23,7 +23,7 @@ export class WholeCharacters {
   }
 }
 
-/** Replaces halves of characters in strings by U+FFFD. A value without halves is not copied. */
+/** Replaces halves of characters in strings by U+FFFD. A value without halves is returned without a copy. */
 export function wellFormed<T extends object>(value: T): T {
   return hasHalves(value) ? copyWellFormed(value) : value
 }

@@ -14,7 +14,7 @@ export const NO_NAME: Readonly<Record<Kind, string>> = {
   key: 'No key', model: 'No model', upstream: 'No upstream', owner: 'No owner', group: 'No group',
 }
 
-/** The name of a key, model, upstream, owner or group with its icon. null: the request has none. */
+/** An icon and the name of a key, model, upstream, owner or group. null = the request has no such name. */
 export function NameLabel({ kind, name }: { readonly kind: Kind; readonly name: string | null }) {
   const Icon = ICONS[kind]
   return (
@@ -32,7 +32,7 @@ const TONE_ICONS = {
   good: IconCircleCheck, warn: IconAlertTriangle, bad: IconCircleX, plain: null, accent: null,
 } as const
 
-/** A state in one word, with an icon, so that it does not depend on the colour. */
+/** A state as one word with an icon, so that users need not see the colour. */
 export function StatusBadge({ tone, children }: { readonly tone: Tone; readonly children: ReactNode }) {
   const Icon = TONE_ICONS[tone]
   return (

@@ -1,7 +1,7 @@
 import { ActionIcon, CopyButton, Tooltip } from '@mantine/core'
 import { IconCheck, IconCopy } from '@tabler/icons-react'
 
-/** @param what - name of the copied value: `request ID` */
+/** A button that copies a value. @param what - name of the value, such as `request ID` */
 export function Copy({ value, what }: { readonly value: string; readonly what: string }) {
   return (
     <CopyButton value={value} timeout={1500}>

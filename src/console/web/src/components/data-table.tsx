@@ -8,17 +8,17 @@ import { useShowMore } from './page/show-more.tsx'
 export interface Column<T> {
   readonly id: string
   readonly title: string
-  /** For numbers. */
+  /** Alignment to the right, for numbers. */
   readonly align?: 'right'
   readonly cell: (row: T) => ReactNode
-  /** Makes the column sortable. Numbers are compared as numbers, text as text. */
+  /** Returns the value by which rows are sorted; absent = the column is not sortable. Numbers are compared as numbers, text as text. */
   readonly sort?: (row: T) => number | string
   readonly total?: ReactNode
-  /** Hidden on a phone. */
+  /** true if the column is hidden on a phone. */
   readonly deskOnly?: boolean
-  /** Long text: `wrap` breaks into lines, `clip` ends with an ellipsis. */
+  /** For long text: `wrap` breaks it into lines, `clip` cuts it with an ellipsis. */
   readonly long?: 'wrap' | 'clip'
-  /** Stays in view at the right edge while the table scrolls sideways: for actions. */
+  /** true if the column stays visible at the right edge while the table scrolls sideways; for actions. */
   readonly pinned?: boolean
 }
 
@@ -26,24 +26,24 @@ export interface DataTableProps<T> {
   /** Caption for screen readers. */
   readonly label: string
   readonly rows: readonly T[]
-  /** The first column names the row. */
+  /** The first column contains the name of the row. */
   readonly columns: readonly Column<T>[]
   readonly id: (row: T) => string
-  /** The page that a row opens, by click or Enter; the arrow keys move between rows. */
+  /** Returns the URL of the page that a row opens, by click or Enter. The arrow keys move between rows. */
   readonly href?: (row: T) => string | null
-  /** Passed to the page that a row opens, as the `state` of its history entry. */
+  /** The `state` of the history entry for the page that a row opens. */
   readonly state?: unknown
-  /** Extra CSS class of a row. */
+  /** Returns an additional CSS class of a row. */
   readonly rowClass?: (row: T) => string | undefined
-  /** On a phone: `scroll` scrolls sideways and keeps the first column, `cards` stacks the columns. */
+  /** Layout on a phone: `scroll` scrolls sideways and keeps the first column, `cards` stacks the columns. */
   readonly phone?: 'scroll' | 'cards'
-  /** Label of the last row, which has the totals. */
+  /** Label of the last row, which contains the totals. */
   readonly totalLabel?: ReactNode
-  /** Rows shown at first, and added by each click on the button. Default: all. */
+  /** Number of rows that are shown at first, and that each click on the button adds. Default: all rows. */
   readonly step?: number
-  /** The rows are sorted by the server: their order, and what to do to change it. */
+  /** Set if the server sorts the rows: the current order, and a function that changes it. */
   readonly sorted?: { readonly order: Order | null; readonly choose: (order: Order | null) => void }
-  /** Titles and totals stay in view while the rows scroll. */
+  /** true if titles and totals stay visible while the rows scroll. */
   readonly fixed?: boolean
 }
 
@@ -52,7 +52,7 @@ export interface Order {
   readonly descending: boolean
 }
 
-/** Rows of data. */
+/** A table with one row for each item. */
 export function DataTable<T>(props: DataTableProps<T>) {
   const { label, rows, columns, id, href, state, rowClass, totalLabel } = props
   const { phone = 'scroll', step = Infinity, sorted: byServer, fixed = false } = props
@@ -71,7 +71,7 @@ export function DataTable<T>(props: DataTableProps<T>) {
     else setOwnOrder(next)
   }
   return (
-    // A scrollable region must be reachable by keyboard.
+    // Keyboard users must be able to focus a scrollable region.
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex, jsx-a11y/prefer-tag-over-role
     <div tabIndex={overflows ? 0 : undefined} ref={frame} className={`${classes.frame} ${fixed ? classes.fixed : ''}`} role="group"
       aria-label={label}>
@@ -102,7 +102,7 @@ export function DataTable<T>(props: DataTableProps<T>) {
               if (target !== null) openRow(event, () => { navigate(target, { state }) })
             }
             return (
-              // Keyboard users open a row by the link in its first cell; the click is for the mouse only.
+              // The click is only for the mouse: keyboard users open a row by the link in the first cell.
               // oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-noninteractive-element-interactions
               <tr key={id(row)} onClick={open}
                 className={`${target === null ? '' : classes.open} ${rowClass?.(row) ?? ''}`.trim()
@@ -166,7 +166,7 @@ function sortedBy<T>(rows: readonly T[], column: Column<T> | undefined, descendi
   })
 }
 
-/** Ignores clicks on controls and clicks that select text. */
+/** Opens a row, unless the click is on a control or selects text. */
 function openRow(event: MouseEvent, open: () => void): void {
   const isControl = event.target instanceof Element
     && event.target.closest('a, button, input, label, [role="menu"]')

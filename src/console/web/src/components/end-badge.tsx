@@ -14,7 +14,7 @@ const TONES: Readonly<Record<End, Tone>> = {
 
 export interface EndBadgeProps {
   readonly end: End
-  /** HTTP status to show as well; null if none was sent. */
+  /** HTTP status to show too; null = no status was sent. */
   readonly status?: number | null
   readonly running?: boolean
 }

@@ -6,11 +6,11 @@ type Rates = Omit<Limits, 'models'>
 
 export interface LimitLinesProps {
   readonly limits: Limits | null
-  /** Shown if there are no limits. */
+  /** Text to show if there are no limits. */
   readonly none?: string
 }
 
-/** Limits, one per line. */
+/** Shows limits, one in each line. */
 export function LimitLines({ limits, none = 'none' }: LimitLinesProps) {
   const { models = {}, ...rates } = limits ?? {}
   const lines = linesOf(rates)

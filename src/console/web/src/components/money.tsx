@@ -4,14 +4,14 @@ import classes from './money.module.css'
 const FIGURE_SPACE = '\u2007'
 
 /**
- * An amount in a column, with all digits and aligned decimal points.
- * @param places - the largest number of decimals in the column (columnDecimals)
+ * An amount in a column, with all digits. The decimal points of the column are aligned.
+ * @param places - the largest number of decimals in the column, from `columnDecimals`
  */
 export function Money({ usd, places }: { readonly usd: string; readonly places: number }) {
   return <>{money(usd)}<span aria-hidden>{FIGURE_SPACE.repeat(Math.max(0, places - decimalsOf(usd)))}</span></>
 }
 
-/** The cost of some requests in a column: the known part, and whether there is an unknown one. */
+/** The cost of some requests in a column: the known part, and whether a part is unknown. */
 export function Cost({ of: cost, places }: { readonly of: KnownCost; readonly places: number }) {
   const { cost_usd, unpriced_requests } = cost
   if (cost_usd === null) return <span className="dim">unknown</span>

@@ -4,15 +4,15 @@ import { count } from '../format.ts'
 import classes from './pager.module.css'
 
 export interface PagerProps {
-  /** Number of rows before the shown ones. */
+  /** Number of rows before the first visible row. */
   readonly offset: number
-  /** Rows on a page. */
+  /** Number of rows on a page. */
   readonly limit: number
   readonly total: number
   readonly go: (offset: number) => void
 }
 
-/** Which rows of a long table are shown, and buttons for the others. Nothing if all are shown. */
+/** Says which rows of a long table are visible, and has buttons for other rows. Shows nothing if all rows are visible. */
 export function Pager({ offset, limit, total, go }: PagerProps) {
   if (total <= limit && offset === 0) return null
   const last = Math.min(offset + limit, total)

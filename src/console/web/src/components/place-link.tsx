@@ -2,13 +2,13 @@ import { Link } from 'wouter'
 import { lineHref } from '../links.ts'
 
 export interface PlaceLinkProps {
-  /** `/etc/gateway.yaml:41:5`; null = the configuration has no place for it. */
+  /** A position such as `/etc/gateway.yaml:41:5`; null = the configuration has no such position. */
   readonly place: string | null
-  /** Which text the line is of. */
+  /** The text that contains the line: the active file, or the file that was rejected. */
   readonly text?: 'active' | 'rejected'
 }
 
-/** `gateway.yaml:41:5`, with a link to the line. */
+/** Shows a position such as `gateway.yaml:41:5`, with a link to the line. */
 export function PlaceLink({ place, text = 'active' }: PlaceLinkProps) {
   const name = place?.split('/').at(-1) ?? 'gateway.yaml'
   const line = /^.*?:(\d+)(?::\d+)?$/.exec(name)?.[1]

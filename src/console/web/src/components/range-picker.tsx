@@ -8,15 +8,15 @@ import classes from './range-picker.module.css'
 export interface RangePickerProps {
   readonly range: TimeRange
   readonly choose: (range: TimeRange) => void
-  /** Offered ranges. */
+  /** The ranges that the user can choose. */
   readonly presets?: readonly Preset[]
-  /** Only whole days. */
+  /** true if only whole days can be chosen. */
   readonly days?: boolean
 }
 
 const DEFAULT_PRESETS: readonly Preset[] = ['1h', '24h', 'today', 'yesterday', '7d', '30d', 'month']
 
-/** Selects the time range of a page. The page's address keeps it. */
+/** Selects the time range of a page. The range is a part of the page's URL. */
 export function RangePicker({ range, choose, presets = DEFAULT_PRESETS, days = false }: RangePickerProps) {
   const [isOpen, setOpen] = useState(false)
   const data = [

@@ -3,18 +3,18 @@ import { count, duration } from '../format.ts'
 import { Meter } from './charts/meter.tsx'
 import classes from './rate-limit.module.css'
 
-/** Limits side by side. */
+/** Shows limits side by side. */
 export function LimitGrid({ children }: { readonly children: ReactNode }) {
   return <dl className={classes.grid}>{children}</dl>
 }
 
 export interface RateLimitProps {
   readonly label: string
-  /** remaining: null = not known yet */
+  /** `remaining`: null = not known yet. */
   readonly rate: { readonly limit: number, readonly remaining: number | null, readonly reset_ms: number | null }
 }
 
-/** A limit per minute, and what remains of it. */
+/** Shows a limit per minute, and how much of it remains. */
 export function RateLimit({ label, rate: { limit, remaining, reset_ms } }: RateLimitProps) {
   if (remaining === null) {
     return (
@@ -37,7 +37,7 @@ export function RateLimit({ label, rate: { limit, remaining, reset_ms } }: RateL
   )
 }
 
-/** A limit on requests at the same time. @param running - absent = not known */
+/** Shows a limit on concurrent requests. @param running - number of running requests; absent = not known */
 export function ConcurrencyLimit({ limit, running }: { readonly limit: number, readonly running?: number }) {
   return (
     <div className={classes.limit}>

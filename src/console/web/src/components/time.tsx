@@ -3,11 +3,11 @@ import { useNow } from '../use-now.ts'
 
 export interface TimeProps {
   readonly at: string
-  /** The form that is shown. The tooltip has both, local time and milliseconds. */
+  /** The form of the text. The tooltip has both forms, and the local time with milliseconds. */
   readonly form?: 'absolute' | 'relative'
 }
 
-/** A point in time, UTC. */
+/** Shows a point in time, in UTC. */
 export function Time({ at, form = 'absolute' }: TimeProps) {
   const now = useNow()
   const fromNow = relative(at, now)

@@ -1,8 +1,8 @@
 import { useCallback, useState } from 'react'
 
 /**
- * Whether the content of an element is wider than the element. If so, the element must be focusable,
- * so that the arrow keys can scroll it.
+ * Tells whether the content of an element is wider than the element. If so, the element must be focusable, so that the arrow keys can
+ * scroll the content.
  */
 export function useOverflow(): [
   overflows: boolean, ref: (element: HTMLElement | null) => (() => void) | undefined,

@@ -12,7 +12,7 @@ import classes from './logs/logs.module.css'
 
 type Entry = Audit['entries'][number]
 
-/** The audit log: changes and logins. */
+/** The list of audit events: changes and logins. */
 export default function AuditPage() {
   const audit = useInfiniteQuery({
     queryKey: ['GET /audit'],

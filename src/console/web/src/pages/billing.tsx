@@ -26,7 +26,7 @@ type Names = Billing['groups'][number]['names']
 const PRESETS: readonly Preset[] = ['month', 'last-month', '7d', '30d']
 const DAY = 86_400_000
 
-/** Spend by one or two of key, model, upstream, owner, protocol and status. Bars and rows link to their requests. */
+/** The spend by one or two of key, model, upstream, owner, protocol and status. Bars and rows are links to the requests in them. */
 export default function BillingPage() {
   const { role } = useUser()
   const [range, choose] = useRange('month')
@@ -124,12 +124,12 @@ function BillingFigures({ total }: { readonly total: Billing['total'] }) {
   )
 }
 
-/** The query of the CSV file with the same data. */
+/** The query for the CSV file that contains the same data as the page. */
 function csvQuery({ from, to, by }: Billing, filter: Filter) {
   return { from, to, by, ...filter }
 }
 
-/** Link to the requests of a group; for owners to their keys. Null if the Logs page cannot filter for them. */
+/** Link to the requests of a group. For an owner, the link leads to the owner's keys. null = the Logs page cannot filter by the group. */
 function hrefOfGroup({ by, from, to }: Billing, filter: Filter, names: Names): string | null {
   const range = customRange(from, to)
   if (by === 'owner' && names[0] !== null) {
@@ -138,7 +138,7 @@ function hrefOfGroup({ by, from, to }: Billing, filter: Filter, names: Names): s
   return logsOfGroup(range, filter, by.split(','), names)
 }
 
-/** @param names - undefined: all groups */
+/** @param names - names of the group; undefined = all groups */
 function logsOfGroup(range: TimeRange, filter: Filter, by: readonly string[], names: Names | undefined): string | null {
   const group: LogFilter | null = names === undefined ? {} : filterForGroup(by, names)
   const { owner, ...logged } = filter
@@ -146,7 +146,7 @@ function logsOfGroup(range: TimeRange, filter: Filter, by: readonly string[], na
   return logsHref(range, { ...logged, ...group })
 }
 
-/** One or two dimensions that the user may group by. */
+/** The dimensions from the URL by which the user may group: one or two. */
 function groupsOf(text: string | null, role: User['role']): string[] {
   const allowed = new Set<string>(groupsFor(role).map(({ value }) => value))
   const chosen = [...new Set(text?.split(',') ?? [])].filter(name => allowed.has(name)).slice(0, 2)

@@ -13,10 +13,10 @@ import classes from './configuration/configuration.module.css'
 import { Reloads } from './configuration/reloads.tsx'
 import { Yaml } from './configuration/yaml.tsx'
 
-/** Refresh interval, ms. */
+/** ms between two refreshes. */
 const REFRESH = 10_000
 
-/** The active file with masked secrets, its warnings, and the last reloads. */
+/** The active file with secrets masked, the warnings for it, and the last reloads. */
 export default function ConfigurationPage() {
   const configuration = useApiQuery('GET /configuration', {}, { every: REFRESH })
   return (
@@ -89,7 +89,7 @@ function Problems({ problems, text }: { readonly problems: readonly Problem[]; r
   )
 }
 
-/** The place of the first error: `Last reload rejected: gateway.yaml:41:5` */
+/** The title for a rejected reload, with the position of the first error: `Last reload rejected: gateway.yaml:41:5`. */
 function rejectionTitle(problems: readonly Problem[]): string {
   const place = problems.find(({ severity }) => severity === 'error')?.place
   return `Last reload rejected${place === undefined ? '' : `: ${place.slice(place.lastIndexOf('/') + 1)}`}`

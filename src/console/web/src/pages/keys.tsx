@@ -16,7 +16,7 @@ import { GroupTable } from './keys/groups.tsx'
 import { RotateDialog } from './keys/rotate.tsx'
 import { KeyTable, type KeyAction } from './keys/table.tsx'
 
-/** API keys: list, create, change, revoke, block. */
+/** The API keys, with dialogs that create, change, revoke and block them. */
 export default function KeysPage() {
   const isAdmin = useUser().role === 'admin'
   const keys = useApiQuery('GET /keys', {})

@@ -8,7 +8,7 @@ import icon from '../icon.svg'
 import { useLogin } from '../session.ts'
 import classes from './login/login.module.css'
 
-/** Login by single sign-on, by name and password, or by API key. Without any user it explains how to add one. */
+/** Login by single sign-on, by name and password, or by API key. If there are no users, explains how to add the first user. */
 export function Login({ session }: { readonly session: Session }) {
   const card = useRef<HTMLDivElement>(null)
   useEffect(() => {
@@ -67,7 +67,7 @@ function useLoginAttempt() {
   return { attempt, isBusy, problem }
 }
 
-/** Why a login at the identity provider ended here; the address of the page has the name. */
+/** Texts for failed logins at the identity provider. The page's URL contains the name of the failure. */
 const FAILURES: Readonly<Record<string, string>> = {
   denied: 'The identity provider did not log you in: access was denied there.',
   no_role: 'You are logged in at the identity provider, but your account has no role here. Ask an operator to add your mail address or one of your groups.',
@@ -78,7 +78,7 @@ const FAILURES: Readonly<Record<string, string>> = {
   too_many: 'Too many attempts. Try again in a moment.',
 }
 
-/** @param provider - the host of the identity provider */
+/** @param provider - host of the identity provider */
 function SingleSignOn({ provider }: { readonly provider: string }) {
   const [isBusy, setBusy] = useState(false)
   const [problem, setProblem] = useState(() => FAILURES[new URLSearchParams(window.location.search).get('login') ?? ''] ?? null)
@@ -102,7 +102,7 @@ function SingleSignOn({ provider }: { readonly provider: string }) {
   )
 }
 
-/** Path and query of the page, without the failure of an earlier login. */
+/** Path and query of the page, without the name of an earlier failure. */
 function currentPage(): string {
   const url = new URL(window.location.href)
   url.searchParams.delete('login')
@@ -166,7 +166,7 @@ const YAML = `console:
       role: admin
       password: "scrypt:…"   # output of the command`
 
-/** There is no default password: the operator adds the first user. */
+/** Explains how the operator adds the first user, because there is no default password. */
 function FirstUser() {
   return (
     <div className={classes.note}>

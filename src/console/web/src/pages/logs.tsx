@@ -16,7 +16,7 @@ import classes from './logs/logs.module.css'
 import { MAX_LIVE_ROWS, identityOf, mergeRows, useRequests, useTail, type Tail } from './logs/requests.ts'
 import { RequestTable } from './logs/table.tsx'
 
-/** The list of requests, with filters and a live tail. */
+/** The list of requests with filters. The live tail adds requests when they end. */
 export default function LogsPage() {
   const forKey = useUser().role === 'key'
   const [search, setSearch] = useSearchParams()
@@ -24,7 +24,7 @@ export default function LogsPage() {
   const text = search.toString()
   const filter = useMemo(() => {
     const search = new URLSearchParams(text)
-    // Key holders see only their own requests and no upstreams: ignore those filters.
+    // Ignore filters by key and upstream for key holders, because they see only their own requests and no upstreams.
     if (forKey) {
       for (const name of ['key', 'upstream']) search.delete(name)
       if (search.get('without') !== 'model') search.delete('without')
@@ -47,7 +47,7 @@ export default function LogsPage() {
   )
   const { refetch } = requests
   useEffect(() => {
-    // A full tail drops its oldest rows. Reload the page of requests, so that none is missing in between.
+    // A full tail drops its oldest rows: read the page of requests again, so that no request is missing between page and tail.
     if (tail.rows.length >= MAX_LIVE_ROWS) void refetch()
   }, [tail.rows.length, refetch])
   const fresh = useMemo(() => new Set(tail.rows.map(identityOf)), [tail.rows])

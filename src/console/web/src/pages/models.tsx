@@ -13,7 +13,7 @@ import { useUser } from '../session.ts'
 import classes from './models/models.module.css'
 import { Prices, sourcesOf } from './models/prices.tsx'
 
-/** Models shown at first. */
+/** Number of models that are shown at first. */
 const STEP = 200
 
 /** Models with their prices and targets. */
@@ -49,7 +49,7 @@ export default function ModelsPage() {
   )
 }
 
-/** Key holders see neither prices nor upstreams. */
+/** Columns that are hidden from key holders. */
 const OPERATOR_COLUMNS = new Set(['price', 'source', 'upstream'])
 
 const COLUMNS: readonly Column<Model>[] = [

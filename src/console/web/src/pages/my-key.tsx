@@ -6,7 +6,7 @@ import { RemainingLimits } from './my-key/limits.tsx'
 import { AllowedModels } from './my-key/models.tsx'
 import { useUser } from '../session.ts'
 
-/** Limits, budgets and models of the key that is logged in. */
+/** The limits, budgets and models of the key with which the user logged in. */
 export default function MyKeyPage() {
   const { name } = useUser()
   const own = useApiQuery('GET /own', {}, { every: 5_000 })

@@ -3,7 +3,7 @@ import { Link, useLocation } from 'wouter'
 import { Page, Section } from '../components/page/page.tsx'
 import { Empty } from '../components/page/states.tsx'
 
-/** An address without a page, or with one that the user's role does not see. */
+/** Shown if the URL has no page, or if the user's role may not see the page. */
 export function NotFoundPage() {
   const [path] = useLocation()
   return (

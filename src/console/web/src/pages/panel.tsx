@@ -26,7 +26,7 @@ export default function Panel() {
   const live = useApiQuery('GET /live', {}, { every: LIVE_EVERY })
   const panel = useApiQuery('GET /panel', {}, { range, every: EVERY })
   const upstreams = useApiQuery('GET /upstreams', {}, { range, every: EVERY, enabled: isReader })
-  // For old ranges the API widens the period to whole hours or days.
+  // For old ranges, the API extends the period to whole hours or days: show the extended period.
   const covered = range.preset === 'custom' && panel.data !== undefined && !panel.isPlaceholderData
     ? customRange(panel.data.now.from, panel.data.now.to).label : range.label
   return (

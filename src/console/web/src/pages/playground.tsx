@@ -40,7 +40,7 @@ export default function PlaygroundPage() {
   const other = otherPrompt(prompt, draft.other, models?.models ?? [])
   const change = (changes: Partial<Draft>) => {
     const known = models?.models.find(({ name }) => name === changes.model)
-    // If the model does not support the protocol, switch to one that it supports.
+    // If the model does not support the protocol, choose a protocol that the model supports.
     const [supported] = known?.protocols ?? []
     const mustSwitch = supported !== undefined && !known?.protocols.includes(fields.protocol)
     setFields(before => ({ ...before, ...changes, ...mustSwitch && { protocol: supported } }))
@@ -77,7 +77,7 @@ export default function PlaygroundPage() {
   )
 }
 
-/** The same prompt for another model, in a protocol that it supports; null without one. */
+/** The same prompt for another model, in a protocol that this model supports; null = there is no other model. */
 function otherPrompt(prompt: Prompt, name: string, models: Models['models']): Prompt | null {
   const model = name.trim()
   if (model === '') return null

@@ -24,12 +24,12 @@ import { explainLink, headline, upstreamRole } from './request/headline.ts'
 import classes from './request/request.module.css'
 import { TimelineTable } from './request/timeline-table.tsx'
 
-/** Refresh interval of a running request, ms. */
+/** ms between two refreshes while the request is running. */
 const REFRESH = 1000
-/** Time before and after the request that "Requests around this time" lists, ms. */
+/** ms before and after the request for the link "Requests around this time". */
 const AROUND = 5 * 60_000
 
-/** Everything that the ledger knows about one request. */
+/** All data of the ledger about one request. */
 export default function RequestPage() {
   const id = decoded(useParams<{ id: string }>().id)
   const query = useApiQuery('GET /logs/:id', { params: { id } })
@@ -63,29 +63,29 @@ export default function RequestPage() {
   )
 }
 
-/** The router does not decode percent escapes such as `%3A`. */
+/** Decodes a part of the path, because the router does not decode escapes such as `%3A`. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part)
   } catch {
-    // A percent sign that is not an escape
+    // The text contains a percent sign that begins no escape.
     return part
   }
 }
 
-/** Address of the list with its filters; null if the page was not opened from a list. */
+/** URL of the list with its filters; null = the page was not opened from a list. */
 function listOf(state: unknown): string | null {
   const list = state !== null && typeof state === 'object' && 'list' in state ? state.list : null
   return typeof list === 'string' && list.startsWith('/logs') ? list : null
 }
 
-/** Link to all requests shortly before and after. */
+/** Link to all requests that started shortly before or after. */
 function aroundHref(startedAt: string): string {
   const at = Date.parse(startedAt)
   return logsHref(customRange(new Date(at - AROUND).toISOString(), new Date(at + AROUND).toISOString()), {})
 }
 
-/** Refreshes the request while mounted. */
+/** Refreshes the request as long as this component is mounted. */
 function Refresh({ id }: { readonly id: string }) {
   useApiQuery('GET /logs/:id', { params: { id } }, { every: REFRESH })
   return null
@@ -127,7 +127,7 @@ function RequestList({ stories, traceUrl }: RequestListProps) {
 
 interface RequestViewProps {
   readonly story: RequestDetails
-  /** The page of a trace, with {trace_id}; null = traces have no page. */
+  /** The URL of a trace, with {trace_id}; null = traces have no URL. */
   readonly traceUrl: string | null
   readonly title: string
 }
@@ -158,7 +158,7 @@ function RequestView({ story, traceUrl, title }: RequestViewProps) {
   )
 }
 
-/** What the upstreams said of their errors. Hidden from key holders. */
+/** The errors that upstreams reported. Hidden from key holders. */
 function UpstreamErrors({ story: { attempts } }: { readonly story: RequestDetails }) {
   const failed = attempts.flatMap(({ upstream, error_name, error_text }, n) =>
     (error_text === null ? [] : [{ n, title: [`Attempt ${n + 1}`, upstream, error_name].filter(Boolean).join(', '), error_text }]))
@@ -174,7 +174,7 @@ function UpstreamErrors({ story: { attempts } }: { readonly story: RequestDetail
   )
 }
 
-/** An indented label is a part of the count above it. */
+/** The counts of usage. A count with an indented label is a part of the count above it. */
 function UsageCounts({ story: { counts, bytes_in, bytes_out } }: { readonly story: RequestDetails }) {
   const lines = [
     ...counts,
@@ -199,7 +199,7 @@ function UsageCounts({ story: { counts, bytes_in, bytes_out } }: { readonly stor
 
 const WHO = { client: 'What to do', operator: 'What to do (operator)' } as const
 
-/** Why the request failed, and what to do. */
+/** Says why the request failed, and what to do. */
 function AdviceNote({ story }: { readonly story: RequestDetails }) {
   const { row, end_explanation, error_explanation } = story
   const advice = adviceFor(row)
@@ -216,7 +216,7 @@ function AdviceNote({ story }: { readonly story: RequestDetails }) {
   )
 }
 
-/** The error of the last attempt, if it failed. */
+/** The error of the last attempt; null = the last attempt did not fail. */
 function lastAttemptError({ row: { end }, attempts }: RequestDetails): string | null {
   const last = attempts.at(-1)
   if (end !== 'error' || !last || last.outcome === 'ok') return null
@@ -259,7 +259,7 @@ function Facts({ story, traceUrl }: Omit<RequestViewProps, 'title'>) {
   )
 }
 
-/** For whom and for what the request was, and who paid the upstream if that is the client. */
+/** The user and the purpose of the request, and whether the client itself paid the upstream. */
 function Attribution({ story: { row: { user, tags, billed } } }: { readonly story: RequestDetails }) {
   return (
     <>
@@ -270,7 +270,7 @@ function Attribution({ story: { row: { user, tags, billed } } }: { readonly stor
   )
 }
 
-/** Both protocols of a request that was translated, and what the upstream did not get. */
+/** Both protocols of a translated request, and the fields that the upstream did not get. */
 function Translation({ story: { attempts } }: { readonly story: RequestDetails }) {
   const last = attempts.at(-1)
   if (!last) return null

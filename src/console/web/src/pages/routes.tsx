@@ -8,10 +8,10 @@ import { QueryView, Empty } from '../components/page/states.tsx'
 import { Explain, questionOf, useExplanation } from './routes/explain.tsx'
 import { RouteTable, routeText } from './routes/table.tsx'
 
-/** Refresh interval of the circuits, ms. */
+/** ms between two refreshes of the circuits. */
 const REFRESH = 5000
 
-/** The route table, and a form that explains where a request would go. */
+/** The routes, and a form that explains to which target a request would go. */
 export default function RoutesPage() {
   const routes = useApiQuery('GET /routes', {}, { every: REFRESH })
   const [search] = useSearchParams()

@@ -17,7 +17,7 @@ import { useUser } from '../session.ts'
 const MONTHS = 24
 const MONTH = /^\d{4}-(0[1-9]|1[0-2])$/
 
-/** The usage of one key or owner in one month, to print or save; without one, a list of all. */
+/** The statement of one key or owner for one month, to print or save. Without a key or owner in the URL, the list of all statements. */
 export default function StatementPage() {
   const { role, name } = useUser()
   const [search] = useSearchParams()
@@ -28,7 +28,7 @@ export default function StatementPage() {
   return <Statements />
 }
 
-/** Keys and owners with their cost in two months; each amount links to its statement. */
+/** The keys and owners with their costs in two months. Each amount is a link to the statement. */
 function Statements() {
   return (
     <Page title="Statements" about="Usage and cost of one key or owner in one month. Select an amount to see its statement"
@@ -50,7 +50,7 @@ function OneStatement({ of }: { readonly of: Subject }) {
   const statement = useApiQuery('GET /statement', { query: { month, ...asked } })
   const [kind, subject] = 'owner' in of ? ['owner', of.owner] : ['key', of.key]
   useEffect(() => {
-    // Browsers suggest the title as the file name.
+    // Set the title, because browsers suggest it as the name of the file.
     document.title = `Statement ${subject} ${month}`
   }, [subject, month])
   const options = (name: string, names: readonly string[] = []) =>
@@ -86,7 +86,7 @@ function OneStatement({ of }: { readonly of: Subject }) {
   )
 }
 
-/** The month in the page's address; else the current one: `2026-11`. */
+/** The month in the page's URL, such as `2026-11`; the current month if the URL has none. */
 function useMonth(): string {
   const now = useNow(60_000)
   const [search] = useSearchParams()

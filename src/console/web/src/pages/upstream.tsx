@@ -24,7 +24,7 @@ import { UpstreamLimits } from './upstream/limits.tsx'
 
 const EVERY = 10_000
 
-/** One upstream: its limits, credentials and circuits, and how its requests ended. */
+/** The page of one upstream: limits, credentials, circuits, and how requests ended. */
 export default function UpstreamPage() {
   const { name = '' } = useParams<{ name: string }>()
   const [range, choose] = useRange('24h')
@@ -71,7 +71,7 @@ export default function UpstreamPage() {
   )
 }
 
-/** Health, credential and the split of all requests. */
+/** The health, the failure of the credential, and how all requests ended. */
 function Now({ details: { upstream, credential_failure, report } }: { readonly details: UpstreamDetails }) {
   const { tone, text } = HEALTH[upstream.health]
   const share = (part: number | undefined) => {

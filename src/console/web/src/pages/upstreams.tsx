@@ -8,7 +8,7 @@ import { Upstreams } from './panel/upstreams.tsx'
 
 const EVERY = 10_000
 
-/** All upstreams. A row opens one. */
+/** The list of all upstreams. A row opens the page of its upstream. */
 export default function UpstreamsPage() {
   const [range, choose] = useRange('24h')
   const upstreams = useApiQuery('GET /upstreams', {}, { range, every: EVERY })

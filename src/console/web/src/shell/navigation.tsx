@@ -14,15 +14,15 @@ const ROLES = { admin: 'Administrator', viewer: 'Viewer', key: 'Key holder' } as
 
 export interface NavigationProps {
   readonly session: Session
-  /** Opens the request search. */
+  /** Opens the search for a request. */
   readonly search: () => void
   /** Opens the list of shortcuts. */
   readonly help: () => void
-  /** Called when the user selects a page: closes the drawer. */
+  /** Called when the user selects a page, to close the drawer. */
   readonly onSelect?: () => void
 }
 
-/** The pages that the user may see, the user's name, and tools. */
+/** Links to the pages that the user may see, the user's name, and tools. */
 export function Navigation({ session, search, help, onSelect }: NavigationProps) {
   const user = useUser()
   const { logout } = useLogin()
@@ -93,7 +93,7 @@ function PageLink(
   )
 }
 
-/** Link to the documentation, if it is served and this browser can reach it. */
+/** Link to the documentation. Shown only if the documentation is served, and this browser can reach it. */
 function Documentation({ url }: { readonly url: string | null }) {
   const href = reachableOrigin(url, window.location)
   if (href === null) return null

@@ -7,7 +7,7 @@ const SCHEMES = [
   { value: 'dark', label: 'Dark', icon: IconMoon },
 ] as const
 
-/** Dark, light or system theme. The browser remembers the choice. */
+/** Switches between dark, light and system theme. The browser stores the choice. */
 export function SchemeSwitch() {
   const { colorScheme, setColorScheme } = useMantineColorScheme({ keepTransitions: true })
   const { icon: Current } = SCHEMES.find(({ value }) => value === colorScheme) ?? SCHEMES[0]

@@ -4,7 +4,7 @@ import { useLocation } from 'wouter'
 import { Dialog } from '../components/page/dialog.tsx'
 import { parsePastedId } from '../pages/logs/filter.ts'
 
-/** Opens a request by its ID. */
+/** A dialog that opens the request with an ID. */
 export function Search({ opened, close }: { readonly opened: boolean; readonly close: () => void }) {
   const [, navigate] = useLocation()
   const [id, setId] = useState('')

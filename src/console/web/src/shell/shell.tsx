@@ -11,7 +11,7 @@ import classes from './shell.module.css'
 
 type Open = 'drawer' | 'search' | 'help' | null
 
-/** The frame around every page: navigation, search, shortcuts. */
+/** The frame around every page: navigation, search and shortcuts. */
 export function Shell({ session, children }: { readonly session: Session; readonly children: ReactNode }) {
   const [open, setOpen] = useState<Open>(null)
   const search = useCallback(() => { setOpen('search') }, [])
@@ -63,8 +63,7 @@ function Brand() {
 }
 
 /**
- * On a page change: moves the focus to the page and scrolls to the top. Going back keeps the browser's
- * scroll position.
+ * Moves the focus to the page and scrolls to the top when the page changes. When the user goes back, the browser's scroll position stays.
  */
 function useFocusOnChange() {
   const [path] = useLocation()
@@ -73,7 +72,7 @@ function useFocusOnChange() {
   const returnedTo = useRef<string | null>(null)
   useEffect(() => {
     const onPopState = () => { returnedTo.current = window.location.pathname }
-    // Capture: before the router handles it.
+    // Capture the event, so that this handler runs before the router's handler.
     window.addEventListener('popstate', onPopState, { capture: true })
     return () => { window.removeEventListener('popstate', onPopState, { capture: true }) }
   }, [])

@@ -6,12 +6,12 @@ import { navigationItemsFor } from '../navigation-items.ts'
 import { useUser } from '../session.ts'
 import classes from './shortcuts.module.css'
 
-/** Maximum time between `g` and its letter, in ms. */
+/** Maximum ms between `g` and the letter after it. */
 const SEQUENCE_MS = 1500
 
 const FIELDS = 'input, textarea, select, [role="dialog"], [role="menu"]'
 
-/** Keyboard shortcuts that work on every page, except while the user types. */
+/** Keyboard shortcuts for every page. They have no effect while the user types. */
 export function useShortcuts(search: () => void, help: () => void): void {
   const [, navigate] = useLocation()
   const { role } = useUser()
@@ -36,7 +36,7 @@ export function useShortcuts(search: () => void, help: () => void): void {
   }, [navigate, role, search, help])
 }
 
-/** Fields, dialogs and menus handle keys themselves. */
+/** Tells whether the target handles keys itself: fields, dialogs and menus do. */
 function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLElement
     && (target.isContentEditable || target.closest(FIELDS) !== null)

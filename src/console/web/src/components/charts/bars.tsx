@@ -4,13 +4,13 @@ import { axisTicks, labelStep } from './chart-ticks.ts'
 import classes from './chart.module.css'
 
 export interface Series {
-  /** The key in a point's `values`. */
+  /** The key of the series in the `values` of a point. */
   readonly id: string
   readonly label: string
   readonly colour: string
 }
 
-/** One bar, with a number for each series. */
+/** The data of one bar: a number for each series. */
 export interface Point {
   readonly id: string
   readonly values: Readonly<Record<string, number>>
@@ -24,23 +24,23 @@ interface TipContent {
 
 export interface BarsProps {
   readonly points: readonly Point[]
-  /** From bottom to top. */
+  /** The series, in the order from bottom to top. */
   readonly series: readonly Series[]
-  /** In px. */
+  /** Height in px. */
   readonly height: number
-  /** Label below a bar. */
+  /** Returns the label below a bar. */
   readonly tick: (id: string) => string
-  /** Short label at the value axis. */
+  /** Returns the short label of a value at the value axis. */
   readonly scale: (value: number) => string
-  /** Values can be fractions, so the axis may have labels between whole numbers. */
+  /** true if values can be fractions: the axis may then have labels between whole numbers. */
   readonly divisible?: boolean
-  /** Tooltip of a bar: every part with its exact value. */
+  /** Returns the tooltip of a bar, with the exact value of every part. */
   readonly tip: (point: Point) => TipContent
-  /** Called on a click on a part of a bar. The table has the same links for keyboard users. */
+  /** Called when a part of a bar is clicked. For keyboard users, the table has links to the same pages. */
   readonly open?: (point: Point, series: Series) => void
-  /** Called after the pointer was dragged over some bars, with the first and the last. */
+  /** Called when the pointer was dragged over several bars, with the first and the last of these bars. */
   readonly zoom?: (first: Point, last: Point) => void
-  /** The bar under the pointer, shared by charts that show their tooltips together. */
+  /** The bar under the pointer. Charts that show their tooltips together share it. */
   readonly hover?: Hover
 }
 
@@ -49,10 +49,10 @@ interface Hover {
   readonly set: (id: string | null) => void
 }
 
-/** Room for a label below a bar, px. */
+/** Width for a label below a bar, in px. */
 const LABEL = 58
 
-/** Stacked bars over time. Hidden from screen readers: ChartSection has the same data as a table. */
+/** Stacked bars over time. They are hidden from screen readers, because ChartSection has the same data as a table. */
 export function Bars(props: BarsProps) {
   const { points, series, height, tick, scale, divisible = false, tip, open, zoom, hover } = props
   const [ownHover, setOwnHover] = useState<string | null>(null)
@@ -83,7 +83,7 @@ export function Bars(props: BarsProps) {
             <div>
               {series.map(each => ({ each, value: point.values[each.id] ?? 0 })).filter(({ value }) => value > 0)
                 .map(({ each, value }) => (
-                  // Keyboard users open the same page from the table.
+                  // Keyboard users open this page from the table.
                   // oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-static-element-interactions
                   <b key={each.id} data-part={each.id} style={{ '--share': value / top, '--colour': each.colour }}
                     onClick={() => { if (!brush.wasDragged()) open?.(point, each) }} />
@@ -98,7 +98,7 @@ export function Bars(props: BarsProps) {
   )
 }
 
-/** Selects a range of bars by dragging. The time range picker and the table do the same for keyboard users. */
+/** Selects a range of bars by dragging. Keyboard users select a range with the time range picker or the table. */
 function useBrush(points: readonly Point[], zoom: BarsProps['zoom']) {
   const from = useRef<number | null>(null)
   const dragged = useRef(false)
@@ -136,7 +136,7 @@ function useBrush(points: readonly Point[], zoom: BarsProps['zoom']) {
   }
 }
 
-/** @param share - position of the bar, from 0 to 1 */
+/** @param share - horizontal position of the bar, from 0 to 1 */
 function Tip({ content: { title, parts, total }, share }: { readonly content: TipContent; readonly share: number }) {
   return (
     <div className={classes.tip} style={{ '--at': share }} data-left={share > 0.5 || undefined}>

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react'
 import { percent } from '../../format.ts'
 import classes from './figure.module.css'
 
-/** Figures side by side. @param columns - their number */
+/** Shows figures side by side. @param columns - number of figures in a row */
 export function Figures({ columns, children }: { readonly columns: 4 | 6; readonly children: ReactNode }) {
   return <dl className={classes.figures} style={{
     '--wide': columns, '--middle': columns / 2,
@@ -13,17 +13,17 @@ export function Figures({ columns, children }: { readonly columns: 4 | 6; readon
 export interface FigureProps {
   readonly label: string
   readonly value: ReactNode
-  /** The exact value, if `value` is shortened. */
+  /** The exact value, for `value` that is shortened. */
   readonly exact?: string
-  /** The previous period: its text, and both numbers for the change. */
+  /** The previous period: its text, and the numbers of both periods, from which the change is computed. */
   readonly before?: {
     readonly text: string
     readonly now: number | null
     readonly past: number | null
-    /** The numbers are shares of 1: the change is in percentage points. */
+    /** true if the numbers are shares of 1: the change is then shown in percentage points. */
     readonly areShares?: boolean
   }
-  /** Whether a rise is good or bad; `neither` for traffic and spend. */
+  /** Whether an increase is good or bad. `neither` is for traffic and spend. */
   readonly rise?: 'good' | 'bad' | 'neither'
   /** Text below the value. */
   readonly note?: ReactNode
@@ -73,7 +73,7 @@ function relative(share: number): string {
   return share >= 10 ? `${Math.round(share + 1)}×` : percent(Math.abs(share))
 }
 
-/** The difference of two percentages, in percentage points. */
+/** The difference between two percentages, in percentage points. */
 function points(share: number) {
   return (
     <>

@@ -2,7 +2,7 @@ import { percent } from '../../format.ts'
 import classes from './meter.module.css'
 
 /**
- * A bar that shows a share. Hidden from screen readers: show the value as text beside it.
+ * A bar that shows a share. It is hidden from screen readers, so the value must also be shown as text.
  * @param share - from 0 to 1; larger values fill the bar
  */
 export function Meter(

@@ -4,7 +4,7 @@ const WIDTH = 200
 const HEIGHT = 36
 
 export interface SparklineProps {
-  /** At least two, oldest first. */
+  /** At least two values, the oldest first. */
   readonly values: readonly number[]
   readonly colour: string
 }

@@ -7,14 +7,14 @@ export interface DialogProps {
   readonly close: () => void
   readonly title: ReactNode
   readonly size?: ModalProps['size']
-  /** Whether Escape and a button close it. Default: true. */
+  /** true if Escape and a button close the dialog. Default: true. */
   readonly dismissible?: boolean
-  /** Whether a click beside it closes it. Default: as `dismissible`. */
+  /** true if a click outside of the dialog closes it. Default: the value of `dismissible`. */
   readonly closeOnClickOutside?: boolean
   readonly children: ReactNode
 }
 
-/** A modal dialog. It keeps the focus while it is open; then the control that opened it gets it back. */
+/** A modal dialog. The focus stays inside while the dialog is open. When it closes, the control that opened it gets the focus back. */
 export function Dialog(props: DialogProps) {
   const { opened, close, title, size = 'md', dismissible = true, closeOnClickOutside = dismissible, children } = props
   const body = useRef<HTMLDivElement>(null)
@@ -28,7 +28,9 @@ export function Dialog(props: DialogProps) {
   )
 }
 
-/** Gives the focus back when a dialog closes; to the page if the control no longer exists, as after its row was removed. */
+/**
+ * Returns the focus when a dialog closes. The page gets the focus if the control no longer exists, for example because its row was removed.
+ */
 function useReturnedFocus(opened: boolean): void {
   const lastFocused = useRef<Element | null>(null)
   useEffect(() => {
@@ -40,7 +42,7 @@ function useReturnedFocus(opened: boolean): void {
   useLayoutEffect(() => {
     if (!opened) return undefined
     const { activeElement } = document
-    // A control that no longer exists, such as the item of a menu, has lost the focus to the page.
+    // If the control no longer exists, such as the item of a menu, the page has the focus: use the control that had the focus before.
     const opener = openerOf(activeElement === document.body ? lastFocused.current : activeElement)
     return () => {
       const target = opener?.isConnected === true ? opener : document.querySelector('main')
@@ -49,13 +51,13 @@ function useReturnedFocus(opened: boolean): void {
   }, [opened])
 }
 
-/** A menu is closed when its item opens a dialog: the button of the menu gets the focus. */
+/** The control that gets the focus back. A menu closes when its item opens a dialog, so the button of the menu gets the focus. */
 function openerOf(element: Element | null): Element | null {
   const menu = element?.closest('[role="menu"]')
   return menu ? document.getElementById(menu.getAttribute('aria-labelledby') ?? '') : element
 }
 
-/** If the focused control is removed or disabled, the browser drops the focus: the dialog takes it. */
+/** Moves the focus to the dialog if the focused control is removed or disabled, because the browser then drops the focus. */
 function useKeptFocus(opened: boolean, body: React.RefObject<HTMLElement | null>): void {
   useEffect(() => {
     if (!opened) return undefined

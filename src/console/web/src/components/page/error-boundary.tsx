@@ -6,7 +6,7 @@ interface ErrorBoundaryState {
   readonly error: Error | null
 }
 
-/** Shows an error in place of a page that throws; the navigation stays usable. */
+/** Shows an error in place of a page that throws. The navigation can still be used. */
 export class ErrorBoundary extends Component<{ readonly children: ReactNode }, ErrorBoundaryState> {
   override state: ErrorBoundaryState = { error: null }
 

@@ -6,7 +6,7 @@ import classes from './page.module.css'
 
 export interface PageProps {
   readonly title: string
-  /** One sentence: what the page shows. */
+  /** One sentence that says what the page shows. */
   readonly about?: ReactNode
   /** Controls for the whole page, such as the time range. */
   readonly actions?: ReactNode
@@ -31,7 +31,7 @@ export function Page({ title, about, actions, children }: PageProps) {
   )
 }
 
-/** If a refresh fails: the reason, and the age of the data. */
+/** If a refresh failed, shows the reason, and the age of the data. */
 function StaleNotice() {
   const failed = useFailedRefetch()
   return (
@@ -49,7 +49,7 @@ export interface SectionProps {
   readonly title: string
   readonly about?: ReactNode | undefined
   readonly actions?: ReactNode
-  /** No padding: for tables. */
+  /** true = no padding; for tables. */
   readonly flush?: boolean
   readonly children: ReactNode
 }
@@ -71,10 +71,7 @@ export function Section({ title, about, actions, flush = false, children }: Sect
   )
 }
 
-/**
- * Sections side by side, if the page is wide enough.
- * @param least - minimum width of a section, in rem
- */
+/** Shows sections side by side if the page is wide enough. @param least - minimum width of a section, in rem */
 export function Columns({ least, children }: { readonly least: number; readonly children: ReactNode }) {
   return <div className={classes.columns} style={{ '--least': `${least}rem` }}>{children}</div>
 }

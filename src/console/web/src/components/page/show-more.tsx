@@ -4,10 +4,10 @@ import { count } from '../../format.ts'
 import classes from './show-more.module.css'
 
 /**
- * Shows only the first of many rows: thousands of rows make a page slow.
- * @param step - rows shown at first, and added by each click
- * @param form - `inline`: a small button among the rows
- * @returns the rows to show, and the button for more; null if all are shown
+ * Limits how many rows are shown, because thousands of rows make a page slow.
+ * @param step - number of rows that are shown at first, and that each click adds
+ * @param form - `inline`: a small button between the rows
+ * @returns the rows to show, and a button that shows more; the button is null if all rows are shown
  */
 export function useShowMore<T>(
   all: readonly T[], step: number, form: 'block' | 'inline' = 'block',
@@ -24,12 +24,12 @@ export function useShowMore<T>(
 export interface ShowMoreProps {
   readonly shown: number
   readonly of: number
-  /** Rows added by a click. */
+  /** Number of rows that a click adds. */
   readonly step: number
   readonly show: () => void
 }
 
-/** How many rows are shown, with a button for more. */
+/** Shows the number of visible rows, and a button that shows more. */
 export function ShowMore({ shown, of: all, step, show }: ShowMoreProps) {
   return (
     <div className={classes.more}>

@@ -4,7 +4,7 @@ import { useQueryClient, type UseQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import classes from './states.module.css'
 
-/** Empty state: what is missing, and how to get it. */
+/** An empty state: says what is missing, and how to get it. */
 export function Empty({ title, children }: { readonly title: string; readonly children?: ReactNode }) {
   return (
     <div className={classes.state}>
@@ -15,7 +15,7 @@ export function Empty({ title, children }: { readonly title: string; readonly ch
   )
 }
 
-/** Data could not be loaded. */
+/** Says that data could not be loaded. */
 export function LoadError({ error, retry }: { readonly error: Error; readonly retry?: () => void }) {
   return (
     <div className={`${classes.state} ${classes.error}`} role="alert">
@@ -27,7 +27,7 @@ export function LoadError({ error, retry }: { readonly error: Error; readonly re
   )
 }
 
-/** Placeholder until the first response. @param height - in px */
+/** A placeholder until the first response arrives. @param height - in px */
 export function Loading({ height }: { readonly height: number }) {
   return (
     <div aria-busy="true">
@@ -39,18 +39,18 @@ export function Loading({ height }: { readonly height: number }) {
 
 export interface QueryViewProps<T> {
   readonly of: UseQueryResult<T, Error>
-  /** Height of the placeholder while loading, in px. */
+  /** Height in px of the placeholder while the query loads. */
   readonly height: number
   readonly children: (data: T) => ReactNode
 }
 
-/** The result of a query: loading, failed or loaded. Old data is shown paler while new data loads. */
+/** Shows the state of a query: loading, failed or loaded. While new data loads, the old data is shown in a paler colour. */
 export function QueryView<T>({ of: query, height, children }: QueryViewProps<T>) {
   const client = useQueryClient()
   if (query.data !== undefined) {
     return <div className={query.isPlaceholderData ? classes.old : undefined}>{children(query.data)}</div>
   }
-  // What fails together is tried again together.
+  // Retry all failed queries of the page together.
   const retry = () => void client.refetchQueries({ type: 'active', predicate: ({ state }) => state.status === 'error' })
   if (query.isError) return <LoadError error={query.error} retry={retry} />
   return <Loading height={height} />

@@ -13,13 +13,13 @@ import classes from './budgets.module.css'
 
 type Budget = ResponseOf<'GET /budgets'>['budgets'][number]
 
-/** Used share from which a budget is marked as near its limit. */
+/** Share of a budget from which on it is marked as near its limit. */
 const NEAR = 0.8
-/** Budgets shown at first. */
+/** Number of budgets that are shown at first. */
 const STEP = 60
 const COLOURS = { accent: 'var(--chart-1)', warn: 'var(--chart-3)', bad: 'var(--chart-bad)' } as const
 
-/** Budgets, the most used first. */
+/** The budgets, those with the highest used share first. */
 export function Budgets({ about }: { readonly about?: string }) {
   const [limit, setLimit] = useState(STEP)
   const query = useApiQuery('GET /budgets', { query: { limit } }, { every: 60_000 })
@@ -39,7 +39,7 @@ export function Budgets({ about }: { readonly about?: string }) {
   )
 }
 
-/** For each budget: what is used, the spend over time, and when it resets. */
+/** Shows each budget: how much is used, the spend over time, and when the budget resets. */
 function BudgetGrid({ budgets }: { readonly budgets: readonly Budget[] }) {
   const now = useNow(60_000)
   return (
@@ -53,7 +53,7 @@ function BudgetGrid({ budgets }: { readonly budgets: readonly Budget[] }) {
   )
 }
 
-/** The name of the key or group. */
+/** The name of the key or group that has the budget. */
 function holderOf({ key, group }: Budget): string | null {
   return group ?? key
 }

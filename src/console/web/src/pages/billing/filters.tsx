@@ -9,7 +9,7 @@ export interface FiltersProps {
   readonly remove: (kind: Kind) => void
 }
 
-/** The active filters; each can be removed. */
+/** The active filters, each with a button that removes it. */
 export function Filters({ filter, remove }: FiltersProps) {
   const entries = Object.entries(filter) as [Kind, string][]
   if (entries.length === 0) return null

@@ -20,22 +20,22 @@ type Billing = ResponseOf<'GET /billing'>
 type Row = Billing['groups'][number]
 type Figures = Billing['total']
 
-/** Groups on a page. */
+/** Number of groups on a page. */
 export const PAGE_SIZE = 50
 
-/** Time without a key stroke before the search starts, ms. */
+/** ms without a key stroke after which the search starts. */
 const PAUSE_MS = 250
 
 export interface GroupTableProps {
   readonly billing: Billing
-  /** Search text, order and page. */
+  /** The search text, the order, and the page. */
   readonly state: TableState
   readonly change: (state: Partial<TableState>) => void
-  /** Link to the requests of a group; null if the Logs page cannot filter for them. */
+  /** Link to the requests of a group; null = the Logs page cannot filter by the group. */
   readonly href: (names: Row['names']) => string | null
 }
 
-/** Spend by group, with the total of all groups. They add up to it exactly. */
+/** The spend of each group, and the total. The amounts add up exactly to the total. */
 export function GroupTable({ billing, state, change, href }: GroupTableProps) {
   const { by, groups, groups_total } = billing
   const label = `Spend by ${groupText(by)}`

@@ -3,7 +3,7 @@ import { NO_NAME } from '../../components/badges.tsx'
 import { visible } from '../../format.ts'
 import type { User } from '../../session.ts'
 
-/** What spend can be grouped by. */
+/** Dimensions by which spend can be grouped. */
 const GROUPS: readonly { value: BillingDimension; label: string; ofKeyHolder: boolean }[] = [
   { value: 'key', label: 'Key', ofKeyHolder: false },
   { value: 'model', label: 'Model', ofKeyHolder: true },
@@ -14,12 +14,12 @@ const GROUPS: readonly { value: BillingDimension; label: string; ofKeyHolder: bo
   { value: 'status', label: 'Status', ofKeyHolder: true },
 ]
 
-/** The dimensions that a role can group by. */
+/** The dimensions by which users with a role can group. */
 export function groupsFor(role: User['role']): readonly { value: BillingDimension; label: string }[] {
   return GROUPS.filter(({ ofKeyHolder }) => role !== 'key' || ofKeyHolder)
 }
 
-/** `key,model` -> `key and model` */
+/** Describes dimensions: `key,model` -> `key and model`. */
 export function groupText(by: string): string {
   return by.split(',').join(' and ')
 }
@@ -30,17 +30,17 @@ export function labelOf(by: string): string {
 
 const NO_GROUP: Readonly<Record<string, string>> = { ...NO_NAME, protocol: 'No protocol', status: 'No response' }
 
-/** Name of a group in one dimension; null is the group of requests without one. */
+/** The name of a group in one dimension; null = the group of requests without such a name. */
 export function nameOf(by: string, name: string | null): string {
   return name === null ? NO_GROUP[by] ?? 'none' : visible(name)
 }
 
-/** Name of a group in all dimensions: `team-a, gpt-5` */
+/** The name of a group in all dimensions, such as `team-a, gpt-5`. */
 export function groupName(by: string, names: readonly (string | null)[]): string {
   return by.split(',').map((dimension, n) => nameOf(dimension, names[n] ?? null)).join(', ')
 }
 
-/** Identifies a group. */
+/** A text that identifies a group. */
 export function groupId(names: readonly (string | null)[]): string {
   return JSON.stringify(names)
 }

@@ -11,17 +11,17 @@ type Day = Billing['days'][number]
 
 const OTHERS: Series = { id: 'others', label: 'All others', colour: 'var(--chart-rest)' }
 
-/** The colour of a group in the chart and the table. @param rank - by spend, from 0; undefined: it is not charted */
+/** The colour of a group in the chart and the table. @param rank - position by spend, from 0; undefined = the group is not in the chart */
 export function colourOf(rank: number | undefined): string {
   return rank === undefined ? OTHERS.colour : `var(--chart-${rank + 1})`
 }
 
 export interface SpendChartProps {
   readonly billing: Billing
-  /** Opens the requests of a part of a bar; all requests of the day if the names are undefined. */
+  /** Opens the requests of a part of a bar. If the names are undefined, opens all requests of the day. */
   readonly open: (day: string, names: Day['parts'][number]['names'] | undefined) => void
   readonly hrefOfDay: (day: string) => string | null
-  /** Shows some days only. */
+  /** Shows only the days from the first to the last day. */
   readonly zoom: (firstDay: string, lastDay: string) => void
 }
 
@@ -34,7 +34,7 @@ export function SpendChart({ billing, open, hrefOfDay, zoom }: SpendChartProps) 
   }))
   const withOthers = days.some(day => approximate(day.others_cost_usd) !== 0)
   const all: readonly Series[] = [
-    // Groups without cost have no bar, so they are left out of the legend too.
+    // The legend leaves out groups without cost, because they have no bar.
     ...series.filter((_, index) => approximate(charted[index]?.cost_usd ?? null) !== 0),
     ...withOthers ? [OTHERS] : [],
   ]

@@ -10,7 +10,7 @@ import classes from './statement-document.module.css'
 type Statement = ResponseOf<'GET /statement'>
 type Figures = Statement['total']
 
-/** The statement as printed. The lines add up to the total exactly. */
+/** The statement in the form that is printed. Its lines add up exactly to the total. */
 export function StatementDocument({ statement }: { readonly statement: Statement }) {
   const { key, owner, month, from, to, final, made_at, lines, keys, days, total } = statement
   const lastDay = dayUtc(Date.parse(to) - 1)

@@ -14,10 +14,10 @@ import { monthBefore, monthBounds } from './months.ts'
 type Group = ResponseOf<'GET /billing'>['groups'][number]
 type Kind = 'key' | 'owner'
 
-/** Rows shown at first. */
+/** Number of rows that are shown at first. */
 const STEP = 100
 
-/** All keys and owners with usage in a month or the month before. */
+/** All keys and owners that have usage in the month, or in the month before it. */
 export function StatementList({ month }: { readonly month: string }) {
   return <><List kind="key" month={month} /><List kind="owner" month={month} /></>
 }
@@ -73,7 +73,7 @@ function List({ kind, month }: { readonly kind: Kind; readonly month: string }) 
   )
 }
 
-/** By name, without requests that have none. */
+/** The rows by name. Requests without a name are left out. */
 function rowsOf(now: readonly Group[], before: readonly Group[]): Row[] {
   const [current, past] = [byName(now), byName(before)]
   return [...new Set([...current.keys(), ...past.keys()])].sort()

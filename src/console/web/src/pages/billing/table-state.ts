@@ -4,12 +4,12 @@ import type { Order } from '../../components/data-table.tsx'
 type Query = QueryOf<'GET /billing'>
 type Sort = NonNullable<Query['sort']>
 
-/** Which part of the table is shown; the page's address keeps it. */
+/** The visible part of the table. It is stored in the page's URL. */
 export interface TableState {
   readonly search: string
-  /** null: the highest cost first. */
+  /** The order of the groups; null = the highest cost first. */
   readonly order: Order | null
-  /** Number of groups before the shown ones. */
+  /** Number of groups before the first visible group. */
   readonly offset: number
 }
 
@@ -23,7 +23,7 @@ export function tableStateOf(search: URLSearchParams): TableState {
   }
 }
 
-/** The address parameters of a state; null removes a parameter. */
+/** The parameters of the URL for a state; null removes a parameter. */
 export function parametersOf({ search, order, offset }: TableState): Record<string, string | null> {
   return {
     search: search === '' ? null : search,
@@ -33,7 +33,7 @@ export function parametersOf({ search, order, offset }: TableState): Record<stri
   }
 }
 
-/** @param limit - groups on a page */
+/** @param limit - number of groups on a page */
 export function pageQueryOf({ search, order, offset }: TableState, limit: number): Query {
   return {
     limit,

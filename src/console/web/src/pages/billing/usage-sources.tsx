@@ -10,7 +10,7 @@ const REPORTED = 'var(--chart-1)'
 const ESTIMATED = 'var(--chart-3)'
 const UNPRICED = 'var(--chart-rest)'
 
-/** How much of the spend is reported by upstreams, estimated by the gateway, or unpriced. */
+/** Shows which parts of the spend upstreams reported, the gateway estimated, or are unpriced. */
 export function UsageSources({ total }: { readonly total: Figures }) {
   const reported = sum(total.cost_usd ?? '0', `-${total.estimated_cost_usd}`)
   const whole = approximate(total.cost_usd)

@@ -10,7 +10,7 @@ import classes from './reloads.module.css'
 
 type Reload = Configuration['reloads'][number]
 
-/** The last reloads, the newest first: when, at which gateway, who, what changed or why it was rejected. */
+/** The last reloads, the newest first: the time, the gateway, who requested it, and what changed or why it was rejected. */
 export function Reloads({ reloads }: { readonly reloads: readonly Reload[] }) {
   if (reloads.length === 0) {
     return <Empty title="No reloads">Each reload appears here, with what changed. The last 20 of each gateway are kept.</Empty>

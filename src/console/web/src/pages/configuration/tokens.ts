@@ -1,4 +1,4 @@
-/** A part of a YAML line, for syntax colours. */
+/** A part of a line of YAML that has its own colour. */
 export interface Token {
   readonly kind: 'key' | 'comment' | 'mark' | 'value'
   readonly text: string
@@ -7,7 +7,7 @@ export interface Token {
 const LINE =
   /^(\s*(?:- +)*)((?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s#"'{[&*!|>-][^#:]*?|-[^\s#:][^#:]*?):(?=\s|$))?(.*)$/
 
-/** Splits one line of YAML into key, value and comment; exact enough for syntax colours. */
+/** Splits a line of YAML into key, value and comment. The result is exact enough for colours. */
 export function tokens(line: string): Token[] {
   const [, indent = '', key = '', rest = ''] = LINE.exec(line) ?? []
   const at = commentAt(rest, key === '')
@@ -20,7 +20,7 @@ export function tokens(line: string): Token[] {
   return found.filter(({ text }) => text !== '')
 }
 
-/** A # starts a comment at the start of a line or after a space, but not inside quotes. */
+/** The index of the comment. A # starts a comment at the start of a line or after a space, but not inside quotes. */
 function commentAt(text: string, fromStart: boolean): number {
   let quote = ''
   for (let i = 0; i < text.length; i++) {

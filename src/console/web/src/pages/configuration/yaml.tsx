@@ -5,11 +5,11 @@ import { tokens } from './tokens.ts'
 export interface YamlProps {
   readonly text: string
   readonly label: string
-  /** Number of the line that is highlighted and scrolled to, from 1. */
+  /** Number of the line, from 1, that is highlighted and scrolled into view. */
   readonly marked?: number
 }
 
-/** A configuration with the numbers of its lines. */
+/** Shows a configuration with line numbers. */
 export function Yaml({ text, label, marked }: YamlProps) {
   const lines = text.replace(/\n$/, '').split('\n')
   return (
@@ -17,7 +17,7 @@ export function Yaml({ text, label, marked }: YamlProps) {
       {lines.map((content, n) => {
         const isMarked = n + 1 === marked
         return (
-          // Lines have no other identity than their number.
+          // A line is identified only by its number.
           // oxlint-disable-next-line react/no-array-index-key
           <span key={n} ref={isMarked ? scrollTo : null} data-number={n + 1} aria-current={isMarked ? 'location' : undefined}
             className={isMarked ? `${classes.line} ${classes.marked}` : classes.line}>
@@ -31,7 +31,7 @@ export function Yaml({ text, label, marked }: YamlProps) {
   )
 }
 
-/** Also when another line is marked. */
+/** Scrolls to the marked line. Called again when another line is marked. */
 function scrollTo(line: HTMLElement | null): void {
   line?.scrollIntoView({ block: 'center' })
 }

@@ -8,10 +8,10 @@ import classes from './keys.module.css'
 type Action = 'revoke' | 'block' | 'unblock'
 
 export interface ConfirmProps {
-  /** null: the dialog is closed. */
+  /** The action to confirm; null = the dialog is closed. */
   readonly of: { readonly action: Action; readonly key: KeyState } | null
   readonly close: () => void
-  /** @param message - what was changed */
+  /** @param message - says what was changed */
   readonly done: (message: string) => void
 }
 
@@ -44,7 +44,7 @@ const TEXTS: Readonly<Record<Action, { title: string; verb: string; done: string
   },
 }
 
-/** Asks for confirmation before a key is revoked, blocked or unblocked. */
+/** Asks the user to confirm before a key is revoked, blocked or unblocked. */
 export function Confirm({ of, close, done }: ConfirmProps) {
   return (
     <Dialog opened={of !== null} close={close} title={of && TEXTS[of.action].title}>

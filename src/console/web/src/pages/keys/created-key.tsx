@@ -6,12 +6,12 @@ import classes from './keys.module.css'
 
 export interface CreatedKeyNoticeProps {
   readonly created: CreatedKey
-  /** What is active now. */
+  /** Says which secrets are active now. */
   readonly about: ReactNode
   readonly done: () => void
 }
 
-/** Shows a new key, once. The user must confirm that it is saved. */
+/** Shows a new key once. The user must confirm that the key is saved. */
 export function CreatedKeyNotice({ created: { key }, about, done }: CreatedKeyNoticeProps) {
   const [isSaved, setSaved] = useState(false)
   const copyButton = useRef<HTMLButtonElement>(null)

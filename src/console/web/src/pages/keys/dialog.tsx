@@ -12,20 +12,20 @@ import classes from './keys.module.css'
 import { CreatedKeyNotice } from './created-key.tsx'
 
 export interface KeyDialogProps {
-  /** The key to change, or `new`; null: the dialog is closed. */
+  /** The key to change; `new` = create a key; null = the dialog is closed. */
   readonly of: KeyState | 'new' | null
   readonly groups: Keys['groups']
   readonly close: () => void
-  /** @param message - what was changed */
+  /** @param message - says what was changed */
   readonly done: (message: string) => void
 }
 
-/** Creates a key, or changes one. */
+/** A dialog that creates a key, or changes a key. */
 export function KeyDialog({ of, groups, close, done }: KeyDialogProps) {
   const create = useApiMutation('POST /keys', ['GET /keys', 'GET /audit'])
   const { data: created } = create
   const leave = () => {
-    // The new key is shown only once: keep the dialog open until it arrives.
+    // Keep the dialog open until the new key arrives, because the key is shown only once.
     if (create.isPending) return
     if (created) done(`Key ${created.name} is created and active.`)
     create.reset()

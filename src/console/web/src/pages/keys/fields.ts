@@ -1,17 +1,17 @@
 import type { KeyChange, KeyState, Limits, NewKey } from '../../../../api/keys.ts'
 
-/** The key form, as text in its fields; empty: no limit. */
+/** The fields of the key form, as text. An empty field means no limit. */
 export interface KeyFields {
   readonly name: string
-  /** Empty: all models. */
+  /** Patterns of models; empty = all models. */
   readonly models: readonly string[]
   readonly rates: RateFields
   readonly byModel: readonly ModelRates[]
-  /** Name of the group; empty: none. */
+  /** Name of the group; empty = no group. */
   readonly group: string
   readonly owner: string
   readonly note: string
-  /** The first day on which the key is refused, UTC: `2027-01-01`; empty: it does not expire. */
+  /** The first day in UTC on which the key is refused, such as `2027-01-01`; empty = the key does not expire. */
   readonly expires: string
 }
 
@@ -24,7 +24,7 @@ export interface RateFields {
 }
 
 export interface ModelRates {
-  /** Identifies a line of the form. */
+  /** Identifies the line in the form. */
   readonly id: number
   readonly glob: string
   readonly rates: RateFields
@@ -32,7 +32,7 @@ export interface ModelRates {
 
 type Rates = Omit<Limits, 'models'>
 
-/** The same bounds as on the server (src/console/key-input.ts). */
+/** The same limits as on the server (src/console/key-input.ts). */
 const MAX_COUNT = 1_000_000_000_000
 const MAX_NAME_LENGTH = 128
 export const COUNTS = ['requests_per_minute', 'tokens_per_minute', 'concurrent'] as const
@@ -40,7 +40,7 @@ export const COUNTS = ['requests_per_minute', 'tokens_per_minute', 'concurrent']
 export const NO_RATES: RateFields = { requests_per_minute: '', tokens_per_minute: '', concurrent: '', usd: '',
   per: 'month' }
 
-/** @param key - the key to change; null for a new key */
+/** @param key - the key to change; null = a new key */
 export function fieldsOf(key: Pick<KeyState, 'name' | 'models' | 'limits'> & Partial<KeyState> | null): KeyFields {
   const { models: byModel, ...rates } = key?.limits ?? {}
   return {
@@ -67,7 +67,7 @@ function rateFields({ requests_per_minute, tokens_per_minute, concurrent, budget
   }
 }
 
-/** @returns the new key for the API; only for fields without errors */
+/** @returns the new key for the API. The fields must have no errors */
 export function keyOf({ name, models, rates, byModel, group, owner, note, expires }: KeyFields): NewKey {
   const limits: Limits = {
     ...ratesOf(rates),
@@ -87,7 +87,7 @@ export function keyOf({ name, models, rates, byModel, group, owner, note, expire
 
 const PARTS = ['models', 'limits', 'group', 'owner', 'note', 'expires_at'] as const
 
-/** @returns only the changed parts, so that changes made elsewhere in the meantime stay */
+/** @returns only the parts that changed, so that changes that others made in the meantime stay */
 export function changeOf(fields: KeyFields, before: KeyFields): KeyChange {
   const [now, then] = [keyOf(fields), keyOf(before)]
   const changed = PARTS.filter(part => JSON.stringify(now[part]) !== JSON.stringify(then[part]))
@@ -101,15 +101,15 @@ function ratesOf({ usd, per, ...counts }: RateFields): Rates {
   return rates
 }
 
-/** Removes thousands separators. */
+/** Removes separators of thousands. */
 function digits(text: string): string {
   return text.trim().replaceAll(/[ ,_]/g, '')
 }
 
-/** @returns error texts by field: `name`, `usd`, `concurrent`; for the line with id 7 `7.glob`, `7.usd` */
+/** @returns error texts by field: `name`, `usd`, `concurrent`. The fields of the line with the id 7 are `7.glob`, `7.usd` */
 export function fieldErrors({ name, rates, byModel }: KeyFields): Record<string, string> {
   const errors: Record<string, string> = { ...rateErrors(rates, '') }
-  // oxlint-disable-next-line no-control-regex -- names must not contain them
+  // oxlint-disable-next-line no-control-regex -- control characters are refused
   if (name.trim() === '' || name.trim().length > MAX_NAME_LENGTH || /[\x00-\x1f\x7f]/.test(name)) {
     errors['name'] = `Enter a name of 1 to ${MAX_NAME_LENGTH} characters.`
   } else if (/^mgw_[0-9A-Za-z]{38}$/.test(name.trim())) {

@@ -12,11 +12,11 @@ type Owner = NonNullable<ResponseOf<'POST /keys/find'>['owner']>
 export interface FindProps {
   readonly opened: boolean
   readonly close: () => void
-  /** Opens the confirmation to revoke or block the key. */
+  /** Opens the dialog that confirms the revocation or the block of the key. */
   readonly revokeOrBlock: (name: string) => void
 }
 
-/** Finds the name and state of a key, for example of a leaked one. */
+/** A dialog that finds the name and the state of a key, for example of a key that was leaked. */
 export function FindKey({ opened, close, revokeOrBlock }: FindProps) {
   return (
     <Dialog opened={opened} close={close} title="Look up a key">

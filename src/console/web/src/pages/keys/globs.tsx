@@ -1,6 +1,6 @@
 import classes from './keys.module.css'
 
-/** Patterns of models. null: all models. */
+/** Shows patterns of models; null = all models. */
 export function Globs({ models }: { readonly models: readonly string[] | null }) {
   if (models === null) return <span className="dim">all models</span>
   if (models.length === 0) return <span className="dim">no models</span>

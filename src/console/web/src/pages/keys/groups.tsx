@@ -7,10 +7,10 @@ import { Globs } from './globs.tsx'
 
 type Group = Keys['groups'][number]
 
-/** Groups shown at first. */
+/** Number of groups that are shown at first. */
 const STEP = 100
 
-/** Groups of gateway.yaml, with the limits that their keys share. */
+/** The groups in gateway.yaml, with the limits that the keys of each group share. */
 export function GroupTable({ groups, keys }: Pick<Keys, 'groups' | 'keys'>) {
   const keysIn = (group: string) => keys.filter(key => key.group === group && key.state !== 'revoked').length
   return (

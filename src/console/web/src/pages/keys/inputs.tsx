@@ -14,7 +14,7 @@ const PERIODS = Object.entries(PER_PERIOD).map(([value, label]) => ({ value, lab
 
 export interface RateInputsProps {
   readonly rates: RateFields
-  /** Error texts by prefix and field. */
+  /** Error texts; each key is the prefix and the name of a field. */
   readonly errors: Readonly<Record<string, string>>
   readonly prefix: string
   readonly change: (rates: RateFields) => void
@@ -48,7 +48,7 @@ export interface ModelLineProps {
   readonly remove: () => void
 }
 
-/** Limits for some models, in addition to the limits of the key. */
+/** Inputs for the limits of some models. They apply in addition to the limits of the key. */
 export function ModelLine({ line, errors, change, remove }: ModelLineProps) {
   const prefix = `${line.id}.`
   return (

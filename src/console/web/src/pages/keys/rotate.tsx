@@ -7,7 +7,7 @@ import { Problem } from '../../components/page/problem.tsx'
 import classes from './keys.module.css'
 import { CreatedKeyNotice } from './created-key.tsx'
 
-/** How long the old key stays valid, in seconds. */
+/** The grace periods to choose from, in seconds, during which the old secret stays valid. */
 const GRACES = [
   { value: '0', label: 'Not at all: refuse it at once' },
   { value: '3600', label: '1 hour' },
@@ -17,14 +17,14 @@ const GRACES = [
 ] as const
 
 export interface RotateDialogProps {
-  /** null: the dialog is closed. */
+  /** The key to rotate; null = the dialog is closed. */
   readonly of: KeyState | null
   readonly close: () => void
-  /** @param message - what was changed */
+  /** @param message - says what was changed */
   readonly done: (message: string) => void
 }
 
-/** Replaces the secret of a key. The old one stays valid for a while, so that clients can change over. */
+/** A dialog that replaces the secret of a key. The old secret stays valid for some time, so that clients can be updated. */
 export function RotateDialog({ of, close, done }: RotateDialogProps) {
   const [grace, setGrace] = useState('86400')
   const rotate = useApiMutation('POST /keys/:name/rotate', ['GET /keys', 'GET /audit'])
@@ -32,7 +32,7 @@ export function RotateDialog({ of, close, done }: RotateDialogProps) {
   const label = GRACES.find(({ value }) => value === grace)?.label
   const old = grace === '0' ? 'The old key is refused' : `The old key stays valid for ${label}`
   const leave = () => {
-    // The new key is shown only once: keep the dialog open until it arrives.
+    // Keep the dialog open until the new key arrives, because the key is shown only once.
     if (isPending) return
     if (rotated) done(`Key ${rotated.name} is rotated. ${old}.`)
     rotate.reset()

@@ -14,7 +14,7 @@ import { approximate, costText, count, dayUtc, moneyShort } from '../../format.t
 import { Globs } from './globs.tsx'
 import classes from './keys.module.css'
 
-/** Keys shown at first. Each has a menu: hundreds of them make the page slow. */
+/** Number of keys that are shown at first. Each key has a menu, and hundreds of menus make the page slow. */
 const STEP = 50
 
 /** Actions on a key. */
@@ -22,11 +22,11 @@ export type KeyAction = 'change' | 'rotate' | 'revoke' | 'block' | 'unblock'
 
 export interface KeyTableProps {
   readonly keys: readonly KeyState[]
-  /** Missing for viewers. */
+  /** Called when an action is chosen; absent = the user is a viewer. */
   readonly onAction?: (action: KeyAction, key: KeyState) => void
-  /** Whether the key store can be changed. */
+  /** true if the key store can be changed. */
   readonly writable: boolean
-  /** Whether gateway.yaml sets default limits. */
+  /** true if gateway.yaml sets default limits. */
   readonly hasDefaults: boolean
 }
 
@@ -137,7 +137,7 @@ interface ActionsProps extends Pick<KeyTableProps, 'writable'> {
   readonly onAction: KeyTableProps['onAction']
 }
 
-/** What is done often has a button of its own. */
+/** The actions on a key. Frequent actions have their own button. */
 function Actions({ of: key, onAction, writable }: ActionsProps) {
   const { name, origin, state } = key
   const canChange = onAction !== undefined && writable

@@ -1,26 +1,26 @@
 import { END_LABELS, type End } from '../../end-labels.ts'
 
-/** Filters besides the time range. The page's address keeps them, under the names of the API. */
+/** The filters other than the time range. They are parameters of the page's URL, with the names of the API. */
 export interface LogFilter {
   readonly key?: string
   readonly model?: string
   readonly upstream?: string
-  /** 503, a class such as 5xx, or none (no status was sent). */
+  /** A status such as 503, a class such as 5xx, or `none` (no status was sent). */
   readonly status?: string
   readonly end?: End | 'failed'
-  /** Requests without these: `key`, `model`, `upstream`, separated by commas. */
+  /** Names that the requests lack: `key`, `model`, `upstream`, separated by commas. */
   readonly without?: string
-  /** Conditions as text: `status:5xx cost>0.01`. The API reads them. */
+  /** Conditions as a text query, which the API parses: `status:5xx cost>0.01`. */
   readonly q?: string
 }
 
-/** Names of the API for the columns that requests can be sorted by. */
+/** The columns by which requests can be sorted, with the names of the API. */
 const SORTS = ['started', 'ttft', 'duration', 'cost', 'input', 'output', 'status'] as const
 type SortColumn = (typeof SORTS)[number]
-/** `-`: the largest first. */
+/** With `-` in front, the order is descending. */
 export type Sort = SortColumn | `-${SortColumn}`
 
-/** @returns the order in the page's address; null: the newest first */
+/** @returns the order in the page's URL; null = the newest first */
 export function sortOf(search: URLSearchParams): Sort | null {
   const text = search.get('sort') ?? ''
   const isKnown = SORTS.some(name => name === text || `-${name}` === text)
@@ -32,7 +32,7 @@ export type NameFilter = (typeof NAMES)[number]
 const STATUS = /^([1-5]xx|[1-5]\d\d|none)$/
 export const FILTERS = [...NAMES, 'status', 'end', 'without', 'q'] as const
 
-/** @returns the filters in the page's address; invalid ones are ignored */
+/** @returns the filters in the page's URL; invalid filters are ignored */
 export function filterOf(search: URLSearchParams): LogFilter {
   const filter: { -readonly [N in keyof LogFilter]: LogFilter[N] } = {}
   for (const name of NAMES) {
@@ -56,7 +56,7 @@ export function withoutOf(text: string | null | undefined): NameFilter[] {
   return NAMES.filter(name => parts.has(name))
 }
 
-/** Changes one name filter. @param value - null: requests without it; undefined: no filter */
+/** Changes the filter by one name. @param value - null = requests without such a name; undefined = no filter */
 export function narrowFilter(
   filter: LogFilter, name: NameFilter, value: string | null | undefined,
 ): Record<string, string | null> {
@@ -64,7 +64,7 @@ export function narrowFilter(
   return { [name]: value ?? null, without: (value === null ? [...others, name] : others).join(',') }
 }
 
-/** @returns the address with changed filters; null removes one */
+/** @returns the parameters of the URL with changed filters; null removes a filter */
 export function changeFilter(
   search: URLSearchParams, changes: Readonly<Record<string, string | null>>,
 ): URLSearchParams {
@@ -76,7 +76,7 @@ export function changeFilter(
   return next
 }
 
-/** The request ID in a pasted text: the ID alone, in quotes, a header line or a piece of JSON. */
+/** Finds the request ID in a text that was pasted: the ID itself, the ID in quotes, a header line, or a part of JSON. */
 export function parsePastedId(text: string): string {
   return text
     .replace(/^[\s"'`{]*(?:x-gateway-request-id|request[-_ ]?id)["']?\s*[:=]\s*/i, '')

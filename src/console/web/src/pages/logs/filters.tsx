@@ -12,7 +12,7 @@ export interface FiltersProps {
   readonly filter: LogFilter
   readonly change: (changes: Record<string, string | null>) => void
   readonly forKey: boolean
-  /** Why the requests could not be read. */
+  /** The error of the last query; null = none. */
   readonly error: Error | null
 }
 
@@ -35,7 +35,7 @@ const ENDS = [
   ...Object.entries(END_LABELS).map(([value, label]) => ({ value, label })),
 ]
 
-/** Filters the requests, or opens one by its ID. */
+/** Filters the requests, or opens the request with an ID. */
 export function Filters({ filter, change, forKey, error }: FiltersProps) {
   const names = useApiQuery('GET /filters', {}).data
   return (
@@ -54,7 +54,7 @@ export function Filters({ filter, change, forKey, error }: FiltersProps) {
   )
 }
 
-/** Removes all filters. Hidden if none is set. */
+/** A button that removes all filters. It is hidden if no filter is set. */
 export function ClearFilters({ filter, change }: Pick<FiltersProps, 'filter' | 'change'>) {
   if (FILTERS.every(name => filter[name] === undefined)) return null
   return (
@@ -67,10 +67,10 @@ export function ClearFilters({ filter, change }: Pick<FiltersProps, 'filter' | '
 
 const EXAMPLE = 'status:5xx model:gpt-* -error:rate_limit cost>0.01 ttft>2s'
 
-/** Conditions as text. Enter applies them; an error names the column. */
+/** An input for a text query. Enter applies the query; an error message contains the column. */
 function QueryBar({ filter, change, error }: Pick<FiltersProps, 'filter' | 'change' | 'error'>) {
   const applied = filter.q ?? ''
-  // What was typed since: another query in the address replaces it.
+  // The text that was typed after `over` was applied. If the URL gets another query, that query replaces the text.
   const [typed, setTyped] = useState({ over: applied, text: applied })
   const text = typed.over === applied ? typed.text : applied
   const submit = (event: FormEvent) => {
@@ -94,7 +94,7 @@ interface NameFilterSelectProps extends Pick<FiltersProps, 'filter' | 'change'> 
   readonly names: readonly string[] | undefined
 }
 
-/** Option value for "none". Names have at most 256 characters, so it cannot be one. */
+/** Value of the option "none". It has 257 characters, so it cannot be a name: names have at most 256. */
 const NONE = '-'.repeat(257)
 
 function NameFilterSelect({ label, name, filter, change, names }: NameFilterSelectProps) {
@@ -112,12 +112,12 @@ function NameFilterSelect({ label, name, filter, change, names }: NameFilterSele
 interface FilterSelectProps {
   readonly label: string
   readonly value: string | undefined
-  /** Called with null for no filter. */
+  /** Called with the chosen value; null = no filter. */
   readonly choose: (value: string | null) => void
   readonly data: readonly { readonly value: string; readonly label: string }[]
 }
 
-/** One filter. A value in the page's address is an option, even if the ledger has no recent request with it. */
+/** A select for one filter. The value in the page's URL is an option even if the ledger has no recent request with it. */
 function FilterSelect({ label, value, choose, data }: FilterSelectProps) {
   const options = value === undefined || data.some(option => option.value === value) ? data
     : [...data, { value, label: value }]

@@ -7,21 +7,21 @@ import type { LogFilter, Sort } from './filter.ts'
 
 type Page = ResponseOf<'GET /logs'> & { readonly range: { from: string; to: string } }
 
-/** Start of an older page, in the time range of the first page. */
+/** The start of an older page. The time range is that of the first page. */
 interface PageCursor {
   readonly before: string
   readonly range: Page['range']
 }
 
 const PAGE = 50
-/** Maximum number of rows of one tail request. */
+/** Maximum number of rows in one response for the tail. */
 const TAIL_PAGE = 200
-/** Refresh interval of the live tail, ms. */
+/** ms between two refreshes of the live tail. */
 const LIVE_EVERY = 1000
 /** Maximum number of rows in the live tail. */
 export const MAX_LIVE_ROWS = 500
 
-/** Requests, page by page. @param sort - null: the newest first */
+/** Reads requests page by page. @param sort - null = the newest first */
 export function useRequests(filter: LogFilter, range: TimeRange, sort: Sort | null) {
   return useInfiniteQuery({
     queryKey: ['GET /logs', filter, range.id, sort],
@@ -38,25 +38,25 @@ export function useRequests(filter: LogFilter, range: TimeRange, sort: Sort | nu
   })
 }
 
-/** Why the live tail is paused; null if it runs. */
+/** Why the live tail is paused; null = it is not paused. */
 export type Pause = 'hidden' | 'scrolled' | null
 
 export interface Tail {
-  /** Requests that ended since the page was loaded, newest first. */
+  /** Requests that ended since the page was loaded, the newest first. */
   readonly rows: readonly Row[]
   readonly pause: Pause
-  /** Why the last refresh failed; the next one follows. */
+  /** The error of the last refresh. The tail continues to refresh. */
   readonly error: Error | null
 }
 
 /**
- * The live tail: requests that end from now on.
+ * The live tail: requests that end after the page was loaded.
  *
- * @param since - cursor of the first page; undefined while it loads
+ * @param since - cursor of the first page; undefined = the page is loading
  */
 export function useTail(isOn: boolean, filter: LogFilter, since: string | null | undefined): Tail {
   const filterJson = JSON.stringify(filter)
-  // Another filter or a reloaded page starts a new tail.
+  // A new tail starts if the filter changes, or the page is read again.
   const id = `${since} ${filterJson}`
   const [found, setFound] = useState<{ id: string; rows: readonly Row[] }>({ id, rows: [] })
   const [error, setError] = useState<Error | null>(null)
@@ -98,12 +98,12 @@ export function useTail(isOn: boolean, filter: LogFilter, since: string | null |
 
 const NONE: readonly Row[] = []
 
-/** @returns a unique key of a request: a request ID alone can occur twice */
+/** @returns a unique key of a request, because several requests can have the same request ID */
 export function identityOf({ request_id, started_at }: Row): string {
   return `${started_at} ${request_id}`
 }
 
-/** Both lists without duplicates, newest first. */
+/** Merges both lists without duplicates, the newest first. */
 export function mergeRows(one: readonly Row[], other: readonly Row[]): Row[] {
   const found = new Map<string, Row>()
   for (const row of [...one, ...other]) if (!found.has(identityOf(row))) found.set(identityOf(row), row)
@@ -111,7 +111,7 @@ export function mergeRows(one: readonly Row[], other: readonly Row[]): Row[] {
     (a.started_at < b.started_at ? 1 : a.started_at > b.started_at ? -1 : 0))
 }
 
-/** The tail pauses while the page is scrolled down or the tab is in the background. */
+/** Pauses the tail while the page is scrolled down, or the tab is in the background. */
 function usePause(): Pause {
   const [pause, setPause] = useState<Pause>(null)
   useEffect(() => {

@@ -11,18 +11,18 @@ import { tagText } from '../../tag-text.ts'
 
 export interface RequestTableProps {
   readonly rows: readonly Row[]
-  /** Rows that arrived while the page was open. */
+  /** The keys of rows that arrived while the page was open. */
   readonly fresh: ReadonlySet<string>
-  /** Key holders see no keys and no upstreams. */
+  /** true if the user is a key holder, who sees no keys and no upstreams. */
   readonly forKey: boolean
-  /** Address of this list, for the link back from a request. */
+  /** URL of this list. The page of a request uses it for the link back. */
   readonly list: string
-  /** null: the newest first. */
+  /** The order; null = the newest first. */
   readonly sort: Sort | null
   readonly choose: (sort: Sort | null) => void
 }
 
-/** The table of requests; a row opens the request. */
+/** The table of requests. A click on a row opens the request. */
 export function RequestTable({ rows, fresh, forKey, list, sort, choose }: RequestTableProps) {
   const now = useNow(60_000)
   const hasUsers = rows.some(({ user }) => user !== null)
@@ -40,7 +40,7 @@ export function RequestTable({ rows, fresh, forKey, list, sort, choose }: Reques
   )
 }
 
-/** The ids of sortable columns are the names of the API. */
+/** The order for the table. The ids of the sortable columns are the names of the API. */
 function orderOf(sort: Sort | null): Order {
   const text = sort ?? '-started'
   return { column: text.replace('-', ''), descending: text.startsWith('-') }
@@ -51,7 +51,7 @@ function sortFor(order: Order | null): Sort | null {
   return `${order.descending ? '-' : ''}${order.column}` as Sort
 }
 
-/** Makes a column sortable; the server sorts. */
+/** Makes a column sortable. The value is not used, because the server sorts. */
 const BY_SERVER = { sort: () => '' }
 
 /** @param shown the columns of attribution that a row has a value for */

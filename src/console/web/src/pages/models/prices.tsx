@@ -9,7 +9,7 @@ const FALLBACKS = {
   context_length: 'fallback for context length', content_filter: 'fallback for content filter',
 } as const
 
-/** The price of a model; one per target if they differ. */
+/** The price of a model. If the prices of its targets differ, the price of each target. */
 export function Prices({ model }: { readonly model: Model }) {
   const { price, price_varies, targets } = model
   if (!price_varies) return <Price price={price} />
@@ -50,7 +50,7 @@ function TargetName({ target, model }: { readonly target: Target; readonly model
   )
 }
 
-/** `cache_write_5m` -> `cache write 5m` */
+/** A price. The names of its parts are shown with spaces: `cache_write_5m` -> `cache write 5m`. */
 function Price({ price }: Pick<Model, 'price'>) {
   if (price === null) return <StatusBadge tone="warn">No price</StatusBadge>
   return (

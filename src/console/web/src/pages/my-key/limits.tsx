@@ -9,7 +9,7 @@ type Own = ResponseOf<'GET /own'>
 type Limits = NonNullable<Own['limits']>
 type Rates = Omit<Limits, 'models'>
 
-/** The limits of the key, and what remains of them. */
+/** The limits of the key, and how much of them remains. */
 export function RemainingLimits({ own }: { readonly own: Own }) {
   const { limits, requests, tokens } = own
   const models = Object.entries(limits?.models ?? {})

@@ -10,12 +10,12 @@ import classes from './models.module.css'
 
 type Model = ResponseOf<'GET /models'>['models'][number]
 
-/** Models shown at first. */
+/** Number of models that are shown at first. */
 const STEP = 200
 
 export interface AllowedModelsProps {
   readonly models: readonly Model[]
-  /** Patterns of the models that the key may use; null: all models. */
+  /** Patterns of the models that the key may use; null = all models. */
   readonly allowed: readonly string[] | null
 }
 

@@ -8,11 +8,11 @@ export interface AlertGroup {
   readonly kind: Alert['kind']
   readonly severity: Alert['severity']
   readonly alerts: readonly Alert[]
-  /** When the first of them began, ISO 8601; null: unknown. */
+  /** Start of the first alert, ISO 8601; null = unknown. */
   readonly since: string | null
 }
 
-/** @returns in the order of the alerts */
+/** @returns groups in the order of their first alerts */
 export function groupsOf(alerts: readonly Alert[]): AlertGroup[] {
   return [...Map.groupBy(alerts, ({ kind, severity }) => `${severity} ${kind}`).values()].flatMap(group => {
     const [first] = group
@@ -22,7 +22,7 @@ export function groupsOf(alerts: readonly Alert[]): AlertGroup[] {
   })
 }
 
-/** What several alerts of a kind are about. */
+/** What several alerts of the same kind concern. */
 const NOUNS: Readonly<Record<Alert['kind'], string>> = {
   unpriced_model: 'models without a price',
   upstream_key_rejected: 'upstreams that refuse their credential',
@@ -38,7 +38,7 @@ const NOUNS: Readonly<Record<Alert['kind'], string>> = {
   certificate: 'certificates that end soon',
 }
 
-/** `15 models without a price` */
+/** The title of a group, such as `15 models without a price`. */
 export function groupText({ kind, alerts }: AlertGroup): string {
   return `${alerts.length} ${NOUNS[kind]}`
 }
@@ -48,21 +48,21 @@ export interface AlertLink {
   readonly text: string
 }
 
-/** The line of the configuration that an alert is about; null = there is none. */
+/** Link to the line of the configuration that an alert concerns; null = no line. */
 export function lineLinkOf({ kind, line }: Alert): AlertLink | null {
   return line === null ? null : { href: lineHref(line, kind === 'reload_failed' ? 'rejected' : 'active'), text: `Line ${line}` }
 }
 
 /**
- * Links to inspect or fix an alert: to the first page that the user may see, and to the line of the configuration.
+ * The links by which an alert can be inspected or fixed: the first page that the user may see, and the line of the configuration.
  *
- * @param sees whether the user may see the page of an address
+ * @param sees tells whether the user may see the page of a URL
  */
 export function linksOf(group: AlertGroup, sees: (href: string) => boolean): readonly AlertLink[] {
   const [first] = group.alerts
   const line = group.alerts.length === 1 && first ? lineLinkOf(first) : null
   const page = pagesOf(group).find(({ href }) => sees(href))
-  // The line is on that page.
+  // The page already contains the line, so one link is enough.
   if (line !== null && page === CONFIGURATION) return [line]
   return [...page ? [page] : [], ...line !== null && sees(line.href) ? [line] : []]
 }

@@ -14,12 +14,12 @@ import { groupText, groupsOf, lineLinkOf, linksOf, type Alert, type AlertGroup }
 import classes from './alerts.module.css'
 import { useMuted } from './use-muted.ts'
 
-/** Alerts of a group shown at first. Clients can cause one alert per model name that they invent. */
+/** Number of alerts that are shown at first in a group. Clients can cause one alert for each name of a model that they invent. */
 const STEP = 12
 
 const TONES: Readonly<Record<Alert['severity'], 'bad' | 'warn'>> = { error: 'bad', warning: 'warn' }
 
-/** Current alerts by kind, errors first: since when, how many, a link, and a button to mute them. */
+/** The current alerts by kind, errors first. Each kind shows its start, its number of alerts, links, and a button that mutes the alerts. */
 export function Alerts({ alerts }: { readonly alerts: readonly Alert[] }) {
   const now = useNow(60_000)
   const { isMuted, mute, unmuteAll } = useMuted(now)

@@ -19,17 +19,17 @@ const HEIGHT = 190
 
 export interface TrafficChartsProps {
   readonly panel: Panel
-  /** Opens the requests of a bar. */
+  /** Opens the requests in a bar. */
   readonly open: (from: string, to: string, failed: boolean) => void
-  /** Shows a part of the time range. */
+  /** Shows only a part of the time range. */
   readonly zoom: (from: string, to: string) => void
-  /** Link to the panel of a part. */
+  /** Returns the link to the panel of a part of the time range. */
   readonly hrefOf: (from: string, to: string) => string
 }
 
 const LENGTHS = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const
 
-/** Requests, tokens and spend, per minute, hour or day. Dragging over bars zooms in. */
+/** Charts of requests, tokens and spend, per minute, hour or day. Dragging over bars shows the range of these bars. */
 export function TrafficCharts({ panel, open, zoom, hrefOf }: TrafficChartsProps) {
   const { slices, slice } = panel
   const [hovered, setHovered] = useState<string | null>(null)
@@ -38,7 +38,7 @@ export function TrafficCharts({ panel, open, zoom, hrefOf }: TrafficChartsProps)
   const ofPoint = ({ id }: Point) => bySlice.get(id)
     ?? { at: id, requests: 0, errors: 0, tokens: 0, cost_usd: '0', unpriced_requests: 0 }
   const title = ({ id }: Point) => `${slice === 'day' ? dayUtc(id) : minuteUtc(id)} UTC`
-  // The first moment of a day has its date, other moments their time.
+  // The first bar of a day is labelled with the date; other bars are labelled with the time.
   const tick = (id: string) => (slice === 'day' || hourUtc(id) === '00:00' ? dayShort(id, now) : hourUtc(id))
   const endOf = (id: string) => new Date(Date.parse(id) + LENGTHS[slice]).toISOString()
   const openSlice = (point: Point, series: Series) => { open(point.id, endOf(point.id), series.id === ERRORS.id) }
@@ -103,7 +103,7 @@ interface SliceTableProps extends Pick<Panel, 'slices' | 'slice'> {
 
 const HEADINGS = { minute: 'Minute (UTC)', hour: 'Hour (UTC)', day: 'Day (UTC)' } as const
 
-/** The charts as a table. A row opens the panel of its hour or day. */
+/** The data of the charts as a table. A row opens the panel of its period. */
 function SliceTable({ slices, slice, href }: SliceTableProps) {
   const at: Column<Slice> = {
     id: 'at', title: HEADINGS[slice], cell: row => slice === 'day' ? dayUtc(row.at) : minuteUtc(row.at),

@@ -5,12 +5,12 @@ import { approximate, costText, count, countShort, counted, duration, moneyShort
 type Panel = ResponseOf<'GET /panel'>
 type Period = Panel['now']
 
-/** Six figures of the selected time range, compared with the previous period. */
+/** Six figures of the selected time range. Each is compared with the previous period. */
 export function PanelFigures({ panel }: { readonly panel: Panel }) {
   const { now, before } = panel
   const [tokens, tokensBefore] = [tokensOf(now), tokensOf(before)]
   const [share, shareBefore] = [errorShare(now), errorShare(before)]
-  // A period without requests is not compared: its figures are not 0, there are none.
+  // Do not compare with a period without requests, because its figures do not exist: they are not 0.
   const compared = (text: string, value: number | null, past: number | null) =>
     (before.figures.requests === 0
       ? { text: 'no requests before', now: null, past: null }
@@ -35,7 +35,7 @@ export function PanelFigures({ panel }: { readonly panel: Panel }) {
   )
 }
 
-/** The cost as a number, if all of it is known: only then is a change of it known. */
+/** The cost as a number; null = a part of the cost is unknown, so that no change can be computed. */
 function knownCost({ figures }: Period): number | null {
   return figures.unpriced_requests > 0 ? null : approximate(figures.cost_usd)
 }

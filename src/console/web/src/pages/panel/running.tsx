@@ -13,7 +13,7 @@ type Exchange = Live['exchanges'][number]
 
 const SHOWN = 8
 
-/** Running requests. @param isLive - whether the last refresh succeeded */
+/** The running requests. @param isLive - true if the last refresh succeeded */
 export function RunningRequests({ live, isLive }: { readonly live: Live; readonly isLive: boolean }) {
   const { role } = useUser()
   const about = `${counted(live.running, 'request')}, ${count(live.running_streams)} streaming`

@@ -12,7 +12,7 @@ export interface TopProps {
   readonly title: string
   readonly kind: 'key' | 'model'
   readonly rows: Top
-  /** Total spend, for the shares. */
+  /** The total spend, from which the shares are computed. */
   readonly spend: string | null
   readonly href: (name: string | null) => string
   readonly actions?: ReactNode

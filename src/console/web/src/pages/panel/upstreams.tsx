@@ -10,7 +10,7 @@ import classes from './upstreams.module.css'
 
 type Upstream = ResponseOf<'GET /upstreams'>['upstreams'][number]
 
-/** Circuits listed one by one; the others are counted. */
+/** Maximum number of circuits to list. Further circuits are counted. */
 const MAX_CIRCUITS = 3
 
 export const HEALTH: Readonly<Record<Upstream['health'], { tone: Tone; text: string }>> = {
@@ -66,11 +66,11 @@ const columnsFor = (href: UpstreamsProps['href']): readonly Column<Upstream>[] =
 
 export interface UpstreamsProps {
   readonly upstreams: readonly Upstream[]
-  /** Link to the page of an upstream. */
+  /** Returns the link to the page of an upstream. */
   readonly href: (name: string) => string
 }
 
-/** Each upstream: its current health, and its figures in the selected time range. */
+/** The upstreams, each with its current health and its figures of the selected time range. */
 export function Upstreams({ upstreams, href }: UpstreamsProps) {
   const columns = columnsFor(href)
   return (
@@ -87,7 +87,7 @@ export function Upstreams({ upstreams, href }: UpstreamsProps) {
 
 interface CircuitsProps {
   readonly upstream: Upstream
-  /** The page of the upstream, which lists all of its circuits. */
+  /** Link to the page of the upstream, which lists all circuits. */
   readonly href: string
 }
 
@@ -112,7 +112,7 @@ function Circuits({ upstream, href }: CircuitsProps) {
   )
 }
 
-/** When an open circuit lets a request through. @param ms - null: a health check decides */
+/** When an open circuit allows a request. @param ms - null = a health check decides */
 function nextRetry(ms: number | null): string {
   if (ms === null) return 'after a successful health check'
   return ms > 0 ? `in ${duration(ms)}` : 'on next request'

@@ -1,13 +1,13 @@
 import { useLocalStorage } from '@mantine/hooks'
 import type { Alert } from './alert-groups.ts'
 
-/** How long an alert stays muted, ms. */
+/** ms for which an alert stays muted. */
 const MUTED_MS = 24 * 3_600_000
 
-/** Ends of mutes, ms since 1970, by the id of the alert. */
+/** For each muted alert, by id, the time at which the alert is shown again, in ms since 1970. */
 type Mutes = Readonly<Record<string, number>>
 
-/** Alerts that this browser does not show for 24 hours. @param now - ms since 1970 */
+/** The alerts that this browser hides for 24 hours. @param now - ms since 1970 */
 export function useMuted(now: number) {
   const [mutes, setMutes] = useLocalStorage<Mutes>({ key: 'gateway_console_muted', defaultValue: {}, getInitialValueInEffect: false })
   return {

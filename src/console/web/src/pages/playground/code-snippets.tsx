@@ -6,7 +6,7 @@ import classes from './playground.module.css'
 import type { Prompt } from './prompt.ts'
 import { PLACEHOLDER, snippets } from './snippets.ts'
 
-/** The request as code. @param baseUrl - default of the base URL field */
+/** The request as code. @param baseUrl - initial value of the field for the base URL */
 export function CodeSnippets({ prompt, baseUrl }: { readonly prompt: Prompt; readonly baseUrl: string }) {
   const [changed, setChanged] = useState<string | null>(null)
   const base = (changed ?? baseUrl).trim().replace(/\/+$/, '')

@@ -1,13 +1,10 @@
 export interface ServerEvent {
-  /** Value of the `event:` line; null without one. */
+  /** The value of the line `event:`; null = the event has no such line. */
   readonly name: string | null
   readonly data: string
 }
 
-/**
- * Parses a stream of server-sent events that arrives in pieces. Source: HTML Living Standard,
- * "Interpreting an event stream".
- */
+/** Parses a stream of server-sent events that arrives in pieces. Source: HTML Living Standard, "Interpreting an event stream". */
 export class EventReader {
   #rest = ''
   #name: string | null = null
@@ -16,7 +13,7 @@ export class EventReader {
   /** @returns the events that end in this piece */
   push(piece: string): ServerEvent[] {
     const text = this.#rest + piece
-    // A CR at the end may be the first half of CR LF.
+    // A CR at the end of the piece may be the first half of CR LF.
     const end = text.endsWith('\r') ? text.length - 1 : text.length
     const lines = text.slice(0, end).split(/\r\n|\r|\n/)
     this.#rest = (lines.pop() ?? '') + text.slice(end)

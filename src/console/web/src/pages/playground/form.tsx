@@ -7,22 +7,22 @@ import { MESSAGES_MAX_TOKENS, PROTOCOL_NAMES, PROTOCOLS, PROTOCOLS_WITH_STOP, ty
 import classes from './playground.module.css'
 import { parseTools, type Tool } from './tools.ts'
 
-/** The form, as text in its fields. */
+/** The fields of the form, as text. */
 export interface Draft extends Omit<Prompt, 'maxTokens' | 'temperature' | 'topP' | 'stop' | 'tools'> {
   readonly maxTokens: string
   readonly temperature: string
   readonly topP: string
-  /** One sequence a line. */
+  /** Stop sequences, one in each line. */
   readonly stop: string
-  /** A JSON list. */
+  /** The tools, as a list in JSON. */
   readonly tools: string
-  /** Name of the model to compare with; empty: none. */
+  /** Name of a second model, for comparison; empty = no comparison. */
   readonly other: string
 }
 
 type DraftErrors = Partial<Record<keyof Draft, string>>
 
-/** @returns the prompt, and error texts by field */
+/** @returns the prompt, and the error texts by field */
 export function promptOf(draft: Draft): { prompt: Prompt; errors: DraftErrors } {
   const maxTokens = draft.maxTokens.trim() === '' ? null : Number(draft.maxTokens)
   const temperature = draft.temperature.trim() === '' ? null : Number(draft.temperature)
@@ -61,7 +61,7 @@ export interface PromptFormProps {
   readonly isRunning: boolean
   readonly submit: () => void
   readonly stop: () => void
-  /** Why sending is disabled; null if it is enabled. */
+  /** Why the user cannot send; null = the user can send. */
   readonly disabledReason: string | null
 }
 
@@ -81,7 +81,7 @@ export function PromptForm(props: PromptFormProps) {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) onSubmit(event)
   }
   return (
-    // Ctrl + Enter sends from any field.
+    // Ctrl + Enter sends the form from any field.
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
     <form onSubmit={onSubmit} onKeyDown={onKeyDown} className={classes.form} noValidate>
       <div className={classes.pair}>
@@ -128,7 +128,7 @@ export function PromptForm(props: PromptFormProps) {
       <div className={classes.send}>
         <Switch label="Stream" checked={draft.stream}
           onChange={event => { change({ stream: event.currentTarget.checked }) }} />
-        {/* Separate keys: a reused button could submit the form within the click that stops the request. */}
+        {/* The keys must differ: otherwise one button is reused, and the click that stops a request could submit the form. */}
         {isRunning
           ? <Button key="stop" variant="default" leftSection={<IconPlayerStop size={16} aria-hidden />}
             onClick={stop}>Stop</Button>

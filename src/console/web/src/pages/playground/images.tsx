@@ -5,7 +5,7 @@ import { bytes } from '../../format.ts'
 import type { Image } from './prompt.ts'
 import classes from './playground.module.css'
 
-/** What the vendors take. */
+/** Media types that all vendors accept. */
 const MEDIA_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp']
 const MAX_IMAGES = 4
 const MAX_BYTES = 4 * 1024 * 1024
@@ -38,7 +38,7 @@ export function Images({ images, change }: ImagesProps) {
       {images.length > 0 && (
         <ul className={classes.images} aria-label="Images">
           {images.map(({ name, data }, index) => (
-            // oxlint-disable-next-line react/no-array-index-key -- two files can have one name
+            // oxlint-disable-next-line react/no-array-index-key -- two files can have the same name
             <li key={`${index} ${name}`}>
               <span>{name} <span className="dim">{bytes(Math.floor(data.length * 0.75))}</span></span>
               <Button variant="subtle" size="compact-xs" onClick={() => { change(images.filter((_, at) => at !== index)) }}>

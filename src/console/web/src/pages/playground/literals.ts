@@ -1,4 +1,4 @@
-/** Writes values as source code. Any text is quoted and escaped. */
+/** Writes values as source code. All text is quoted and escaped. */
 
 type Json = unknown
 
@@ -8,14 +8,14 @@ interface Grammar {
   readonly none: string
   readonly true: string
   readonly false: string
-  /** Space inside the braces of an object; none in Python. */
+  /** Space inside the braces of an object. Python has no such space. */
   readonly pad: string
   member(name: string): string
 }
 
 const JAVASCRIPT: Grammar = {
   none: 'null', true: 'true', false: 'false', pad: ' ',
-  // A plain __proto__ member would set the prototype.
+  // Written with brackets, because a plain __proto__ member would set the prototype.
   member: name => `${name === '__proto__' ? '["__proto__"]'
     : /^[A-Za-z_$][\w$]*$/.test(name) ? name : quoted(name)}: `,
 }
@@ -24,17 +24,17 @@ const PYTHON: Grammar = {
   none: 'None', true: 'True', false: 'False', pad: '', member: name => `${quoted(name)}: `,
 }
 
-/** @param indent - indentation of the line, in columns */
+/** @param indent - number of columns by which the line is indented */
 export function javascript(value: Json, indent = 0): string {
   return literal(value, indent, JAVASCRIPT)
 }
 
-/** @param indent - indentation of the line, in columns */
+/** @param indent - number of columns by which the line is indented */
 export function python(value: Json, indent = 0): string {
   return literal(value, indent, PYTHON)
 }
 
-/** `model="x", stream=True`; one argument per line if long. Undefined arguments are left out. */
+/** Writes arguments: `model="x", stream=True`. If they are long, each is in its own line. Undefined arguments are left out. */
 export function pythonArguments(values: Readonly<Record<string, Json>>, indent = 0): string {
   const entries = Object.entries(values).filter(([, value]) => value !== undefined)
   const short = entries.map(([name, value]) => `${name}=${flat(value, PYTHON)}`).join(', ')
@@ -49,7 +49,7 @@ export function shell(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
 
-/** Source code to insert as it is: a call, a variable. */
+/** Source code that is inserted unchanged, such as a call or a variable. */
 export class Code {
   readonly text: string
 
@@ -88,7 +88,7 @@ function members(value: object): [string, unknown][] {
   return Object.entries(value).filter(([, item]) => item !== undefined)
 }
 
-/** A JSON string literal is valid in JavaScript and Python. */
+/** Quotes a text. A string in JSON is also valid in JavaScript and Python. */
 function quoted(text: string): string {
   return JSON.stringify(text)
 }

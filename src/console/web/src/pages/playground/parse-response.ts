@@ -1,11 +1,11 @@
 import type { Protocol } from './prompt.ts'
 
-/** A tool call, or a piece of one. */
+/** A tool call, or a piece of a tool call. */
 export interface ToolCallPart {
-  /** Pieces with the same number belong together; null: a whole call. */
+  /** Pieces with the same number are of the same call; null = this is a whole call. */
   readonly index: number | null
   readonly name: string
-  /** JSON, or a piece of it. */
+  /** The arguments as JSON, or a piece of them. */
   readonly input: string
 }
 
@@ -14,11 +14,11 @@ export interface ParsedOutput {
   readonly text: string
   readonly reasoning: string
   readonly toolCalls: readonly ToolCallPart[]
-  /** Usage figures by their names in the protocol; null if there are none. */
+  /** Usage by the protocol's names; null = the event has no usage. */
   readonly usage: Readonly<Record<string, number>> | null
-  /** Finish reason, as in the protocol. */
+  /** The finish reason in the protocol's words; null = none. */
   readonly finish: string | null
-  /** Whether this is the regular last event of the stream. */
+  /** true if this event ends the stream regularly. */
   readonly isLast: boolean
   /** Error message. */
   readonly error: string | null
@@ -26,7 +26,7 @@ export interface ParsedOutput {
 
 const EMPTY: ParsedOutput = { text: '', reasoning: '', toolCalls: [], usage: null, finish: null, isLast: false, error: null }
 
-/** @param data - data of an event; unknown shapes give an empty part */
+/** @param data - data of an event; data of an unknown shape gives an empty result */
 export function readEvent(protocol: Protocol, data: string): ParsedOutput {
   if (data.trim() === '[DONE]') return { ...EMPTY, isLast: true }
   const event = parse(data)
@@ -34,7 +34,7 @@ export function readEvent(protocol: Protocol, data: string): ParsedOutput {
   return { ...EMPTY, ...EVENTS[protocol](event), ...errorIn(event) }
 }
 
-/** @param body - body of a response without streaming, or of an error */
+/** @param body - body of a response that is not streamed, or of an error */
 export function readResponse(protocol: Protocol, body: string): ParsedOutput {
   const response = parse(body)
   if (response === undefined) {
@@ -43,7 +43,7 @@ export function readResponse(protocol: Protocol, body: string): ParsedOutput {
   return { ...EMPTY, isLast: true, ...RESPONSES[protocol](response), ...errorIn(response) }
 }
 
-/** @returns the message of an error of the console itself, which is not in the shape of the protocol */
+/** @returns the message of an error of the console itself, because such an error does not have the format of the protocol */
 export function problemMessage(body: string): string | null {
   return stringAt(parse(body), 'message')
 }
@@ -140,7 +140,7 @@ function wholeCall(name: unknown, input: unknown): ToolCallPart {
   return { index: null, name: typeof name === 'string' ? name : '', input: typeof input === 'string' ? input : JSON.stringify(input ?? {}) }
 }
 
-/** All protocols have an `error` object at or near the top level. */
+/** Reads an error. In all protocols, the object `error` is at the top level or one level below. */
 function errorIn(json: unknown): Partial<ParsedOutput> {
   const error = at(json, 'error') ?? at(json, 'response', 'error')
   if (error === null || error === undefined) {
@@ -150,7 +150,7 @@ function errorIn(json: unknown): Partial<ParsedOutput> {
   return { error: stringAt(error, 'message') ?? (typeof error === 'string' ? error : JSON.stringify(error)) }
 }
 
-/** The numbers of a usage object, including nested ones: `prompt_tokens_details.cached_tokens`. */
+/** All numbers of a usage object. Nested numbers have a path: `prompt_tokens_details.cached_tokens`. */
 function numbersIn(usage: unknown): Record<string, number> | null {
   if (typeof usage !== 'object' || usage === null || Array.isArray(usage)) return null
   const found: Record<string, number> = {}
@@ -165,7 +165,7 @@ function parse(json: string): unknown {
   try {
     return JSON.parse(json)
   } catch {
-    // The callers report the error.
+    // The callers report that the text is not JSON.
     return undefined
   }
 }

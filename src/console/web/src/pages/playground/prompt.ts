@@ -11,11 +11,11 @@ export const PROTOCOL_NAMES: Readonly<Record<Protocol, string>> = {
   generate: 'Generate content',
 }
 
-/** The Responses protocol has no stop sequences. */
+/** Protocols with stop sequences: all except Responses. */
 export const PROTOCOLS_WITH_STOP: readonly Protocol[] = ['chat', 'messages', 'generate']
 
 export interface Image {
-  /** Of its file. */
+  /** Name of the image's file. */
   readonly name: string
   readonly mediaType: string
   /** Base64 */
@@ -25,12 +25,12 @@ export interface Image {
 export interface Prompt {
   readonly protocol: Protocol
   readonly model: string
-  /** Empty: no system prompt. */
+  /** The system prompt; empty = none. */
   readonly system: string
   readonly text: string
   readonly images: readonly Image[]
   readonly tools: readonly Tool[]
-  /** null: not set in the request, unless the protocol requires it. */
+  /** Maximum output tokens; null = omitted, unless the protocol requires a value. */
   readonly maxTokens: number | null
   readonly temperature: number | null
   readonly topP: number | null
@@ -40,17 +40,17 @@ export interface Prompt {
 }
 
 export interface Call {
-  /** Path below the base URL, with its query. */
+  /** Path after the base URL, with the query. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Readonly<Record<string, unknown>>
 }
 
-/** Default for the Messages protocol, which requires max_tokens. */
+/** Used if no maximum is set, because the Messages protocol requires max_tokens. */
 export const MESSAGES_MAX_TOKENS = 1024
 const MESSAGES_VERSION = '2023-06-01'
 
-/** @returns the request of a client of the prompt's protocol, without credentials */
+/** @returns the request as a client of the prompt's protocol sends it, without credentials */
 export function callOf(prompt: Prompt): Call {
   return { headers: {}, ...CALLS[prompt.protocol](prompt) }
 }
@@ -153,7 +153,7 @@ function dataUrl({ mediaType, data }: Image): string {
 }
 
 function generatePath(model: string, stream: boolean): string {
-  // The vendor's SDK leaves slashes in model names unescaped.
+  // Do not escape slashes in the name of the model, because Google's SDK does not escape them.
   const name = encodeURIComponent(model).replaceAll('%2F', '/').replaceAll('%2C', ',').replaceAll('%3D', '=')
   return `/v1beta/models/${name}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`
 }

@@ -13,10 +13,10 @@ import { count, duration, money } from '../../format.ts'
 import classes from './playground.module.css'
 import type { Progress } from './run.ts'
 
-/** Maximum number of events shown; the latest ones. */
+/** Maximum number of events to show. If there are more, the latest are shown. */
 const MAX_EVENTS = 500
 
-/** The response of a playground request, while it arrives and afterwards. */
+/** The response to a playground request, while it arrives and after it is complete. */
 export function ResponseView({ progress }: { readonly progress: Progress | null }) {
   if (progress === null) {
     return <Empty title="No request sent">The response appears here as it arrives.</Empty>
@@ -51,7 +51,7 @@ function ResponseText({ progress: { text, reasoning, toolCalls, error, phase, bo
       {toolCalls.length > 0 && (
         <ul className={classes.calls} aria-label="Tool calls">
           {toolCalls.map(({ name, input }, index) => (
-            // oxlint-disable-next-line react/no-array-index-key -- calls never change their order
+            // oxlint-disable-next-line react/no-array-index-key -- the order of calls never changes
             <li key={index}>
               <span className="dim">Tool call</span> <code>{name}</code>
               <CodeBlock label={`Arguments of ${name}`} form="bounded">{pretty(input)}</CodeBlock>
@@ -132,7 +132,7 @@ function Summary({ progress }: { readonly progress: Progress }) {
   )
 }
 
-/** The cost from the ledger; polls until the ledger has the request. */
+/** The cost from the ledger. Asks again until the ledger contains the request. */
 function Cost({ id }: { readonly id: string }) {
   const { data } = useQuery({
     queryKey: ['GET /logs/:id', { params: { id } }, 'cost'],
@@ -157,7 +157,7 @@ function Fact({ label, children }: { readonly label: string; readonly children: 
   return <div><dt>{label}</dt><dd>{children}</dd></div>
 }
 
-/** Indents JSON; other text stays unchanged. */
+/** Indents text that is JSON. Any other text stays unchanged. */
 function pretty(body: string): string {
   try {
     return JSON.stringify(JSON.parse(body), null, 2)

@@ -2,24 +2,24 @@ import { readResponse, readEvent, problemMessage, type ParsedOutput, type ToolCa
 import { EventReader, type ServerEvent } from './events.ts'
 import type { Call, Protocol } from './prompt.ts'
 
-/** State of a playground request, and what has arrived so far. */
+/** The state of a playground request, and the part of the response that has arrived. */
 export interface Progress {
   readonly phase: 'waiting' | 'reading' | 'complete' | 'failed' | 'stopped'
   readonly status: number | null
-  /** Request ID, to find the request in the ledger. */
+  /** The request ID, by which the ledger finds the request. */
   readonly requestId: string | null
   readonly text: string
   readonly reasoning: string
-  /** As far as they have arrived. */
+  /** The tool calls that have arrived, which may be incomplete. */
   readonly toolCalls: readonly ToolCallPart[]
   readonly usage: Readonly<Record<string, number>> | null
-  /** Finish reason, as in the protocol. */
+  /** The finish reason in the protocol's words. */
   readonly finish: string | null
   readonly error: string | null
-  /** Time from the start to the first body byte and to the end, ms. */
+  /** ms from the start to the first byte of the body, and to the end. */
   readonly firstByteMs: number | null
   readonly totalMs: number | null
-  /** Events of the stream. The same array grows while reading. */
+  /** The events of the stream. While the stream is read, this array grows. */
   readonly events: readonly ServerEvent[]
   readonly eventCount: number
   /** Body of a response that is not an event stream. */
@@ -29,9 +29,9 @@ export interface Progress {
 export interface RunOptions {
   readonly protocol: Protocol
   readonly signal: AbortSignal
-  /** Sends the request as the console user. */
+  /** Sends the request as the user of the console. */
   readonly send: (call: Call, signal: AbortSignal) => Promise<Response>
-  /** Clock, ms. */
+  /** Returns the time in ms. */
   readonly now: () => number
   readonly onProgress: (progress: Progress) => void
 }
@@ -41,7 +41,7 @@ const INITIAL_PROGRESS: Progress = {
   error: null, firstByteMs: null, totalMs: null, events: [], eventCount: 0, body: '',
 }
 
-/** Sends a request and reports its progress. Errors are reported in the progress, not thrown. */
+/** Sends a request, and reports its progress. An error is reported as progress, and not thrown. */
 export async function run(
   call: Call, { protocol, signal, send, now, onProgress }: RunOptions,
 ): Promise<void> {
@@ -78,7 +78,7 @@ export async function run(
       : part.error ?? problemMessage(progress.body) ?? `The response has status ${response.status}.`
     finish({ ...withParts(progress, [part]), error, phase: failed ? 'failed' : 'complete' })
   } catch {
-    // fetch does not say why the connection failed.
+    // fetch does not report why the connection failed.
     if (signal.aborted) return finish({ phase: 'stopped' })
     finish({ phase: 'failed', error: 'The connection closed before the response was complete.' })
   }
@@ -91,7 +91,7 @@ function endOfStream({ error }: Progress, sawLast: boolean): Partial<Progress> {
 }
 
 function withParts(progress: Progress, parts: readonly ParsedOutput[]): Partial<Progress> {
-  // Some protocols send input and output usage in different events.
+  // Merge usage, because some protocols report input and output in different events.
   const figures = parts.flatMap(({ usage }) => (usage === null ? [] : [usage]))
   return {
     text: progress.text + parts.map(({ text }) => text).join(''),
@@ -104,7 +104,7 @@ function withParts(progress: Progress, parts: readonly ParsedOutput[]): Partial<
   }
 }
 
-/** Pieces of a call become one. */
+/** Joins the pieces of each tool call. */
 function joinedCalls(parts: readonly ToolCallPart[]): ToolCallPart[] {
   const calls: ToolCallPart[] = []
   for (const part of parts) {

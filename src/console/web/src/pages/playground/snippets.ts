@@ -1,12 +1,12 @@
 import { Code, javascript, python, pythonArguments, shell } from './literals.ts'
 import { callOf, generateParts, generateTools, generationConfig, type Prompt, type Protocol } from './prompt.ts'
 
-/** Placeholder for the user's API key. */
+/** Stands for the user's API key in the code. */
 export const PLACEHOLDER = 'YOUR_API_KEY'
 
 export interface Snippet {
   readonly language: 'curl' | 'JavaScript' | 'Python'
-  /** Command to install the client library; null if none is needed. */
+  /** The command that installs the client library; null = no library is needed. */
   readonly install: string | null
   readonly code: string
 }
@@ -14,7 +14,7 @@ export interface Snippet {
 /**
  * The request as code for curl and the official client libraries.
  *
- * @param baseUrl - of the gateway, without a trailing slash
+ * @param baseUrl - base URL of the gateway, without a final slash
  */
 export function snippets(prompt: Prompt, baseUrl: string): Snippet[] {
   const { npm, pip } = PACKAGES[prompt.protocol]
@@ -55,21 +55,21 @@ function curl(prompt: Prompt, baseUrl: string): string {
   ]
   const command = lines.join(' \\\n  ')
   if (!isPiped) return command
-  // An image is too long for an argument of a command.
+  // Read images from files, because an image is too long for an argument of a command.
   const parts = json.split(MARK).map((part, index) =>
     (index % 2 === 1 ? `base64 < ${shell(prompt.images[Number(part)]?.name ?? '')} | tr -d '\\n'` : `printf %s ${shell(part)}`))
   return `{\n  ${parts.join('\n  ')}\n} | ${command}`
 }
 
-/** Around the number of an image: no text that is entered has it. */
+/** Encloses the number of an image. No text that a user types contains this character. */
 const MARK = '\uE000'
 
-/** The prompt with a mark for the data of each image. */
+/** The prompt, with a mark in place of each image's data. */
 function marked(prompt: Prompt): Prompt {
   return { ...prompt, images: prompt.images.map((image, index) => ({ ...image, data: `${MARK}${index}${MARK}` })) }
 }
 
-/** Replaces the marks in source code by what reads the file of the image. */
+/** Replaces each mark in source code by code that reads the file of the image. */
 function withFiles(code: string, { images }: Prompt, read: (name: string) => string): string {
   return code.replace(/"([^"\uE000]*)\uE000(\d+)\uE000"/g, (_, before: string, index: string) => {
     const file = read(JSON.stringify(images[Number(index)]?.name ?? ''))
@@ -129,7 +129,7 @@ const client = new OpenAI(${javascript({ baseURL: `${baseUrl}/v1`, apiKey: PLACE
 `
 }
 
-/** The arguments of the library; it puts the configuration where the request has it. */
+/** The arguments for Google's library. The library itself puts the configuration into the request. */
 function generation(prompt: Prompt) {
   const { model, system, text, images, tools } = prompt
   const config = {
@@ -178,7 +178,7 @@ print(message.content, message.usage)
 `}`
   },
   generate: (prompt, baseUrl) => {
-    // Its types take the names of the protocol too.
+    // The types of the library accept the protocol's names too.
     const { config, ...rest } = generation(prompt)
     const values = pythonArguments({
       ...rest,

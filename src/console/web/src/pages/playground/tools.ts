@@ -7,11 +7,11 @@ export interface Tool {
 }
 
 /**
- * Reads tool definitions as the three vendors write them: `{ name, parameters }`, `{ type: function, function: { … } }`, or
+ * Reads definitions of tools in the format of any of the three vendors: `{ name, parameters }`, `{ type: function, function: { … } }`, or
  * `{ name, input_schema }`.
  *
- * @param text - a JSON list; empty: no tools
- * @throws {SyntaxError} what is wrong
+ * @param text - a list in JSON; empty = no tools
+ * @throws {SyntaxError} with a message that says what is wrong
  */
 export function parseTools(text: string): Tool[] {
   if (text.trim() === '') return []

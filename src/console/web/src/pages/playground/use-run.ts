@@ -5,14 +5,14 @@ import { callOf, type Call, type Prompt } from './prompt.ts'
 import { run, type Progress } from './run.ts'
 
 export interface Running {
-  /** null before the first request. */
+  /** The progress of the last request; null = no request was sent. */
   readonly progress: Progress | null
   readonly isRunning: boolean
   readonly send: (prompt: Prompt) => void
   readonly stop: () => void
 }
 
-/** Sends prompts as the console user, one at a time. */
+/** Sends prompts as the user of the console, one at a time. */
 export function useRun(): Running {
   const client = useQueryClient()
   const [progress, setProgress] = useState<Progress | null>(null)
@@ -36,12 +36,12 @@ export function useRun(): Running {
           cache: 'no-store',
           credentials: 'same-origin',
         })
-        // Without a request ID the 401 is from the console, not from the gateway: the session has ended.
+        // A 401 without a request ID is from the console, not from the gateway, and means that the session has ended.
         if (response.status === 401 && !response.headers.has('x-gateway-request-id')) endSession(client)
         return response
       },
       now: () => performance.now(),
-      // Ignore the progress of a request that a newer one replaced.
+      // Ignore the progress of a request that a newer request has replaced.
       onProgress: current => { if (abort.current === controller) setProgress(current) },
     })
   }, [client])

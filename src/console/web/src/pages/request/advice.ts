@@ -1,13 +1,13 @@
 import type { ErrorCode } from '../../../../../base/errors.ts'
 import type { Row } from '../../../../api/logs.ts'
 
-/** What to do about a failed request, and who can do it. */
+/** What to do after a failed request, and who can do it. */
 export interface Advice {
   readonly who: 'client' | 'operator'
   readonly text: string
 }
 
-/** @returns what to do about the outcome of a request; null if nothing is wrong */
+/** @returns what to do about the end of a request; null = nothing is wrong */
 export function adviceFor({ end, error }: Pick<Row, 'end' | 'error'>): Advice | null {
   if (error !== null && Object.hasOwn(ADVICE, error)) return ADVICE[error as ErrorCode]
   switch (end) {

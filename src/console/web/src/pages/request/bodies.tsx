@@ -11,7 +11,7 @@ import { bytes, timeUtc } from '../../format.ts'
 import { useUser } from '../../session.ts'
 import classes from './request.module.css'
 
-/** Bodies kept by log.bodies. They contain prompts, so they are loaded only on request. */
+/** The bodies that log.bodies keeps. They are loaded only when the user asks for them, because they contain prompts. */
 export function Bodies({ id }: { readonly id: string }) {
   const [isOpen, setOpen] = useState(false)
   const { role } = useUser()
@@ -71,12 +71,12 @@ function BodyView({ body, label }: { readonly body: Body; readonly label: string
   )
 }
 
-/** Complete JSON is indented; other bodies are unchanged. */
+/** The body as text. Complete JSON is indented; any other body stays unchanged. */
 function readable({ content, content_type, is_cut, coding }: Body): string {
   if (is_cut || coding !== 'text' || content_type?.includes('json') !== true) return content
   try {
     return JSON.stringify(JSON.parse(content), null, 2)
   } catch {
-    return content // not JSON in spite of its content type
+    return content // not JSON, although the content type says so
   }
 }

@@ -5,12 +5,12 @@ import classes from './request.module.css'
 
 interface Line {
   readonly item: string
-  /** Quantity and price of the item. */
+  /** The quantity and the price of the item, as text. */
   readonly arithmetic: string
   readonly cost: string
 }
 
-/** The cost and its breakdown. */
+/** The cost, and how it is calculated. */
 export function Cost({ story }: { readonly story: RequestDetails }) {
   const { row: { cost_usd }, source_explanation, price_version } = story
   const lines = linesOf(story)
@@ -45,7 +45,7 @@ function CostTable({ lines, total }: { readonly lines: readonly Line[]; readonly
         {lines.map(({ item, arithmetic, cost }) => (
           <tr key={item}><th scope="row">{item}</th><td>{arithmetic}</td><td>{money(cost)}</td></tr>
         ))}
-        {/* The total is rounded once, so the lines may differ from it by less than one last digit. */}
+        {/* The total is rounded only once, so the sum of the lines may differ from it by less than one unit of the last digit. */}
         {rest !== '0' && (
           <tr><th scope="row">rounding</th><td>half up, to 10⁻¹² USD</td><td>{money(rest)}</td></tr>
         )}
@@ -57,7 +57,7 @@ function CostTable({ lines, total }: { readonly lines: readonly Line[]; readonly
   )
 }
 
-/** If several attempts produced the response, each one is billed at its own price. */
+/** The lines of the bill. If several attempts produced the response, each attempt is billed at its own price. */
 function linesOf({ attempts, bill }: RequestDetails): Line[] {
   const shares = attempts.flatMap(({ upstream, input_tokens, output_tokens, cost_usd }, n) => {
     if (cost_usd === null) return []

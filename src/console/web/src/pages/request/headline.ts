@@ -2,9 +2,9 @@ import type { RequestDetails } from '../../../../api/logs.ts'
 import { duration, money } from '../../format.ts'
 
 /**
- * One or two sentences: outcome and cost of a request.
+ * Describes the end and the cost of a request in one or two sentences.
  *
- * @param elapsedMs - time since the start, ms; used only for a running request
+ * @param elapsedMs - ms since the start; used only while the request runs
  */
 export function headline(story: RequestDetails, elapsedMs: number): string {
   if (story.running) {
@@ -39,7 +39,7 @@ function outcomeText({ row, attempts }: RequestDetails): string {
   }
 }
 
-/** Attempts that produced a part of the response have their own usage. */
+/** Tells whether the attempt produced a part of the response: only then does it have its own usage. */
 function isPart({ input_tokens, output_tokens }: RequestDetails['attempts'][number]): boolean {
   return input_tokens !== null || output_tokens !== null
 }
@@ -58,14 +58,14 @@ function costText({ row: { cost_usd, source, end }, price_version }: RequestDeta
   return `${label}: ${money(cost_usd)}${estimated}.`
 }
 
-/** Label of the upstream in a request's row: what the upstream did. */
+/** The label of the upstream in the row of a request, which says what the upstream did. */
 export function upstreamRole({ attempts, running, row: { upstream } }: RequestDetails): string {
   const last = attempts.at(-1)
   if (last === undefined) return running || upstream === null ? 'Upstream' : 'Upstream (not reached)'
   return last.outcome === 'ok' || last.status !== null ? 'Served by' : 'Last tried'
 }
 
-/** Path of each endpoint, for the explain form. */
+/** The path of each endpoint, for the form that explains routing. */
 const PATHS: Readonly<Record<string, string>> = {
   'chat.completions': '/v1/chat/completions',
   completions: '/v1/completions',
@@ -90,7 +90,7 @@ const PATHS: Readonly<Record<string, string>> = {
   interactions: '/v1beta/interactions',
 }
 
-/** @returns link to the explanation of the request's routing; null for an unknown endpoint */
+/** @returns link to the explanation of the request's routing; null = the endpoint is unknown */
 export function explainLink({ endpoint, model, key }: RequestDetails['row']): string | null {
   const path = endpoint === null ? undefined : PATHS[endpoint]
   if (path === undefined || (path.includes('*') && model === null)) return null

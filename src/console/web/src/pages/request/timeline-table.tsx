@@ -6,11 +6,11 @@ import { timelineOf, type Bar, type Timeline } from './timeline.ts'
 
 export interface TimelineTableProps {
   readonly story: RequestDetails
-  /** Time since the start of the request, ms. */
+  /** ms since the start of the request. */
   readonly elapsedMs: number
 }
 
-/** The steps of a request: a table whose last column shows bars to scale. */
+/** The steps of a request as a table. Its last column shows a bar to scale for each step. */
 export function TimelineTable({ story, elapsedMs }: TimelineTableProps) {
   const timeline = timelineOf(story, elapsedMs)
   return (
@@ -87,7 +87,7 @@ function Scale({ timeline: { ticks, span } }: { readonly timeline: Timeline }) {
   )
 }
 
-/** Removes trailing zeros: `1.50 s` -> `1.5 s` */
+/** Formats a duration without trailing zeros: `1.50 s` -> `1.5 s`. */
 function brief(ms: number): string {
   return duration(ms).replace(/(\.\d*?)0+(?!\d)/, '$1').replace(/\.(?!\d)/, '')
 }

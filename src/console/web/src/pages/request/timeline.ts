@@ -1,33 +1,33 @@
 import type { RequestDetails } from '../../../../api/logs.ts'
 
-/** One step of the timeline; times in ms from the start of the request. */
+/** One step of the timeline. Times are in ms since the start of the request. */
 export interface Bar {
   readonly kind: 'gateway' | 'attempt' | 'waiting' | 'response'
-  /** Index of the attempt; null for other steps. */
+  /** Index of the attempt; null = the step is not an attempt. */
   readonly attempt: number | null
   readonly label: string
   readonly from: number
   readonly to: number
   readonly failed: boolean
-  /** Still running: `to` is the present. */
+  /** true if the step is still running: `to` is then the current time. */
   readonly open: boolean
 }
 
 export interface Timeline {
   readonly bars: readonly Bar[]
-  /** Width of the scale, ms. */
+  /** The ms that the scale shows. */
   readonly span: number
-  /** Positions of the grid lines, ms; the first is 0. */
+  /** Positions of the grid lines in ms. The first is 0. */
   readonly ticks: readonly number[]
   readonly firstByteMs: number | null
 }
 
-/** Outcomes that are not failures. */
+/** Outcomes of attempts that do not count as failures. */
 const NOT_FAILED: ReadonlySet<string> = new Set(['ok', 'complete', 'client_gone', 'hedge_lost'])
-/** Shorter gaps between attempts are not shown, ms. */
+/** ms; shorter gaps between attempts are not shown. */
 const SHORTEST_GAP = 1
 
-/** @param elapsedMs - time since the start, ms; used only for a running request */
+/** @param elapsedMs - ms since the start; used only while the request runs */
 export function timelineOf(story: RequestDetails, elapsedMs: number): Timeline {
   const { row, running } = story
   const end = running ? elapsedMs : row.duration_ms
@@ -57,7 +57,7 @@ export function timelineOf(story: RequestDetails, elapsedMs: number): Timeline {
 function attemptBars({ attempts, running }: RequestDetails, end: number | null): Bar[] {
   let reachedMs = 0
   return attempts.map(({ at_ms, ms, outcome }, n) => {
-    // Without a start time, it starts at the end of the previous attempt.
+    // An attempt without a start time began at the end of the previous attempt.
     const from = at_ms ?? reachedMs
     const open = running && n === attempts.length - 1
     const to = open ? Math.max(from + ms, end ?? 0) : from + ms
@@ -75,12 +75,12 @@ function gap(isFirst: boolean, from: number, to: number): Bar {
   }
 }
 
-/** At most six grid lines, in steps of 1, 2 or 5 times a power of ten. */
+/** Positions of at most six grid lines. The step is 1, 2 or 5 times a power of ten. */
 export function ticks(span: number): number[] {
   const rough = span / 5
   const power = 10 ** Math.floor(Math.log10(rough))
   const step = ([1, 2, 5, 10].find(times => times * power >= rough) ?? 10) * power
   const count = Math.floor(span / step + 1e-9)
-  // Multiply instead of adding up: 0.1 + 0.2 is not 0.3.
+  // Multiply, because repeated addition adds rounding errors: 0.1 + 0.2 is not 0.3.
   return Array.from({ length: count + 1 }, (_, n) => Number((n * step).toPrecision(12)))
 }

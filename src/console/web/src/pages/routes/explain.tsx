@@ -18,7 +18,7 @@ const PATHS = [
   '/v1/audio/speech', '/v1/audio/transcriptions', '/v1/models',
 ]
 
-/** @returns the question in the page's address; null without a path */
+/** @returns the question in the page's URL; null = the URL has no path to explain */
 export function questionOf(search: URLSearchParams): ExplainRequest | null {
   const [path, model, key] = [search.get('path'), search.get('model'), search.get('key')]
   if (path === null || path === '') return null
@@ -41,7 +41,7 @@ export interface ExplainProps {
   readonly explanation: UseQueryResult<Explanation, Error>
 }
 
-/** Explains where a request would go, without sending it. The page's address keeps the question. */
+/** Explains to which target a request would go, without sending the request. The question is a part of the page's URL. */
 export function Explain({ question, explanation }: ExplainProps) {
   const [, setSearch] = useSearchParams()
   const [path, setPath] = useState(question?.path ?? '/v1/chat/completions')
@@ -118,7 +118,7 @@ function ExplanationView({ explanation }: { readonly explanation: Explanation })
   )
 }
 
-/** The routes in order, up to the first one that matches. */
+/** The routes in order, up to the first route that matches. */
 function Steps({ steps }: { readonly steps: Explanation['steps'] }) {
   return (
     <ol className={classes.steps}>

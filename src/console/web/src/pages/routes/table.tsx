@@ -12,11 +12,11 @@ import classes from './routes.module.css'
 export interface RouteTableProps {
   readonly file: string
   readonly routes: readonly RouteRow[]
-  /** Index of the route that the explained request uses. */
+  /** Index of the route that the explained request matches. */
   readonly matched?: number
 }
 
-/** Routes in the order of the configuration. */
+/** The routes in the order of the configuration. */
 export function RouteTable({ file, routes, matched }: RouteTableProps) {
   const columns = useMemo(() => columnsFor(file, matched), [file, matched])
   return (
@@ -26,7 +26,7 @@ export function RouteTable({ file, routes, matched }: RouteTableProps) {
   )
 }
 
-/** The searchable text of a route, in lower case. */
+/** The text of a route in which the search looks, in lower case. */
 export function routeText({ path, models, targets }: RouteRow): string {
   return [path ?? '', ...models ?? [],
     ...targets.flatMap(({ upstream, model }) => [upstream, model ?? ''])].join('\n').toLowerCase()
@@ -63,7 +63,7 @@ function columnsFor(file: string, matched: number | undefined): readonly Column<
   ]
 }
 
-/** Models that reach the route through a glob. */
+/** The models that match a glob of the route. */
 function ServedModels({ served }: { readonly served: readonly string[] }) {
   const [shown, more] = useShowMore(served, 6, 'inline')
   if (served.length === 0) return null
@@ -114,7 +114,7 @@ const RESUME: Readonly<Record<RouteRow['resume'], readonly string[]>> = {
   continue_or_hold: ['Continues interrupted streams, or holds the response until it is complete'],
 }
 
-/** How a target is selected, and what happens when it fails. */
+/** How a target is chosen, and what happens when a target fails. */
 function Policy({ route }: { readonly route: RouteRow }) {
   const { targets, strategy, affinity, retries, resume, hedge_after_ms, on_context_length, on_content_filter, timeouts } =
     route

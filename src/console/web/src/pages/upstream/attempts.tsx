@@ -5,7 +5,7 @@ import { Section } from '../../components/page/page.tsx'
 import { Empty } from '../../components/page/states.tsx'
 import { count } from '../../format.ts'
 
-/** How attempts at the upstream ended. */
+/** The table of how attempts at the upstream ended. */
 export function AttemptTable({ attempts }: Pick<UpstreamReport, 'attempts'>) {
   return (
     <Section title="Attempts" about="A request can have several" flush>
@@ -24,7 +24,7 @@ export interface FailoverTableProps {
   readonly rows: UpstreamReport['failovers_to']
 }
 
-/** Failovers between this upstream and others. */
+/** The table of failovers between this upstream and other upstreams. */
 export function FailoverTable({ title, rows }: FailoverTableProps) {
   return (
     <Section title={title} flush>

@@ -18,16 +18,16 @@ const HEIGHT = 200
 
 interface ChartProps {
   readonly report: UpstreamReport
-  /** Shows a part of the time range. */
+  /** Shows only a part of the time range. */
   readonly zoom: (from: string, to: string) => void
 }
 
 export interface OutcomeChartProps extends ChartProps {
-  /** Opens the requests of a bar. */
+  /** Opens the requests in a bar. */
   readonly open: (from: string, to: string, failed: boolean) => void
 }
 
-/** How requests ended, over time: who is at fault. */
+/** How requests ended over time, by who caused the failure. */
 export function OutcomeChart({ report, open, zoom }: OutcomeChartProps) {
   const { common, sliceOf, endOf } = sharedProps(report, zoom)
   const columns: Column<Slice>[] = [
@@ -55,7 +55,7 @@ export function OutcomeChart({ report, open, zoom }: OutcomeChartProps) {
   )
 }
 
-/** The 95th percentile of the time to the first byte; the table has all percentiles. */
+/** The 95th percentile of the time to the first byte. The table has all percentiles. */
 export function LatencyChart({ report, zoom }: ChartProps) {
   const { common, sliceOf } = sharedProps(report, zoom)
   const percentiles = (kind: 'first_byte' | 'duration', title: string): Column<Slice>[] =>
@@ -77,12 +77,12 @@ export function LatencyChart({ report, zoom }: ChartProps) {
 
 const timeColumn: Column<Slice> = { id: 'at', title: 'Time (UTC)', cell: ({ at }) => minuteUtc(at) }
 
-/** How much time a bar stands for: `Per 15 min (UTC)` */
+/** The period of one bar: `Per 15 min (UTC)`. */
 function per({ slice_ms }: UpstreamReport): string {
   return `Per ${duration(slice_ms)} (UTC)`
 }
 
-/** What both charts have in common. */
+/** The properties that both charts share. */
 function sharedProps({ slices, slice_ms, to }: UpstreamReport, zoom: ChartProps['zoom']) {
   const byStart = new Map(slices.map(slice => [slice.at, slice]))
   const endOf = (id: string) => new Date(Date.parse(id) + slice_ms).toISOString()

@@ -6,11 +6,11 @@ import classes from './circuit-timeline.module.css'
 import { lanesOf } from './spans.ts'
 
 export interface CircuitTimelineProps extends Pick<UpstreamDetails, 'changes'> {
-  /** ISO 8601. */
+  /** Bounds of the timeline, ISO 8601. */
   readonly range: { readonly from: string; readonly to: string }
 }
 
-/** When each circuit was open: a bar to scale, and the total as text. Nothing if all were closed. */
+/** When each circuit was open: as bars to scale, and the total as text. Shows nothing if no circuit was open. */
 export function CircuitTimeline({ changes, range }: CircuitTimelineProps) {
   const [from, to] = [Date.parse(range.from), Date.parse(range.to)]
   const lanes = lanesOf(changes, from, to)

@@ -11,7 +11,7 @@ type Open = UpstreamDetails['circuits'][number]
 type Change = UpstreamDetails['changes'][number]
 type Failure = Open['first']
 
-/** Changes shown at first. */
+/** Number of changes that are shown at first. */
 const STEP = 50
 
 const CAUSES: readonly Column<Pick<Open, 'first' | 'last' | 'failures'>>[] = [
@@ -20,7 +20,7 @@ const CAUSES: readonly Column<Pick<Open, 'first' | 'last' | 'failures'>>[] = [
   { id: 'last', title: 'Last failure (UTC)', long: 'wrap', cell: ({ last }) => <Cause of={last} /> },
 ]
 
-/** Circuits that are open or half-open: since when, and why. */
+/** The circuits that are open or half-open, with the start and the cause. */
 export function OpenCircuits({ circuits }: Pick<UpstreamDetails, 'circuits'>) {
   return (
     <Section title="Open circuits" flush={circuits.length > 0}
@@ -42,7 +42,7 @@ export function OpenCircuits({ circuits }: Pick<UpstreamDetails, 'circuits'>) {
   )
 }
 
-/** When circuits opened and closed, newest first. */
+/** The changes of circuits, the newest first. */
 export function CircuitChanges({ changes }: Pick<UpstreamDetails, 'changes'>) {
   const withWorkers = changes.some(({ worker }) => worker > 0)
   return (
@@ -66,7 +66,7 @@ export function CircuitChanges({ changes }: Pick<UpstreamDetails, 'changes'>) {
   )
 }
 
-/** What failed and when, with a link to the request. */
+/** What failed, and when, with a link to the failed request. */
 function Cause({ of }: { readonly of: Failure }) {
   if (of === null) return <span className="dim">unknown</span>
   return (

@@ -39,7 +39,7 @@ const COLUMNS: readonly Column<Row>[] = [
   { id: 'tokens', title: 'Tokens left', align: 'right', cell: ({ rate_limits: limits }) => left(limits?.tokens) },
 ]
 
-/** The credentials of an upstream: which are used, when they were refreshed, and what the upstream says is left of their limits. */
+/** The credentials of an upstream: whether each is used, when it was refreshed, and what remains of its limits as the upstream reports. */
 export function Credentials({ credentials }: Pick<UpstreamDetails, 'credentials'>) {
   if (credentials.length === 0) return null
   const rows = credentials.map((credential, index) => ({ ...credential, at: index + 1 }))

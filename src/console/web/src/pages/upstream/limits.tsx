@@ -2,7 +2,7 @@ import type { UpstreamDetails } from '../../../../api/upstream.ts'
 import { Section } from '../../components/page/page.tsx'
 import { ConcurrencyLimit, LimitGrid, RateLimit } from '../../components/rate-limit.tsx'
 
-/** The limits of an upstream, and what remains of them. */
+/** The limits of an upstream, and how much of them remains. */
 export function UpstreamLimits({ limits }: Pick<UpstreamDetails, 'limits'>) {
   if (limits === null) return null
   const { requests, tokens, concurrent } = limits

@@ -2,17 +2,17 @@ import type { UpstreamDetails } from '../../../../api/upstream.ts'
 
 type Change = UpstreamDetails['changes'][number]
 
-/** Times in which one circuit was open, ms since 1970. */
+/** The periods in which one circuit was open, in ms since 1970. */
 export interface Lane {
   readonly id: string
   readonly model: string | null
   readonly worker: number
-  /** At the end of the timeline. */
+  /** true if the circuit is open at the end of the timeline. */
   readonly isOpen: boolean
   readonly open: readonly { readonly from: number; readonly to: number }[]
 }
 
-/** @param changes - oldest first. @param from, to - bounds of the timeline, ms since 1970 */
+/** @param changes - the oldest first. @param from, to - bounds of the timeline, ms since 1970 */
 export function lanesOf(changes: readonly Change[], from: number, to: number): Lane[] {
   const circuits = Map.groupBy(changes, ({ model, worker }) => JSON.stringify([model, worker]))
   return [...circuits].flatMap(([id, own]) => {
@@ -21,7 +21,7 @@ export function lanesOf(changes: readonly Change[], from: number, to: number): L
     const open = own.flatMap(({ state, at }, n) => {
       if (state !== 'open') return []
       const end = own[n + 1]
-      // The clock of the browser may be behind the gateway's.
+      // Limit the start, because the clock of the browser may be behind the clock of the gateway.
       const span = { from: Math.max(from, Math.min(to, Date.parse(at))), to: Math.min(to, end ? Date.parse(end.at) : to) }
       return span.from < span.to || !end ? [span] : []
     })
