@@ -21,7 +21,17 @@ export interface Attributed {
   readonly ignored: readonly string[]
 }
 
+type Claims = ReadonlyMap<string, string>
+const NO_CLAIMS: Claims = new Map()
+
+/** Paths of the claims that a configuration reads. */
+export function claimsIn({ user, tags }: AttributionConfig): string[] {
+  const sources = [user, ...tags.values()].flat()
+  return [...new Set(sources.flatMap(source => (source.from === 'claim' ? [source.name] : [])))].sort()
+}
+
 interface Sources {
+  readonly claims: Claims
   readonly headers: IncomingHttpHeaders
   readonly pairs: ReadonlyMap<string, string>
   readonly body: BodyValues
@@ -49,10 +59,10 @@ export class Attribution {
     this.#fromBody = tagsFrom('body')
   }
 
-  /** @param body inspected with its attribution members; null = none */
-  read(headers: IncomingHttpHeaders, body: InspectedBody | null): Attributed {
+  /** @param body inspected with its attribution members; null = none @param claims of the caller's verified token */
+  read(headers: IncomingHttpHeaders, body: InspectedBody | null, claims: Claims = NO_CLAIMS): Attributed {
     const { user: userSources, tags: tagSources, values: limit } = this.#config
-    const sources: Sources = { headers, pairs: pairsIn(headers[TAGS_HEADER]), body: this.#body.read(body) }
+    const sources: Sources = { claims, headers, pairs: pairsIn(headers[TAGS_HEADER]), body: this.#body.read(body) }
     const ignored = this.#untrusted(sources)
     const user = firstValid(userSources.flatMap(source => userOf(source, sources)), ignored)
     const tags: [string, string][] = []
@@ -75,6 +85,7 @@ export class Attribution {
     return sources.map(source => {
       switch (source.from) {
         case 'tags': return `the header ${TAGS_HEADER}: ${name}=VALUE`
+        case 'claim': return `a token with the claim ${source.name}`
         case 'header': return `the header ${source.name}: VALUE`
         case 'body': return isUser ? 'user, safety_identifier or metadata.user_id in the body' : `metadata.${name} or labels.${name} in the body`
       }
@@ -97,20 +108,27 @@ export class Attribution {
   }
 }
 
-function userOf(source: AttributionSource, { headers, pairs, body }: Sources): readonly Given[] {
+function userOf(source: AttributionSource, { claims, headers, pairs, body }: Sources): readonly Given[] {
   switch (source.from) {
     case 'tags': return pairOf('user', pairs)
+    case 'claim': return claimOf(source.name, claims)
     case 'header': return headerOf(source.name, headers)
     case 'body': return body.user
   }
 }
 
-function tagOf(source: AttributionSource, name: string, { headers, pairs, body }: Sources): readonly Given[] {
+function tagOf(source: AttributionSource, name: string, { claims, headers, pairs, body }: Sources): readonly Given[] {
   switch (source.from) {
     case 'tags': return pairOf(name, pairs)
+    case 'claim': return claimOf(source.name, claims)
     case 'header': return headerOf(source.name, headers)
     case 'body': return body.tags.get(name) ?? []
   }
+}
+
+function claimOf(name: string, claims: Claims): readonly Given[] {
+  const text = claims.get(name)
+  return text === undefined ? [] : [{ where: `claim ${name}`, text }]
 }
 
 function pairOf(name: string, pairs: ReadonlyMap<string, string>): readonly Given[] {

@@ -15,6 +15,8 @@ export interface Identity {
   readonly restricted: boolean
   /** Expiry of the key or of its presented secret, ms since 1970; absent = never. */
   readonly expiresAt?: number
+  /** Claims of the caller's token that attribution reads, by path; absent = a key. */
+  readonly claims?: ReadonlyMap<string, string>
   /** No limit applies, not even a default; absent = false. */
   readonly unlimited?: boolean
 }

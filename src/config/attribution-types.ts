@@ -15,5 +15,7 @@ export type AttributionSource =
   | { readonly from: 'tags' }
   /** A header of its own; lower-case name. */
   | { readonly from: 'header', readonly name: string }
+  /** A claim of the caller's verified token: its name, or a path such as `realm_access.project`. */
+  | { readonly from: 'claim', readonly name: string }
   /** The members of the body that the vendors have for it. */
   | { readonly from: 'body' }

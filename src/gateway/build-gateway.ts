@@ -1,5 +1,5 @@
 import { BlockList, isIPv6 } from 'node:net'
-import { Attribution } from '../attribution/attribution.ts'
+import { Attribution, claimsIn } from '../attribution/attribution.ts'
 import { Callers } from '../auth/callers/callers.ts'
 import type { KeyChange } from '../auth/key-store.ts'
 import { Keyring, digestsOf } from '../auth/keyring.ts'
@@ -107,10 +107,10 @@ export function activate(gateway: Gateway, before: Gateway | null): void {
   })
 }
 
-function openCallers({ callers, groups }: Config, keyring: Keyring, { clock, log }: SharedState, before: Callers | null): Callers | null {
+function openCallers({ callers, groups, attribution }: Config, keyring: Keyring, { clock, log }: SharedState, before: Callers | null): Callers | null {
   if (callers.length === 0) return null
   return new Callers(callers, {
-    clock, groups, compile: compileGlobs,
+    clock, groups, compile: compileGlobs, claims: attribution === null ? [] : claimsIn(attribution),
     isBlocked: digest => keyring.isBlocked(digest),
     onFailure: (issuer, why) => log.error({ issuer, why }, `the keys of the issuer ${issuer} cannot be read: keys that were read before stay in use`),
     onRecovered: issuer => log.warn({ issuer }, `the keys of the issuer ${issuer} can be read again`),

@@ -4,7 +4,7 @@ import { isRead, type Exchange, type Writes } from './exchange/exchange.ts'
 
 /** For whom and for what is the request? @throws GatewayError attribution_required */
 export function attribute(attribution: Attribution, exchange: Writes<'attributed'>): void {
-  const attributed = attribution.read(exchange.req.headers, exchange.request.body)
+  const attributed = attribution.read(exchange.req.headers, exchange.request.body, exchange.identity.claims)
   exchange.attributed = attributed
   const name = mustTag(exchange) ? attribution.missing(attributed) : null
   if (name !== null) throw required(name, attribution, attributed)

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import t from 'tap'
-import { Attribution } from '../../src/attribution/attribution.ts'
+import { Attribution, claimsIn } from '../../src/attribution/attribution.ts'
 import type { AttributionConfig } from '../../src/config/attribution-types.ts'
 import { knownEndpoints } from '../../src/protocols/classify-path.ts'
 import { inspectJson, jsonInspection, type InspectedBody } from '../../src/protocols/request/inspect.ts'
@@ -45,6 +45,22 @@ t.test('the user is read from its header, and from the members that vendors have
   t.equal(read({}, { labels: all.metadata }).user, null)
   t.equal(read({ 'x-gateway-tags': 'user=u1' }, null, { ...CONFIG, user: [{ from: 'tags' }] }).user, 'u1')
   t.strictSame(read({ 'x-gateway-tags': 'user=u1' }, null, { ...CONFIG, user: [{ from: 'tags' }] }).ignored, [])
+})
+
+t.test('claims of a verified token are a source', async t => {
+  const config: AttributionConfig = {
+    ...CONFIG,
+    user: [{ from: 'claim', name: 'email' }, { from: 'header', name: 'x-user' }],
+    tags: new Map([['project', [{ from: 'claim', name: 'org.project' }, { from: 'tags' }]]]),
+  }
+  t.strictSame(claimsIn(config), ['email', 'org.project'])
+  const attribution = new Attribution(config)
+  const headers = { 'x-user': 'h', 'x-gateway-tags': 'project=beta' }
+  const claims = new Map([['email', 'ann@example.com'], ['org.project', 'alpha']])
+  t.strictSame(attribution.read(headers, null, claims), { user: 'ann@example.com', tags: { project: 'alpha' }, ignored: [] })
+  t.match(attribution.read(headers, null), { user: 'h', tags: { project: 'beta' } }, 'a key has no claims')
+  t.match(attribution.read({}, null, new Map([['email', 'x'.repeat(256)]])), { user: null, ignored: ['claim email (longer than 128 characters)'] })
+  t.equal(attribution.howToSend('user'), 'a token with the claim email, or the header x-user: VALUE')
 })
 
 t.test('a source that is not trusted is ignored and named', async t => {

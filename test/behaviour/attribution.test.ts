@@ -4,6 +4,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { WebSocket } from 'ws'
 import { KEY } from '../support/gateway.ts'
+import { startTokenIssuer } from '../support/token-issuer.ts'
 import { bodyOf, startUpstream } from '../support/upstream.ts'
 import { openBooks } from './billing/books.ts'
 
@@ -20,14 +21,14 @@ const PATHS = {
   generate: ['/v1beta/models/m:generateContent', { contents: [{ role: 'user', parts: [{ text: 'x' }] }] }],
 } as const
 
-async function start(t: Test, attribution = ATTRIBUTION) {
+async function start(t: Test, attribution = ATTRIBUTION, more = '') {
   const received: { readonly headers: IncomingHttpHeaders, readonly body: string }[] = []
   const { url, server } = await startUpstream(t, async (req, res) => {
     received.push({ headers: req.headers, body: String(await bodyOf(req)) })
     res.setHeader('content-type', 'application/json')
     res.end('{}')
   })
-  const books = await openBooks(t, `${attribution}
+  const books = await openBooks(t, `${attribution}${more}
 upstreams: { up: { url: "${url}", websocket: true } }
 routes: [{ to: up }]
 `)
@@ -123,4 +124,25 @@ t.test('a reload changes what is read', async t => {
   t.equal((await ask('chat', { 'x-user': 'u1' })).status, 400)
   t.equal((await ask('chat', { 'x-user': 'u1', 'x-gateway-tags': 'project=a' })).status, 200)
   t.match(received[1]?.headers, { 'x-user': undefined })
+})
+
+t.test('claims of the token are read, also after a reload that asks for others', async t => {
+  const issuer = await startTokenIssuer(t)
+  const more = `
+keys: []
+callers: [{ name: corp, issuer: "${issuer.issuer}", audience: gateway, require: { sub: "*" } }]`
+  const { books, ask } = await start(t, '\nattribution: { user: [claim:email] }', more)
+  const { gateway } = books
+  const token = await issuer.token({ email: 'ann@example.com', org: { project: 'alpha' } })
+  const logged = async (text: string) => {
+    const { status, id } = await ask('chat', { authorization: `Bearer ${text}`, 'x-user': 'forged' })
+    t.equal(status, 200)
+    return gateway.waitForLog(line => line['msg'] === 'exchange' && line['request'] === id)
+  }
+  t.match(await logged(token), { user: 'ann@example.com', tags: undefined })
+  t.match(await logged(token), { user: 'ann@example.com' }, 'a remembered token')
+  t.match(await logged(await issuer.token({ email: 'eve@example.com', email_verified: false })), { user: undefined })
+  const yaml = readFileSync(gateway.file, 'utf8')
+  await gateway.change(yaml.replace('{ user: [claim:email] }', '{ user: [claim:email], tags: { project: [claim:org.project] } }'))
+  t.match(await logged(token), { user: 'ann@example.com', tags: { project: 'alpha' } })
 })

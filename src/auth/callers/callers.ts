@@ -27,6 +27,8 @@ export interface CallersOptions {
   /** Of the configuration. */
   readonly groups: ReadonlyMap<string, Group>
   readonly compile: CompileGlobs
+  /** Paths of claims that attribution reads; absent = none. */
+  readonly claims?: readonly string[]
   isBlocked(digest: Buffer): boolean
   onFailure(issuer: string, why: string): void
   onRecovered(issuer: string): void
@@ -74,7 +76,7 @@ export class Callers {
       const at = JSON.stringify([url, jwks, jwksGrace])
       const own = keys.get(at) ?? kept?.keys.get(at) ?? new IssuerKeys(issuer, reporterOf(name, options))
       keys.set(at, own)
-      return { config: compileIssuer(issuer, options.compile), text: textOf(issuer), limits: issuer.limits, keys: own }
+      return { config: compileIssuer(issuer, options.compile, options.claims), text: textOf(issuer, options.claims), limits: issuer.limits, keys: own }
     })
     this.#byText = new Map(this.#issuers.map(issuer => [issuer.text, issuer]))
     const { verified, refused } = kept ?? { verified: new TokenMemory<Remembered>(MAX_REMEMBERED), refused: new TokenMemory<Refused>(MAX_REFUSED) }
@@ -137,10 +139,10 @@ export class Callers {
     return issuer === undefined ? null : this.#remember(caller, issuer, at)
   }
 
-  #remember({ name, group, until }: VerifiedCaller, { text, limits }: Issuer, at: string): Remembered {
+  #remember({ name, group, claims, until }: VerifiedCaller, { text, limits }: Issuer, at: string): Remembered {
     const key = { name, digest: callerDigest(name), models: null, limits, expiresAt: until, ...group !== null && { group } }
-    const identity = identityOf(key, this.#options.compile, this.#options.groups)
-    const remembered = { name, group, until, issuer: text, identity, owner: this.#owner }
+    const identity = { ...identityOf(key, this.#options.compile, this.#options.groups), claims }
+    const remembered = { name, group, claims, until, issuer: text, identity, owner: this.#owner }
     this.#memory.verified.set(at, remembered)
     return remembered
   }
@@ -181,8 +183,8 @@ function reporterOf(name: string, { clock, onFailure, onRecovered }: CallersOpti
 }
 
 /** Without the limits, which the next request takes from the current configuration. */
-function textOf({ limits: _limits, ...issuer }: CallerIssuer): string {
-  return JSON.stringify(issuer, (_, value: unknown) => (value instanceof Map ? [...value as Map<unknown, unknown>] : value))
+function textOf({ limits: _limits, ...issuer }: CallerIssuer, claims: readonly string[] = []): string {
+  return JSON.stringify([issuer, claims], (_, value: unknown) => (value instanceof Map ? [...value as Map<unknown, unknown>] : value))
 }
 
 function blocked(name: string): GatewayError {

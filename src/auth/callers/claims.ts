@@ -39,6 +39,13 @@ export function callerNameOf(claims: Claims, path: string): string | null {
   return name.isWellFormed() ? name : null
 }
 
+/** The first text of a claim, at most `length` characters of it; null = none. */
+export function textAt(claims: Claims, path: string, length: number): string | null {
+  // As for names of callers.
+  if (path === 'email' && isFalse(claims['email_verified'])) return null
+  return textsOf(claimAt(claims, path))[0]?.slice(0, length) ?? null
+}
+
 /** Some issuers write booleans as texts. */
 function isFalse(value: unknown): boolean {
   return value === false || value === 'false'

@@ -33,6 +33,7 @@ function sourcesOf(raw: readonly (string | undefined)[] | undefined, path: Path,
     if (text === undefined) return []
     if (text === 'body') return [{ from: 'body' }]
     if (text === 'header') return [{ from: 'tags' }]
+    if (text.startsWith('claim:')) return [{ from: 'claim', name: text.slice('claim:'.length) }]
     const name = headerName(text.slice('header:'.length), [...path, at], findings)
     if (CREDENTIAL_NAME.test(name)) {
       findings.error([...path, at], 'this header can hold a credential, and the ledger would keep it; name another header')

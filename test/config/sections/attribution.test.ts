@@ -13,6 +13,7 @@ t.test('users and tags have sources, and a limit of values', async t => {
     require: ['project', 'user'],
     values: 1000,
   })
+  t.same(load(t, '{ user: [claim:email, claim:a.b] }')?.user, [{ from: 'claim', name: 'email' }, { from: 'claim', name: 'a.b' }])
   t.match(load(t, '{ tags: { a: [body] }, values: 5 }'), { user: [], values: 5 })
   t.equal(loadText(t, `${LEAST}auth: open\n`).config.attribution, null)
 })
