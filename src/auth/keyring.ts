@@ -126,7 +126,8 @@ export class Keyring {
 
   /** @param at as `digestText` returns it */
   findAt(at: string): Identity | null {
-    return this.#lookUp(at, Buffer.from(at, DIGEST_ENCODING))
+    const entry = this.#configured.get(at) ?? this.#stored.get(at)
+    return entry && timingSafeEqual(entry.digest, Buffer.from(at, DIGEST_ENCODING)) ? entry.identity : null
   }
 
   /** Is this the digest of a blocked key or caller? */
@@ -136,12 +137,7 @@ export class Keyring {
 
   /** The identity of the key with this digest, or null. */
   findByDigest(digest: Buffer): Identity | null {
-    return this.#lookUp(digest.toString(DIGEST_ENCODING), digest)
-  }
-
-  #lookUp(at: string, digest: Buffer): Identity | null {
-    const entry = this.#configured.get(at) ?? this.#stored.get(at)
-    return entry && timingSafeEqual(entry.digest, digest) ? entry.identity : null
+    return this.findAt(digest.toString(DIGEST_ENCODING))
   }
 
   /** Changes the stored keys synchronously: no look-up sees a part of the change. */

@@ -14,7 +14,8 @@ import { EXIT_CODES } from '../../process/exit.ts'
 import { exitOnStoreError, storeCommand, storedKeys, keyStoreOf } from '../common/key-store-command.ts'
 
 const HELP = `
-Lists the keys of gateway.yaml, then the created ones, with revoked and blocked keys. KEY has the
+Lists the keys of gateway.yaml, then the created ones, with revoked and blocked keys, then the callers
+whose tokens are refused because they are blocked (SOURCE token). KEY has the
 first 8 characters of the secret, where they are known. SHA256 has the first 8 hexadecimal digits of
 its SHA-256: printf %s "$KEY" | sha256sum. LAST USED is from the ledger; with cluster.postgres from that
 of all gateways. --json has the notes, and the secrets that a rotation has replaced.
@@ -29,7 +30,8 @@ interface ListedKey {
   /** Id in the store; null = the key is in gateway.yaml. */
   readonly id: number | null
   readonly key: Key
-  readonly source: 'yaml' | 'store'
+  /** `token` = a blocked caller; others are not listed. */
+  readonly source: 'yaml' | 'store' | 'token'
   readonly createdAt: number | null
   readonly revokedAt: number | null
   /** Time at which the key was blocked; null = not blocked. A key can be in the file or in the store. */
@@ -57,6 +59,11 @@ async function list({ config: from, json }: { config: string; json?: true }, com
       ({ id: null, source: 'yaml', createdAt: null, revokedAt: null, ...facts(key) })),
     ...stored.map(({ id, key, createdAt, revokedAt }): ListedKey =>
       ({ id, source: 'store', createdAt, revokedAt, ...facts(key) })),
+    ...blocks.flatMap(({ name, digest, blockedAt }): ListedKey[] => {
+      const issuer = config.callers.find(each => name.startsWith(`${each.name}:`))
+      if (issuer === undefined || blockedAt === null) return []
+      return [{ id: null, source: 'token', createdAt: null, revokedAt: null, ...facts({ name, digest, models: null, limits: issuer.limits }) }]
+    }),
   ]
   process.stdout.write(json === true ? keys.map(jsonLine).join('') : keyTable(keys))
 }

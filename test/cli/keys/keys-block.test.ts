@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { startTokenIssuer } from '../../support/token-issuer.ts'
 import { gateway, listening } from '../command.ts'
 
 const YAML = `server: { listen: 127.0.0.1:0 }
@@ -61,4 +62,20 @@ t.test('all secrets of a blocked key are refused, and the key cannot be rotated'
   t.match(await run('rotate', 'made'), { code: 1, stderr: '"made" is blocked, and its new secret would not be' })
   t.match(await run('unblock', '-n', 'made'), { code: 0, stdout: 'Unblocked the key "made".\n' })
   t.strictSame([await ask(base, old), await ask(base, secret)], [200, 200])
+})
+
+t.test('a caller with a token is blocked, listed and unblocked by its name', async t => {
+  const issuer = await startTokenIssuer(t)
+  const callers = `callers: [{ name: corp, issuer: "${issuer.issuer}", audience: gateway, require: { sub: "*" } }]\n`
+  const cwd = t.testdir({ 'gateway.yaml': YAML + callers })
+  const run = (...args: string[]) => gateway(['keys', ...args], { cwd, env: ENV })
+  const { base } = await listening(t, ['serve'], { cwd, env: ENV })
+  const token = await issuer.token()
+  t.equal(await ask(base, token), 200)
+  t.match(await run('block', 'corp:alice'), { code: 0, stdout: 'Blocked the caller "corp:alice".\n', stderr: '' })
+  t.strictSame([await ask(base, token), await ask(base, await issuer.token({ sub: 'bob' }))], [401, 200])
+  t.match((await run('list')).stdout, /corp:alice .* token /)
+  t.match(await run('unblock', 'corp:alice'), { code: 0, stdout: 'Unblocked the caller "corp:alice".\n' })
+  t.equal(await ask(base, token), 200)
+  t.notMatch((await run('list')).stdout, /corp:alice/)
 })
