@@ -87,7 +87,7 @@ export class Metrics {
   #seriesOf(settlement: Settlement): SettlementSeries {
     const { row, call } = settlement
     const { protocol, endpoint, upstream, status, end, source, error } = row
-    const key = this.callers.labelOf(row.key)
+    const key = this.callers.isActive ? this.callers.labelOf(row.key) : row.key
     const model = this.models.labelOf(row.model, row.route)
     const server = call === null ? '' : `${call.provider}\n${call.serverAddress}`
     const id = `${protocol}\n${endpoint}\n${upstream}\n${key}\n${status}\n${end}\n${source}\n${error}\n${server}\n${model}`
