@@ -34,16 +34,24 @@ export interface SeparateCredentials {
 
 /** @param headers with `x-gateway-key` */
 export function separateCredentials(headers: IncomingHttpHeaders): SeparateCredentials {
+  const gatewayKey = String(headers[GATEWAY_KEY_HEADER])
   const own = OWN_CREDENTIAL_HEADERS.flatMap(name => {
     const value = headers[name]
-    return typeof value === 'string' && value !== '' ? [name, value] : []
+    // Some tools send the key of the gateway in every header that they know.
+    return typeof value === 'string' && value !== '' && secretOf(value) !== gatewayKey ? [name, value] : []
   })
-  return { gatewayKey: String(headers[GATEWAY_KEY_HEADER]), own }
+  return { gatewayKey, own }
 }
 
 /** The secrets of both, for removal from other headers and the query. */
 export function separateSecrets({ gatewayKey, own }: SeparateCredentials): string[] {
-  return [gatewayKey, ...own.filter((_, i) => i % 2 === 1).map(value => value.slice(value.search(/\S+$/)))]
+  return [gatewayKey, ...own.filter((_, i) => i % 2 === 1).map(secretOf)]
+}
+
+/** The value without the scheme before it, in linear time. */
+function secretOf(value: string): string {
+  const text = value.trimEnd()
+  return text.slice(Math.max(text.lastIndexOf(' '), text.lastIndexOf('\t')) + 1)
 }
 
 /** The offered WebSocket subprotocols without credentials. @param keys that the client presented */

@@ -25,9 +25,9 @@ interface LowWaterMark {
  * admitted amount raises the level, the level falls evenly, and a request is admitted if its amount fits. The capacity is the
  * limit of one minute, so that in t minutes at most limit * (1 + t) is admitted.
  *
- * A hold adds the estimated maximum of a request. If the actual amount is smaller, `settle` sets the level to what it would be if
- * the actual amount had been added at the start. This can return less than the difference, because with the actual amount the
- * bucket could have been empty for some time, in which nothing drains. So long-running requests cannot collect quota for a
+ * A hold adds the estimated maximum of a request. If the actual amount is smaller, `settle` sets the level as if the actual amount
+ * had been added at the start. The level can fall by less than the difference: with the smaller amount, the bucket might have been
+ * empty for some time, and an empty bucket does not drain. So long-running requests cannot collect quota for a
  * burst. The lowest level since the hold gives this loss (the regulator of a reflected process): each hold has a low-water mark.
  *
  * Times are whole ms on a monotonic clock. Amounts are whole numbers.

@@ -96,7 +96,7 @@ export class Scope {
     return this.#account?.periodAt(wall).spent ?? null
   }
 
-  /** Call this once for each reservation, before settling it. */
+  /** Call this once for each reservation that is not a part, before settling it. */
   releaseConcurrency(): void {
     this.#running--
   }

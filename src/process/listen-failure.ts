@@ -33,7 +33,7 @@ function noSocketMessage(code: string): string {
   return `cannot listen on the descriptor: no open socket was passed under that number (${code})`
 }
 
-/** Why a listener could not be opened; null = the error has another cause. */
+/** Why a listener could not be opened; null = not an error of a listener, or its code is unknown. */
 export function listenFailure(error: unknown): string | null {
   if (!(error instanceof Error)) return null
   const { code = '', syscall, address, port = 0, hostname } = error as ListenError

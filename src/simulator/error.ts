@@ -60,8 +60,8 @@ export function refusalResponse(family: Family, refusal: Refusal, id: string): C
 }
 
 /**
- * The response to `status`, `retry_after*` and `error_200`. In the generate family, the delay is also in the body, from which its clients
- * read it.
+ * The response to `status`, `retry_after*` and `error_200`. In the generate family, the body also contains the delay of `retry_after`,
+ * because Gemini clients read the delay from the body.
  *
  * @param now seconds since 1970
  */

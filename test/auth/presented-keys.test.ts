@@ -1,4 +1,5 @@
 import t from 'tap'
+import { isQuadratic } from '../protocols/linear/growth.ts'
 import { presentedKeys, separateCredentials, separateSecrets, withoutSubprotocolKey } from '../../src/auth/presented-keys.ts'
 
 t.test('the keys of a request are returned in a fixed order of headers', async t => {
@@ -36,6 +37,21 @@ t.test('withoutSubprotocolKey removes the key from a list of WebSocket subprotoc
   t.equal(withoutSubprotocolKey('realtime'), 'realtime')
   t.equal(withoutSubprotocolKey('realtime, x.sk-0123456789abcdef', ['sk-0123456789abcdef']), 'realtime')
   t.equal(withoutSubprotocolKey('a,,b'), 'a, b')
+})
+
+t.test('the time to separate credentials grows linearly', t => {
+  for (const rest of [' b', '\tb', ' ', ' b ']) {
+    t.notOk(isQuadratic(length => {
+      const headers = { 'x-gateway-key': 'gateway', 'authorization': 'a'.repeat(length) + rest }
+      return () => separateSecrets(separateCredentials(headers))
+    }, 30_000), JSON.stringify(rest))
+  }
+  t.end()
+})
+
+t.test("the gateway's key is never the client's own credential", async t => {
+  const separate = separateCredentials({ 'x-gateway-key': 'gateway', 'authorization': 'Bearer gateway', 'x-api-key': 'gateway', 'api-key': 'own' })
+  t.strictSame(separate, { gatewayKey: 'gateway', own: ['api-key', 'own'] })
 })
 
 t.test('beside x-gateway-key, every other credential is the own one of the client', async t => {

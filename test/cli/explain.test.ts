@@ -65,7 +65,7 @@ t.test('a route with affinity shows the affinity and no strategy', async t => {
   t.notMatch(text, 'retries')
 })
 
-t.test('for a route with a single target, explain shows neither order nor number of the target', async t => {
+t.test('explain names a single target without a position', async t => {
   const text = await explained(t, 'single')
   t.notMatch(text, /order|retries|target /)
   t.match(text, 'upstream  a\n')

@@ -114,7 +114,7 @@ t.test('a clock that goes back to a day without requests uses the budget of the 
   t.equal(account.free(105 * day), 10n)
 })
 
-t.test('spend after the start date counts if the date was set back, unless the ledger has spend of that day', async t => {
+t.test('after a start with the date set back, spend of the next day counts, unless the ledger has spend of the current day', async t => {
   const day = 86_400_000
   const account = new BudgetAccount('day', 100n, 99 * day)
   t.ok(account.restore(100n, 100 * day))

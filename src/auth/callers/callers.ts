@@ -19,6 +19,10 @@ const MAX_REFUSED = 10_000
 const REFUSED_MS = 5_000
 /** Tokens that are being verified, with those that wait for the keys of their issuer. */
 const MAX_PENDING = 1_000
+/** Of them, those of one issuer: while its keys cannot be read, other issuers go on. */
+const MAX_PENDING_OF_ISSUER = 250
+/** ms after which a remembered token is verified again: the issuer may have withdrawn the key that signed it. */
+const VERIFY_AGAIN_MS = 15 * 60_000
 /** Signatures that are checked at the same time; files and names are looked up by the same threads. */
 const MAX_CHECKS = 8
 
@@ -38,6 +42,8 @@ interface Remembered extends VerifiedCaller {
   /** The text of the issuer's configuration: a caller of another one is verified again. */
   readonly issuer: string
   readonly identity: Identity
+  /** ms since 1970. */
+  readonly verifyAgainAt: number
   /** Whose groups the identity has. */
   readonly owner: object
 }
@@ -61,6 +67,8 @@ export class Callers {
   readonly #byText: ReadonlyMap<string, Issuer>
   readonly #memory: Memory
   readonly #pending = new Map<string, Promise<Identity | GatewayError>>()
+  /** Numbers of pending tokens by the address of their issuer. */
+  readonly #pendingOf = new Map<string | null, number>()
   readonly #waiting: (() => void)[] = []
   #checks = 0
   /** Stands for this configuration, without keeping it alive. */
@@ -114,19 +122,29 @@ export class Callers {
     if (token === null) return null
     const issuers = this.#issuers.filter(({ config }) => config.issuer === token.issuer)
     if (issuers.length === 0) return tokenError('token_issuer', 'no entry of callers has this issuer')
-    if (this.#pending.size >= MAX_PENDING) return overloaded('too many tokens are being verified')
-    const verifying = this.#verify(text, at, token.header, issuers).finally(() => this.#pending.delete(at))
+    const ofIssuer = this.#pendingOf.get(token.issuer) ?? 0
+    if (this.#pending.size >= MAX_PENDING || ofIssuer >= MAX_PENDING_OF_ISSUER) return overloaded('too many tokens are being verified')
+    this.#pendingOf.set(token.issuer, ofIssuer + 1)
+    const verifying = this.#verify(text, at, token.header, issuers).finally(() => this.#end(at, token.issuer))
     this.#pending.set(at, verifying)
     return verifying
   }
 
-  /** @returns null = the issuer has changed */
+  #end(at: string, issuer: string | null): void {
+    this.#pending.delete(at)
+    const left = (this.#pendingOf.get(issuer) ?? 1) - 1
+    if (left === 0) this.#pendingOf.delete(issuer)
+    else this.#pendingOf.set(issuer, left)
+  }
+
+  /** @returns null = the issuer has changed, or the token has to be verified again */
   #admit(known: Remembered, at: string): Identity | GatewayError | null {
     const { clock, isBlocked } = this.#options
     if (clock.wall() >= known.until) {
       this.#memory.verified.delete(at)
       return tokenError('token_expired', known.name)
     }
+    if (clock.wall() >= known.verifyAgainAt) return null
     const current = known.owner === this.#owner ? known : this.#adopt(known, at)
     if (current === null) return null
     const { key } = current.identity
@@ -134,15 +152,15 @@ export class Callers {
   }
 
   /** Gives a caller that was verified before a reload the groups and limits of this configuration. */
-  #adopt({ issuer: text, ...caller }: Remembered, at: string): Remembered | null {
+  #adopt({ issuer: text, verifyAgainAt, ...caller }: Remembered, at: string): Remembered | null {
     const issuer = this.#byText.get(text)
-    return issuer === undefined ? null : this.#remember(caller, issuer, at)
+    return issuer === undefined ? null : this.#remember(caller, issuer, at, verifyAgainAt)
   }
 
-  #remember({ name, group, claims, until }: VerifiedCaller, { text, limits }: Issuer, at: string): Remembered {
+  #remember({ name, group, claims, until }: VerifiedCaller, { text, limits }: Issuer, at: string, verifyAgainAt: number): Remembered {
     const key = { name, digest: callerDigest(name), models: null, limits, expiresAt: until, ...group !== null && { group } }
     const identity = { ...identityOf(key, this.#options.compile, this.#options.groups), claims }
-    const remembered = { name, group, claims, until, issuer: text, identity, owner: this.#owner }
+    const remembered = { name, group, claims, until, issuer: text, identity, owner: this.#owner, verifyAgainAt }
     this.#memory.verified.set(at, remembered)
     return remembered
   }
@@ -152,7 +170,7 @@ export class Callers {
     for (const issuer of issuers) {
       try {
         const caller = await this.#verifyFor(issuer, text, header)
-        const found = this.#admit(this.#remember(caller, issuer, at), at)
+        const found = this.#admit(this.#remember(caller, issuer, at, this.#options.clock.wall() + VERIFY_AGAIN_MS), at)
         if (found !== null) return found
       } catch (error) {
         refusal = furthest(refusal, error instanceof IssuerUnavailable ? unavailable(error) : error)

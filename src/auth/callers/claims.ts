@@ -13,12 +13,17 @@ const INVISIBLE = /^[\s\p{Default_Ignorable_Code_Point}]*$/u
  * `https://example.com/groups`: the shortest names that lead to a value count.
  */
 export function claimAt(claims: Claims, path: string): unknown {
+  // Otherwise anybody could register another person's address at some issuers.
+  return path === 'email' && isFalse(claims['email_verified']) ? undefined : valueAt(claims, path)
+}
+
+function valueAt(claims: Claims, path: string): unknown {
   if (Object.hasOwn(claims, path)) return claims[path]
   for (let dot = path.indexOf('.'); dot !== -1; dot = path.indexOf('.', dot + 1)) {
     const name = path.slice(0, dot)
     const inner = Object.hasOwn(claims, name) ? claims[name] : undefined
     if (!isObject(inner)) continue
-    const found = claimAt(inner, path.slice(dot + 1))
+    const found = valueAt(inner, path.slice(dot + 1))
     if (found !== undefined) return found
   }
   return undefined
@@ -34,15 +39,11 @@ export function callerNameOf(claims: Claims, path: string): string | null {
   const claim = claimAt(claims, path)
   const name = typeof claim === 'number' ? String(claim) : claim
   if (typeof name !== 'string' || name.length > MAX_NAME_LENGTH || INVISIBLE.test(name) || CONTROL_CHARACTERS.test(name)) return null
-  // Otherwise anybody could register another person's address at some issuers.
-  if (path === 'email' && isFalse(claims['email_verified'])) return null
   return name.isWellFormed() ? name : null
 }
 
 /** The first text of a claim, at most `length` characters of it; null = none. */
 export function textAt(claims: Claims, path: string, length: number): string | null {
-  // As for names of callers.
-  if (path === 'email' && isFalse(claims['email_verified'])) return null
   return textsOf(claimAt(claims, path))[0]?.slice(0, length) ?? null
 }
 

@@ -35,8 +35,8 @@ export function loadTextOrFail(file: string, text: string, command: Command): Lo
 }
 
 /**
- * Like `loadOrFail`, for commands that need only the ledger and the names of keys: the file's secrets may be missing in the operator's
- * environment.
+ * Like `loadOrFail`, for commands that need only `ledger`, `cluster` and the names of keys. Environment variables that other sections use
+ * may be unset.
  */
 export function loadForLedger(file: string, command: Command): LoadedConfig {
   return exitOnConfigError(() => loadConfig(file, process.env, ['ledger', 'cluster']), file, command)

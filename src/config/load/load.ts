@@ -91,7 +91,7 @@ function loadSource(
   return { config: deepFreeze(config), warnings: problems, exampleKey: exampleKeyOf(raw, findings) }
 }
 
-/** The other files that a configuration needs: certificates, and a private key. */
+/** The TLS files that a configuration names: certificates and the server's private key. */
 export function referencedFiles({ server, upstreams }: Pick<Config, 'server' | 'upstreams'>): string[] {
   const authorities = [...upstreams.values()].flatMap(({ ca }) => ca ?? [])
   return [...server.tls ? [server.tls.cert, server.tls.key] : [], ...authorities]

@@ -78,8 +78,8 @@ interface RouteGroup {
 }
 
 /**
- * Creates a matcher for lists of models that this route accepts completely. A route without models accepts requests that name no model, so
- * only a route without models covers it.
+ * Creates a function that tells whether this route accepts every model of another route. Only a route without models covers another route
+ * without models, because both also accept requests that name no model.
  */
 function compileCover({ models }: Route): (others: Route['models']) => boolean {
   if (models === null) return () => true
@@ -111,6 +111,11 @@ function warnOfMixedPayers({ routes, upstreams }: Config, findings: Findings): v
   for (const route of routes) {
     const used = everyTarget(route).map(({ upstream }) => upstream)
     const client = used.find(isPaidByClient)
+    const other = used.find(upstream => isPaidByClient(upstream) && upstream.url?.origin !== client?.url?.origin)
+    if (client !== undefined && other !== undefined) {
+      findings.error(['routes', route.index],
+        `${client.name} and ${other.name} are different providers that the client pays: a credential for one would reach the other; give each a route`)
+    }
     const operator = used.find(upstream => !isPaidByClient(upstream))
     if (client === undefined || operator === undefined) continue
     findings.warn(['routes', route.index], `requests that fail at ${client.name}, which the client pays, go on to ${operator.name}, which you pay; `

@@ -35,7 +35,7 @@ export function billingFields(by: Billing['by'], period: string): readonly Field
   ]
 }
 
-/** The header and a line for each item when the item arrives, in pieces of about 64 kB. */
+/** Yields the header and a line for each item, in pieces of about 64 kB. Reads the items one by one. */
 export async function* csv<T>(fields: readonly Field<T>[], items: AsyncIterable<T> | Iterable<T>): AsyncGenerator<string> {
   let chunk = csvHeader(fields)
   for await (const item of items) {

@@ -10,7 +10,7 @@ type Scope = keyof typeof FIRST_BYTE_SCOPE
 /**
  * Histograms by upstream or key; '' = all requests.
  * @param period from `alignedPeriod` or `wholeDays`
- * @param only a single name; null = each name
+ * @param only the name to include; null = all names
  */
 export function firstBytes(view: View, period: Period, scope: Scope, only: string | null): Map<string, Histogram> {
   const histograms = new Map<string, Histogram>()

@@ -68,7 +68,7 @@ class ErrorResponseClassifier implements ResponseClassifier {
   readonly timeoutMs = ERROR_BODY_TIMEOUT
   readonly anyByteCounts = true
   readonly fault = null
-  /** Why the upstream refuses the request's content, if the status is 401 or 403, or if the route has a target for the reason. */
+  /** Why the upstream refuses the request's content; null = no known reason. Except for 401 and 403, only reasons for which the route has a target. */
   reason: RefusalReason | null = null
   readonly #isFailure: boolean
   readonly #head: ResponseHead

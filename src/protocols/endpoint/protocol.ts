@@ -93,8 +93,8 @@ export interface SocketSession {
   /** The member of a message that names the message's lane. */
   readonly laneKey: Buffer
   /**
-   * Creates a reader for a WebSocket that is one conversation with one model, where each response is a lane; null = each request names its
-   * own model.
+   * Creates the reader of a conversation, if a WebSocket is one conversation with one model; each response is then a lane. null = each
+   * request on the WebSocket names its own model.
    */
   readonly createConversation: (() => Conversation) | null
 }

@@ -64,10 +64,12 @@ t.test('a token is verified once, and then remembered until it ends', async t =>
   const token = await issuer.token()
   t.ok(callers.find(token, digestOf(token)) instanceof Promise)
   t.equal(await result(token), 'corp:alice')
+  const published = issuer.keys
   issuer.keys = []
   const again = callers.find(token, digestOf(token))
   t.notOk(again instanceof Promise, 'no signature is checked again')
   t.equal((again as Identity).key?.name, 'corp:alice')
+  issuer.keys = published
   clock.advance(HOUR + 29_000)
   t.equal(await result(token), 'corp:alice', '30 s leeway')
   clock.advance(1_000)
@@ -141,6 +143,44 @@ t.test('groups, limits and names', async t => {
   t.equal(await result(await issuer.token({ email: 'alice@example.com', email_verified: false })), 'token_claims')
 })
 
+t.test('a remembered token is refused within 15 minutes after the issuer has withdrawn its key', async t => {
+  const { clock, issuer, callers, result } = await setUp(t)
+  const token = await issuer.token({ exp: Math.floor(clock.wall() / 1_000) + 365 * 24 * 3_600 })
+  t.equal(await result(token), 'corp:alice')
+  issuer.keys = [makeKey('second')]
+  clock.advance(15 * 60_000 - 1)
+  t.notOk(callers.find(token, digestOf(token)) instanceof Promise)
+  // The issuer's keys are read again by then.
+  t.equal(await result(await issuer.token({ jti: 'new' })), 'corp:alice')
+  clock.advance(1)
+  t.equal(await result(token), 'token_signature')
+})
+
+t.test('an unverified address counts neither for require nor for groups', async t => {
+  const require = new Map([['email', ['*@example.com']]])
+  const { issuer, result } = await setUp(t, { require })
+  t.equal(await result(await issuer.token({ email: 'eve@example.com', email_verified: false })), 'token_claims')
+  t.equal(await result(await issuer.token({ email: 'eve@example.com', email_verified: 'false' })), 'token_claims')
+  t.equal(await result(await issuer.token({ email: 'alice@example.com', email_verified: true })), 'corp:alice')
+  const groups = { claim: 'email', map: new Map([['*@example.com', 'research']]), default: null }
+  const grouped = await setUp(t, { groups })
+  t.equal(await grouped.result(await grouped.issuer.token({ email: 'eve@example.com', email_verified: false })), 'token_group')
+})
+
+t.test('an issuer without keys does not take the room of other issuers', async t => {
+  const other = await startTokenIssuer(t, { now: () => Date.parse('2026-06-01T00:00:00Z') })
+  const { issuer, callers, result } = await setUp(t, {}, [() => ({ ...configOf(other.issuer), name: 'other' })])
+  const held: (() => void)[] = []
+  issuer.fault = res => { held.push(() => res.writeHead(500).end()) }
+  const flood = await Promise.all(Array.from({ length: 300 }, (_, jti) => issuer.token({ jti: `${jti}` })))
+  const found = flood.map(token => callers.find(token, digestOf(token)))
+  t.equal(found.filter(each => each instanceof GatewayError && each.code === 'overloaded').length, 50)
+  t.equal(await result(await other.token()), 'other:alice')
+  for (const release of held) release()
+  issuer.fault = null
+  await Promise.all(found)
+})
+
 t.test('a blocked caller is refused, also with a remembered token', async t => {
   const { issuer, blocked, result } = await setUp(t)
   const token = await issuer.token()
@@ -171,7 +211,7 @@ t.test('a new key of the issuer is read once for all tokens, at most every 30 s'
   const rotated = await Promise.all(Array.from({ length: 20 }, (_, jti) => issuer.token({ jti: `${jti}` })))
   t.strictSame([...new Set(await Promise.all(rotated.map(token => result(token))))], ['corp:alice'])
   t.equal(reads(), 2)
-  const flood = await Promise.all(Array.from({ length: 300 }, (_, n) => issuer.token({ jti: `${n}` }, { ...makeKey('x'), kid: `made-up-${n}` })))
+  const flood = await Promise.all(Array.from({ length: 200 }, (_, n) => issuer.token({ jti: `${n}` }, { ...makeKey('x'), kid: `made-up-${n}` })))
   t.strictSame([...new Set(await Promise.all(flood.map(token => result(token))))], ['token_signature'])
   t.equal(reads(), 2)
   clock.advance(30_000)

@@ -23,6 +23,7 @@ const CASES: readonly (readonly [what: string, text: string, expected: readonly 
   ['hedge without retries', `${TWO}auth: open\nroutes: [{ to: [demo, other], retries: 0, hedge: { after: 1s } }]\n`, [{ message: /^hedge needs a second target/ }]],
   ['hedge at the timeout of the first byte', `${TWO}auth: open\nroutes: [{ to: [demo, other], hedge: { after: 2s }, timeouts: { first_byte: 2s } }]\n`, [{ message: /^hedge.after is not below timeouts.first_byte/ }]],
   ['hedge before the first byte', `${TWO}auth: open\nroutes: [{ to: [demo, other], hedge: { after: 1s }, timeouts: { first_byte: 2s } }]\n`, []],
+  ['two providers that the client pays', `${OWN.replace('own:', 'second: { url: "https://second.example", auth: { client: true } }, own:')}auth: open\nroutes: [{ model: m, to: [own, second] }, { to: demo }]\n`, [{ severity: 'error', message: /would reach the other; give each a route$/ }]],
   ['targets that the client pays, and others', `${OWN}auth: open\nroutes: [{ to: [own, demo] }]\n`, [{ message: /^requests that fail at own, which the client pays, go on to demo, which you pay/ }]],
   ['a route for each payer', `${OWN}auth: open\nroutes: [{ model: m, to: own }, { to: demo }]\n`, []],
   ["health checks with a client's credential", `${OWN.replace('client: true }', 'client: true }, health: { path: /x }')}auth: open\nroutes: [{ model: m, to: own }, { to: demo }]\n`, [{ message: /^health checks of this upstream carry no credential/ }]],

@@ -71,7 +71,7 @@ t.test('a transcription can be streamed, except from whisper-1', async t => {
   t.match((await ask('whisper-1')).headers.get('content-type'), /^application\/json/)
 })
 
-t.test('a transcription request without a valid form is refused', async t => {
+t.test('a transcription request that is neither a valid form nor JSON is refused', async t => {
   const { url, post } = await start(t)
   const send = (type: string, body: string) =>
     fetch(`${url}/v1/audio/transcriptions`, { method: 'POST', headers: { 'content-type': type }, body })
