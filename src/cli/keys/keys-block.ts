@@ -61,8 +61,10 @@ async function changeBlock(from: string, name: string, blocks: boolean, command:
     using existing = openExistingKeys(file, config.cluster)
     const stored = (await existing?.list())?.keys.filter(({ revokedAt }) => revokedAt === null).map(({ key }) => key) ?? []
     const isCaller = config.callers.some(issuer => name.startsWith(`${issuer.name}:`))
-    const key = configured ?? stored.find(key => key.name === name) ?? (isCaller ? { name, digest: callerDigest(name) } : undefined)
-    if (key === undefined) {
+    const key = configured ?? stored.find(key => key.name === name)
+    // A created key can have the name of a caller: then both are meant.
+    const digests = [...key === undefined ? [] : digestsOf(key), ...isCaller ? [callerDigest(name)] : []]
+    if (digests.length === 0) {
       const names = [...config.keys, ...stored].map(key => key.name)
       return fail(`${from} has no key named "${escapeControlCharacters(name)}"${didYouMean(name, names)}`, command)
     }
@@ -70,7 +72,7 @@ async function changeBlock(from: string, name: string, blocks: boolean, command:
     const store = existing ?? opened
     if (store === null) return fail(`"${name}" is not blocked`, command)
     let isNew = false
-    for (const digest of digestsOf(key)) {
+    for (const digest of digests) {
       const isChanged = blocks
         ? await store.block({ name, digest }, Date.now(), operator())
         : await store.unblock({ name, digest }, Date.now(), operator())

@@ -79,3 +79,18 @@ t.test('a caller with a token is blocked, listed and unblocked by its name', asy
   t.equal(await ask(base, token), 200)
   t.notMatch((await run('list')).stdout, /corp:alice/)
 })
+
+t.test('a block of a caller holds if a created key has the same name', async t => {
+  const issuer = await startTokenIssuer(t)
+  const callers = `callers: [{ name: corp, issuer: "${issuer.issuer}", audience: gateway, require: { sub: "*" } }]\n`
+  const cwd = t.testdir({ 'gateway.yaml': YAML + callers })
+  const run = (...args: string[]) => gateway(['keys', ...args], { cwd, env: ENV })
+  const { base } = await listening(t, ['serve'], { cwd, env: ENV })
+  const secret = (await run('create', '-n', 'corp:alice')).stdout.trim()
+  const token = await issuer.token()
+  t.strictSame([await ask(base, secret), await ask(base, token)], [200, 200])
+  t.match(await run('block', 'corp:alice'), { code: 0 })
+  t.strictSame([await ask(base, secret), await ask(base, token)], [401, 401])
+  t.match(await run('unblock', 'corp:alice'), { code: 0 })
+  t.strictSame([await ask(base, secret), await ask(base, token)], [200, 200])
+})
