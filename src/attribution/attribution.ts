@@ -1,11 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { BoundedNames } from '../base/bounded-names.ts'
 import type { AttributionConfig, AttributionSource } from '../config/attribution-types.ts'
 import type { InspectedBody } from '../protocols/request/inspect.ts'
 import { BodyReader, MAX_VALUE, type BodyValues, type Given } from './body-values.ts'
-import { TagValues } from './tag-values.ts'
 
 /** The header with all tags. */
 export const TAGS_HEADER = 'x-gateway-tags'
+/** Stands for all values of a tag beyond its limit. */
+const OTHER = 'other'
 /** `name=value` pairs of the header that are read; Node bounds its length. */
 const MAX_PAIRS = 50
 const MAX_IGNORED = 10
@@ -40,7 +42,7 @@ interface Sources {
 /** Reads users and tags of requests, as the configuration says. */
 export class Attribution {
   /** Kept across reloads. */
-  readonly values: TagValues
+  readonly values: BoundedNames
   readonly #config: AttributionConfig
   readonly #body: BodyReader
   /** Tags that the tags header, or the body, may set. */
@@ -48,7 +50,7 @@ export class Attribution {
   readonly #fromBody: ReadonlySet<string>
 
   /** @param values of the previous configuration */
-  constructor(config: AttributionConfig, values: TagValues = new TagValues()) {
+  constructor(config: AttributionConfig, values = new BoundedNames()) {
     this.#config = config
     this.values = values
     values.keep(config.tags)
@@ -68,7 +70,7 @@ export class Attribution {
     const tags: [string, string][] = []
     for (const [name, from] of tagSources) {
       const value = firstValid(from.flatMap(source => tagOf(source, name, sources)), ignored)
-      if (value !== null) tags.push([name, this.values.bounded(name, value, limit)])
+      if (value !== null) tags.push([name, this.values.admits(name, value, limit) ? value : OTHER])
     }
     return { user, tags: tags.length === 0 ? null : Object.fromEntries(tags), ignored: ignored.slice(0, MAX_IGNORED) }
   }

@@ -26,9 +26,10 @@ export function reserve(
   const key = identity.limited ?? ANONYMOUS_KEY
   const others = hasBudgetFor(key, gateway.config.limits, model) ? otherQuotes(gateway, exchange, plan) : []
   const expected = estimate(gateway, exchange, plan, others)
-  const isMeteredCall = !isUpgrade && isMetered(exchange.classified.endpoint)
-  const quotes = operatorQuotes(plan)
-  if (!isMeteredCall && quotes.length > 0) checkPriceable(gateway, exchange, [...quotes, ...others.flat()], key, isUpgrade)
+  if (isUpgrade || !isMetered(exchange.classified.endpoint)) {
+    const quotes = operatorQuotes(plan)
+    if (quotes.length > 0) checkPriceable(gateway, exchange, [...quotes, ...others.flat()], key, isUpgrade)
+  }
   if (expected.fault !== null && limitsUse(key, gateway.config.limits, model)) throw unreadableBound(expected.fault)
   const admission = gateway.accounts.limiter.admit({ key, model, estimate: { tokens: expected.tokens, pico: expected.pico } })
   if (!(admission instanceof Promise)) {

@@ -1,3 +1,5 @@
+import { BoundedNames } from '../base/bounded-names.ts'
+
 /** Callers of one issuer that become labels; further ones count as `other`. */
 const MAX_CALLERS = 1_000
 
@@ -6,8 +8,10 @@ export class CallerLabels {
   readonly #max: number
   /** Issuers are configured: otherwise every name is a label. */
   isActive = false
-  /** Names that became labels, by the beginning of the callers' names. */
-  #names = new Map<string, Set<string>>()
+  /** The beginnings of callers' names. */
+  #prefixes: ReadonlySet<string> = new Set()
+  /** Names that became labels, by prefix. */
+  readonly #names = new BoundedNames()
 
   /** @param workers number of processes whose labels are counted together: each gets its share */
   constructor(workers = 1) {
@@ -16,7 +20,8 @@ export class CallerLabels {
 
   /** @param issuers the names of the issuers */
   configure(issuers: readonly string[]): void {
-    this.#names = new Map(issuers.map(issuer => [`${issuer}:`, this.#names.get(`${issuer}:`) ?? new Set()]))
+    this.#prefixes = new Set(issuers.map(issuer => `${issuer}:`))
+    this.#names.keep(this.#prefixes)
     this.isActive = issuers.length > 0
   }
 
@@ -24,10 +29,6 @@ export class CallerLabels {
   labelOf(key: string | null): string | null {
     if (key === null) return key
     const prefix = key.slice(0, key.indexOf(':') + 1)
-    const names = this.#names.get(prefix)
-    if (names === undefined || names.has(key)) return key
-    if (names.size >= this.#max) return `${prefix}other`
-    names.add(key)
-    return key
+    return !this.#prefixes.has(prefix) || this.#names.admits(prefix, key, this.#max) ? key : `${prefix}other`
   }
 }

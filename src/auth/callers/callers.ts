@@ -1,3 +1,4 @@
+import type { JWTHeaderParameters } from 'jose'
 import type { Clock } from '../../base/clock.ts'
 import { GatewayError, overloaded } from '../../base/errors.ts'
 import type { CallerIssuer } from '../../config/caller-types.ts'
@@ -38,7 +39,8 @@ export interface CallersOptions {
   onRecovered(issuer: string): void
 }
 
-interface Remembered extends VerifiedCaller {
+interface Remembered {
+  readonly caller: VerifiedCaller
   /** The text of the issuer's configuration: a caller of another one is verified again. */
   readonly issuer: string
   readonly identity: Identity
@@ -140,32 +142,35 @@ export class Callers {
   /** @returns null = the issuer has changed, or the token has to be verified again */
   #admit(known: Remembered, at: string): Identity | GatewayError | null {
     const { clock, isBlocked } = this.#options
-    if (clock.wall() >= known.until) {
+    const now = clock.wall()
+    const { name, until } = known.caller
+    if (now >= until) {
       this.#memory.verified.delete(at)
-      return tokenError('token_expired', known.name)
+      return tokenError('token_expired', name)
     }
-    if (clock.wall() >= known.verifyAgainAt) return null
+    if (now >= known.verifyAgainAt) return null
     const current = known.owner === this.#owner ? known : this.#adopt(known, at)
     if (current === null) return null
     const { key } = current.identity
-    return key !== null && isBlocked(key.digest) ? blocked(known.name) : current.identity
+    return key !== null && isBlocked(key.digest) ? blocked(name) : current.identity
   }
 
   /** Gives a caller that was verified before a reload the groups and limits of this configuration. */
-  #adopt({ issuer: text, verifyAgainAt, ...caller }: Remembered, at: string): Remembered | null {
+  #adopt({ issuer: text, verifyAgainAt, caller }: Remembered, at: string): Remembered | null {
     const issuer = this.#byText.get(text)
     return issuer === undefined ? null : this.#remember(caller, issuer, at, verifyAgainAt)
   }
 
-  #remember({ name, group, claims, until }: VerifiedCaller, { text, limits }: Issuer, at: string, verifyAgainAt: number): Remembered {
+  #remember(caller: VerifiedCaller, { text, limits }: Issuer, at: string, verifyAgainAt: number): Remembered {
+    const { name, group, claims, until } = caller
     const key = { name, digest: callerDigest(name), models: null, limits, expiresAt: until, ...group !== null && { group } }
     const identity = { ...identityOf(key, this.#options.compile, this.#options.groups), claims }
-    const remembered = { name, group, claims, until, issuer: text, identity, owner: this.#owner, verifyAgainAt }
+    const remembered = { caller, issuer: text, identity, owner: this.#owner, verifyAgainAt }
     this.#memory.verified.set(at, remembered)
     return remembered
   }
 
-  async #verify(text: string, at: string, header: Parameters<IssuerKeys['keysFor']>[0], issuers: readonly Issuer[]): Promise<Identity | GatewayError> {
+  async #verify(text: string, at: string, header: JWTHeaderParameters, issuers: readonly Issuer[]): Promise<Identity | GatewayError> {
     let refusal: GatewayError | null = null
     for (const issuer of issuers) {
       try {
@@ -181,7 +186,7 @@ export class Callers {
     return error
   }
 
-  async #verifyFor({ config, keys }: Issuer, text: string, header: Parameters<IssuerKeys['keysFor']>[0]): Promise<VerifiedCaller> {
+  async #verifyFor({ config, keys }: Issuer, text: string, header: JWTHeaderParameters): Promise<VerifiedCaller> {
     // Otherwise a token could make the gateway read keys for an algorithm that it never accepts.
     if (!config.algorithms.includes(String(header.alg))) throw tokenError('token_signature', `${config.name}: the algorithm ${String(header.alg).slice(0, 32)} is not accepted`)
     const candidates = await keys.keysFor(header)

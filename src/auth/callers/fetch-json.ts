@@ -1,3 +1,5 @@
+import { boundedBody } from '../../base/bounded-body.ts'
+
 const TIMEOUT_MS = 10_000
 /** Entra ID publishes 20 kB of keys. */
 const MAX_BYTES = 512 * 1024
@@ -17,26 +19,15 @@ export async function fetchJson(url: string, stopped: AbortSignal): Promise<{ re
       await response.body?.cancel()
       throw new IssuerUnavailable(`${url} responded ${response.status}`)
     }
-    const text = await readBounded(response, url)
-    return { value: parse(text, url), maxAgeMs: maxAgeOf(response.headers.get('cache-control') ?? '') }
+    const body = await boundedBody(response.body, MAX_BYTES)
+    if (body === null) throw new IssuerUnavailable(`${url} sends more than ${MAX_BYTES / 1024} kB`)
+    return { value: parse(body.toString(), url), maxAgeMs: maxAgeOf(response.headers.get('cache-control') ?? '') }
   } catch (error) {
     if (error instanceof IssuerUnavailable) throw error
     if (deadline.aborted) throw new IssuerUnavailable(`${url} did not respond within ${TIMEOUT_MS / 1_000} s`)
     const { cause } = error as { readonly cause?: { readonly code?: string, readonly message?: string } }
     throw new IssuerUnavailable(`${url} cannot be read: ${cause?.code ?? cause?.message ?? 'the connection was closed'}`)
   }
-}
-
-async function readBounded({ body }: Response, url: string): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  // Leaving the loop cancels the rest of the body.
-  for await (const chunk of body ?? []) {
-    size += chunk.length
-    if (size > MAX_BYTES) throw new IssuerUnavailable(`${url} sends more than ${MAX_BYTES / 1024} kB`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
 }
 
 function parse(text: string, url: string): unknown {

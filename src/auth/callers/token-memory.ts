@@ -7,10 +7,6 @@ export class TokenMemory<T> {
     this.#max = max
   }
 
-  get size(): number {
-    return this.#entries.size
-  }
-
   get(at: string): T | undefined {
     return this.#entries.get(at)
   }

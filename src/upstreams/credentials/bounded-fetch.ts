@@ -1,3 +1,4 @@
+import { boundedBody } from '../../base/bounded-body.ts'
 import { credentialUnavailable } from '../../base/errors.ts'
 
 const MAX_RESPONSE_BYTES = 64 * 1024
@@ -8,12 +9,7 @@ const MAX_RESPONSE_BYTES = 64 * 1024
  */
 export async function boundedFetch(url: string | URL, init: object): Promise<Response> {
   const response = await globalThis.fetch(url, init)
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length
-    if (size > MAX_RESPONSE_BYTES) throw credentialUnavailable('the response of the token server is too long')
-    chunks.push(chunk)
-  }
-  return new globalThis.Response(Buffer.concat(chunks), { status: response.status, headers: response.headers })
+  const body = await boundedBody(response.body, MAX_RESPONSE_BYTES)
+  if (body === null) throw credentialUnavailable('the response of the token server is too long')
+  return new globalThis.Response(body, { status: response.status, headers: response.headers })
 }
