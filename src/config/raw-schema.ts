@@ -31,6 +31,7 @@ export interface RawConfig {
       client_secret?: string | { file?: string }
       admins?: (string | undefined)[]
       viewers?: (string | undefined)[]
+      callers?: boolean
       scopes?: (string | undefined)[]
       groups_claim?: string
     }

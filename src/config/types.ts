@@ -153,6 +153,8 @@ export interface OidcConfig {
   readonly scopes: readonly string[]
   /** The claim that contains the groups: a name, or a path such as `realm_access.roles`. */
   readonly groupsClaim: string
+  /** Whether callers of this issuer, whom `callers` of the configuration admits, can log in and see their own use. */
+  readonly callers: boolean
 }
 
 export interface ConsoleUser { readonly name: string, readonly password: string, readonly role: 'admin' | 'viewer' }

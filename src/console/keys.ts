@@ -1,5 +1,4 @@
 import { hash, randomBytes } from 'node:crypto'
-import type { Actor } from '../auth/audit.ts'
 import { limitsText, modelsText } from '../auth/key-texts.ts'
 import { isoTime } from '../base/clock.ts'
 import { generateKey } from '../base/secrets/key-format.ts'
@@ -11,10 +10,10 @@ import type { KeyState, Limits as PlainLimits } from './api/keys.ts'
 import { requireSession, type OperationRequest, type Context, type Operations } from './context.ts'
 import { checkDescription, checkModels, checkName, expiryOf, limitsOf, toPlainLimits } from './key-input.ts'
 import { ConsoleProblem } from './http/console-problem.ts'
+import { actorOf, checkChangeResult, unknownKeyError } from './key-changes.ts'
 import { NO_FIGURES } from './reports/sums.ts'
 import type { KeyUse } from './reports/used-names.ts'
 import { ConsoleStoreError } from './store/console-store-client.ts'
-import type { ChangeResult } from './store/console-store.ts'
 import { isoTimeOrNull } from './state/texts.ts'
 
 type KeyOperations = Pick<
@@ -213,21 +212,6 @@ function effectivePlainLimits(own: Limits | null, defaults: Limits | null): Plai
   if (own === null && defaults === null) return null
   const { whole, models } = effectiveLimits(own, defaults)
   return toPlainLimits({ ...whole, models })
-}
-
-function actorOf(asked: Pick<OperationRequest<'POST /keys'>, 'session' | 'caller'>): Actor {
-  return { actor: `console: ${requireSession(asked).name}`, address: asked.caller.address }
-}
-
-/** @throws ConsoleProblem not_found; unavailable if a running gateway may not have applied the change */
-function checkChangeResult(changed: ChangeResult, name: string): void {
-  if (changed === 'unknown') throw unknownKeyError(name)
-  if (changed !== 'unconfirmed') return
-  throw new ConsoleProblem('unavailable', 'The change is stored, but a running gateway has not confirmed it yet.')
-}
-
-function unknownKeyError(name: string): ConsoleProblem {
-  return new ConsoleProblem('not_found', `No active key is named ${JSON.stringify(name)}.`)
 }
 
 function configuredKeyError(name: string): ConsoleProblem {

@@ -3,6 +3,7 @@ import type { OidcConfig } from '../config/types.ts'
 import { callerOf, type Caller } from './http/caller.ts'
 import type { Context } from './context.ts'
 import { pendingLoginOf, setPendingLogin, setToken, tokenOf } from './http/cookies.ts'
+import { callerClaims, callerLoginOf } from './login/console-caller.ts'
 import { IdentityProviderError, type LoginFailure } from './login/identity-provider.ts'
 import { entriesFor } from './login/roles.ts'
 import { openSession } from './session-operations.ts'
@@ -60,7 +61,7 @@ async function logIn(
   context: Context, { request, reply, caller, pending }: Callback, oidc: OidcConfig,
   refuse: (page: FailurePage, actor: string, reason: string) => Promise<string>,
 ): Promise<string> {
-  const { clock, store, singleSignOn } = context
+  const { host, clock, store, singleSignOn } = context
   const { search } = new URL(request.raw.url ?? '', 'http://console')
   const login = singleSignOn.resume(oidc, search, pending)
   // Limit the attempts, because each attempt makes the gateway send requests to the provider.
@@ -68,11 +69,13 @@ async function logIn(
   if (await store.call('beginAttempt', attempt, clock.wall()) > 0) {
     return refuse('too_many', 'console: unknown', 'too many attempts from this address')
   }
-  const account = await singleSignOn.finish(oidc, search, login)
+  const gateway = host.current()
+  const account = await singleSignOn.finish(oidc, search, login, callerClaims(gateway, oidc))
   const entries = entriesFor(oidc, account)
-  if (entries.length === 0) return refuse('no_role', `console: ${account.mail ?? account.subject}`, `no role, sub ${account.subject}`)
+  const callerLogin = entries.length === 0 ? callerLoginOf(gateway, oidc, account.claims) : null
+  if (entries.length === 0 && callerLogin === null) return refuse('no_role', `console: ${account.mail ?? account.subject}`, `no role, sub ${account.subject}`)
   await store.call('attemptSucceeded', attempt, clock.wall())
-  const { token } = await openSession(context, caller, tokenOf(request, caller), { oidc, account, entries })
+  const { token } = await openSession(context, caller, tokenOf(request, caller), { oidc, account, entries, caller: callerLogin })
   setToken(reply, caller, token)
   return login.returnTo
 }

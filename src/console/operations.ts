@@ -1,6 +1,7 @@
 import { ownersOf, type KeyOwners } from '../auth/key-owners.ts'
 import { budgetsOf } from './alerts/alerts.ts'
 import { bodyOperations } from './bodies.ts'
+import { callerOperations } from './callers.ts'
 import { ownKey, type Context, type Operations } from './context.ts'
 import { keyOperations } from './keys.ts'
 import { liveOperations } from './live.ts'
@@ -20,6 +21,7 @@ export function createOperations(context: Context, workers: Workers): Operations
     ...liveOperations(context, workers),
     ...upstreamOperations(context, workers),
     ...keyOperations(context),
+    ...callerOperations(context),
     ...routeOperations(context, workers),
     ...bodyOperations(context),
     'GET /panel': asked => reports.panel(asked.query, ownKey(asked)),

@@ -24,7 +24,7 @@ export function buildConsole(raw: RawConfig, listen: Address, directory: string,
     listen,
     publicUrl: publicUrl === undefined ? null : originOf(publicUrl, findings),
     users: buildUsers(raw, findings),
-    oidc: raw.console?.oidc === undefined ? null : buildOidc(raw.console.oidc, directory, findings),
+    oidc: raw.console?.oidc === undefined ? null : buildOidc(raw.console.oidc, raw.callers ?? [], directory, findings),
   }
 }
 
@@ -38,19 +38,22 @@ function originOf(text: string, findings: Findings): string | null {
   return url.origin
 }
 
-function buildOidc(raw: RawOidc, directory: string, findings: Findings): OidcConfig | null {
-  const { issuer, client_id: clientId, groups_claim: groupsClaim = DEFAULT_GROUPS_CLAIM } = raw
+function buildOidc(raw: RawOidc, callerIssuers: NonNullable<RawConfig['callers']>, directory: string, findings: Findings): OidcConfig | null {
+  const { issuer, client_id: clientId, groups_claim: groupsClaim = DEFAULT_GROUPS_CLAIM, callers = false } = raw
   const [admins, viewers, scopes] = [raw.admins, raw.viewers, raw.scopes].map(list => (list ?? []).filter(item => item !== undefined)) as [string[], string[], string[]]
   if (issuer === undefined || clientId === undefined) return null
   checkSecureUrl(issuer, [...OIDC, 'issuer'], findings)
   if (EVERY_TENANT.test(issuer)) {
     findings.error([...OIDC, 'issuer'], 'this is the issuer of every tenant; write the id of your tenant instead')
   }
-  if (admins.length + viewers.length === 0) {
+  if (callers && !callerIssuers.some(each => each?.issuer?.replace(/\/$/, '') === issuer.replace(/\/$/, ''))) {
+    findings.warn([...OIDC, 'callers'], 'no entry of callers has this issuer, so no caller can log in', 'key')
+  }
+  if (admins.length + viewers.length === 0 && !callers) {
     findings.warn(OIDC, 'nobody can log in: name groups or mail addresses under admins or viewers', 'key')
   }
   return {
-    issuer, clientId, admins, viewers, groupsClaim,
+    issuer, clientId, admins, viewers, groupsClaim, callers,
     clientSecret: secretOf(raw.client_secret, directory, findings),
     scopes: scopes.length === 0 ? DEFAULT_SCOPES : [...new Set(['openid', ...scopes])],
   }

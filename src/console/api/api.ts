@@ -18,7 +18,7 @@ import { UpstreamDetails } from './upstream.ts'
 export interface Operation {
   readonly summary: string
   readonly tag: 'session' | 'panel' | 'billing' | 'logs' | 'keys' | 'routes'
-  /** Who may call the operation; null = everybody. A user with the role `key` sees only data of the own key. */
+  /** Who may call the operation; null = everybody. A user with the role `key` sees only data of the own key, or of the caller. */
   readonly roles: readonly Role[] | null
   readonly params?: TSchema
   readonly query?: TSchema
@@ -112,6 +112,14 @@ export const API = {
   },
   'POST /keys/:name/unblock': {
     summary: 'Unblock a key of gateway.yaml', tag: 'keys', roles: ADMINS,
+    params: KeyParams, status: 204, response: Type.Null(),
+  },
+  'POST /callers/:name/block': {
+    summary: 'Refuse a caller', tag: 'keys', roles: ADMINS,
+    params: KeyParams, status: 204, response: Type.Null(),
+  },
+  'POST /callers/:name/unblock': {
+    summary: 'Admit a blocked caller again', tag: 'keys', roles: ADMINS,
     params: KeyParams, status: 204, response: Type.Null(),
   },
   'GET /audit': {

@@ -63,5 +63,5 @@ export const Problem = StrictObject({
 export type Problem = Static<typeof Problem>
 
 export const ROLES = ['admin', 'viewer', 'key'] as const
-/** `key`: the user logged in with an API key, and sees only the data of this key. */
+/** `key`: the user logged in with an API key, or as a caller, and sees only the data of this key or caller. */
 export type Role = (typeof ROLES)[number]

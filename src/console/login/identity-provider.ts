@@ -4,7 +4,7 @@ import { isSecureUrl } from '../../base/secure-url.ts'
 import type { OidcConfig } from '../../config/types.ts'
 import { boundedFetch } from '../../upstreams/credentials/bounded-fetch.ts'
 import { readSecret } from '../../upstreams/credentials/file-credential.ts'
-import { hasVerifiedMail, mailOf, type Claims } from './mail-address.ts'
+import { hasVerifiedMail, joinClaims, mailOf, type Claims } from './mail-address.ts'
 
 type Library = typeof import('openid-client')
 
@@ -13,6 +13,8 @@ export interface Account {
   /** The mail address in lower case; null = no valid address, or an address that is not verified. */
   readonly mail: string | null
   readonly groups: readonly string[]
+  /** The claims of the ID token; those that it lacks are from the userinfo endpoint. */
+  readonly claims: Claims
   /** The ID token. At the logout it tells the provider which session ends. */
   readonly idToken: string
 }
@@ -76,8 +78,12 @@ export class IdentityProvider {
     })
   }
 
-  /** @param query query of the redirect URI, with `?` @throws IdentityProviderError */
-  async finish(query: string, { redirectUri, state, nonce, verifier }: LoginChecks): Promise<Account> {
+  /**
+   * @param query query of the redirect URI, with `?`
+   * @param needed paths of further claims that the login needs
+   * @throws IdentityProviderError
+   */
+  async finish(query: string, { redirectUri, state, nonce, verifier }: LoginChecks, needed: readonly string[]): Promise<Account> {
     return this.#using(async (library, connection) => {
       const tokens = await library.authorizationCodeGrant(connection, new URL(redirectUri + query), {
         expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true,
@@ -85,11 +91,11 @@ export class IdentityProvider {
       const claims = tokens.claims()
       if (claims === undefined || tokens.id_token === undefined) throw new IdentityProviderError('rejected', 'no ID token')
       const { groupsClaim } = this.#config
-      const isComplete = hasVerifiedMail(claims) && claimOf(claims, groupsClaim) !== undefined
+      const isComplete = hasVerifiedMail(claims) && [groupsClaim, ...needed].every(path => claimOf(claims, path) !== undefined)
       const hasMore = connection.serverMetadata().userinfo_endpoint !== undefined
       const more = isComplete || !hasMore ? {} : await library.fetchUserInfo(connection, tokens.access_token, claims.sub)
       const groups = groupsOf(claimOf(claims, groupsClaim) ?? claimOf(more, groupsClaim))
-      return { subject: claims.sub, mail: mailOf([claims, more]), groups, idToken: tokens.id_token }
+      return { subject: claims.sub, mail: mailOf([claims, more]), groups, claims: joinClaims(claims, more), idToken: tokens.id_token }
     })
   }
 

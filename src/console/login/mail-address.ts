@@ -30,6 +30,16 @@ export function hasVerifiedMail(claims: Claims): boolean {
   return claims['email'] !== undefined && isTrue(claims['email_verified'])
 }
 
+/**
+ * The claims of both sources; of a claim in both, the first source's. The address counts as verified only if its own source says so and
+ * neither source denies it, unless no source says anything.
+ */
+export function joinClaims(first: Claims, second: Claims): Claims {
+  const words = [first, second].map(({ email_verified: word }) => word).filter(word => word !== undefined)
+  const isDoubtful = words.length > 0 && !(words.every(isTrue) && isTrue((first['email'] === undefined ? second : first)['email_verified']))
+  return { ...second, ...first, ...isDoubtful && { email_verified: false } }
+}
+
 /** Tells whether a claim is true. Some providers send a string. */
 function isTrue(word: unknown): boolean {
   return word === true || word === 'true'

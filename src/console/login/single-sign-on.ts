@@ -63,9 +63,9 @@ export class SingleSignOn {
     return login
   }
 
-  /** @throws IdentityProviderError */
-  finish(oidc: OidcConfig, query: string, login: PendingLogin): Promise<Account> {
-    return this.#provider(oidc).finish(query, login)
+  /** @param needed paths of further claims that the login needs @throws IdentityProviderError */
+  finish(oidc: OidcConfig, query: string, login: PendingLogin, needed: readonly string[]): Promise<Account> {
+    return this.#provider(oidc).finish(query, login, needed)
   }
 
   /** @param idToken the ID token of the login @returns null = the provider has no logout, or is unreachable */

@@ -11,7 +11,7 @@ t.test('omitted keys of single sign-on have their defaults', async t => {
   const { config, warnings } = load(t, console(`oidc: { ${OIDC}, client_secret: "\${SECRET}", admins: [a] }`), { SECRET: 's3cret' })
   t.strictSame(warnings.filter(({ message }) => /oidc|single/.test(message)), [])
   t.strictSame(config.console?.oidc, {
-    issuer: 'https://login.test/staff', clientId: 'gateway', admins: ['a'], viewers: [], groupsClaim: 'groups',
+    issuer: 'https://login.test/staff', clientId: 'gateway', admins: ['a'], viewers: [], groupsClaim: 'groups', callers: false,
     clientSecret: { value: 's3cret' }, scopes: ['openid', 'email', 'profile'],
   })
   const whole = load(t, console(`public_url: "https://Gateway.test/console/", oidc: { ${OIDC}, viewers: ["*@a.test"], scopes: [groups, openid], groups_claim: a.b }`, ':8081'))

@@ -3,7 +3,7 @@ import { entriesFor, roleFor } from '../../../src/console/login/roles.ts'
 import type { OidcConfig } from '../../../src/config/types.ts'
 
 const OIDC: OidcConfig = {
-  issuer: 'https://login.test', clientId: 'gateway', clientSecret: null, scopes: ['openid'], groupsClaim: 'groups',
+  issuer: 'https://login.test', clientId: 'gateway', clientSecret: null, callers: false, scopes: ['openid'], groupsClaim: 'groups',
   admins: ['admins', 'Ada@Example.com'], viewers: ['staff', 'admins', '*@Example.org'],
 }
 
