@@ -1,7 +1,7 @@
-import { createHmac } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 import { messageOf } from '../../base/message-of.ts'
+import { signatureHeaders } from '../../base/secrets/webhook-signature.ts'
 import type { WebhookConfig } from '../../config/types.ts'
 import { PendingEvents, type AlertEvent } from './pending-events.ts'
 
@@ -23,7 +23,7 @@ const MAX_ATTEMPTS = 12
 
 /**
  * Sends events one at a time, and retries failed deliveries. A delivery that a restart interrupts is retried after the restart. Events are
- * signed as in https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+ * signed by `signatureHeaders`.
  */
 export class Webhook {
   readonly #options: WebhookOptions
@@ -76,12 +76,10 @@ export class Webhook {
   async #post({ url, headers, secret }: WebhookConfig, event: AlertEvent): Promise<{ readonly why: string, readonly retryable: boolean } | null> {
     const { gateway, clock } = this.#options
     const body = JSON.stringify({ ...event, gateway })
-    const timestamp = String(Math.floor(clock.wall() / 1_000))
-    const signature = secret === null ? {} : { 'webhook-signature': `v1,${sign(secret, `${event.id}.${timestamp}.${body}`)}` }
     try {
       const response = await fetch(url, {
         method: 'POST',
-        headers: { ...headers, 'content-type': 'application/json', 'webhook-id': event.id, 'webhook-timestamp': timestamp, ...signature },
+        headers: { ...headers, 'content-type': 'application/json', ...signatureHeaders(event.id, clock.wall(), body, secret) },
         body,
         redirect: 'manual',
         signal: AbortSignal.any([this.#abort.signal, AbortSignal.timeout(RESPONSE_TIMEOUT_MS)]),
@@ -104,10 +102,4 @@ export class Webhook {
     timer.cancel()
     this.#abort.signal.removeEventListener('abort', end)
   }
-}
-
-/** Signs the content. A secret that begins with whsec_ is base64; any other secret is used as text. */
-function sign(secret: string, content: string): string {
-  const key = secret.startsWith('whsec_') ? Buffer.from(secret.slice('whsec_'.length), 'base64') : secret
-  return createHmac('sha256', key).update(content).digest('base64')
 }
