@@ -4,6 +4,7 @@ import { commandsPage } from './commands.ts'
 import { configurationPage } from './configuration.ts'
 import { consoleApiPage } from './console-api.ts'
 import { errorsPage } from './errors.ts'
+import { hookOpenApi } from './hook-openapi.ts'
 import { httpApiPage } from './http-api.ts'
 import { modelRulesPage } from './model-rules.ts'
 import { openApi } from './openapi.ts'
@@ -31,6 +32,7 @@ export async function pages(): Promise<GeneratedPage[]> {
     'errors.md': errorsPage(),
     '../src/config/raw-schema.ts': rawTypes(),
     'public/openapi.json': `${JSON.stringify(api, null, 2)}\n`,
+    'public/hook-openapi.json': hookOpenApi(),
     'public/console-openapi.json': `${JSON.stringify(consoleApi, null, 2)}\n`,
   }
   return Object.entries(texts).map(([name, text]) => ({ file: new URL(`../${name}`, import.meta.url), text }))

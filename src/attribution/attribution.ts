@@ -24,7 +24,10 @@ export interface Attributed {
 }
 
 type Claims = ReadonlyMap<string, string>
+/** Tags by their name, and the user as `user`. */
+type HookTags = ReadonlyMap<string, string>
 const NO_CLAIMS: Claims = new Map()
+const NO_HOOK_TAGS: HookTags = new Map()
 
 /** Paths of the claims that a configuration reads. */
 export function claimsIn({ user, tags }: AttributionConfig): string[] {
@@ -37,6 +40,7 @@ interface Sources {
   readonly headers: IncomingHttpHeaders
   readonly pairs: ReadonlyMap<string, string>
   readonly body: BodyValues
+  readonly hook: HookTags
 }
 
 /** Reads users and tags of requests, as the configuration says. */
@@ -61,10 +65,13 @@ export class Attribution {
     this.#fromBody = tagsFrom('body')
   }
 
-  /** @param body inspected with its attribution members; null = none @param claims of the caller's verified token */
-  read(headers: IncomingHttpHeaders, body: InspectedBody | null, claims: Claims = NO_CLAIMS): Attributed {
+  /**
+   * @param body inspected with its attribution members; null = none @param claims of the caller's verified token
+   * @param hook what hooks say; absent = they were not asked yet
+   */
+  read(headers: IncomingHttpHeaders, body: InspectedBody | null, claims: Claims = NO_CLAIMS, hook: HookTags = NO_HOOK_TAGS): Attributed {
     const { user: userSources, tags: tagSources, values: limit } = this.#config
-    const sources: Sources = { claims, headers, pairs: pairsIn(headers[TAGS_HEADER]), body: this.#body.read(body) }
+    const sources: Sources = { claims, headers, pairs: pairsIn(headers[TAGS_HEADER]), body: this.#body.read(body), hook }
     const ignored = this.#untrusted(sources)
     const user = firstValid(userSources.flatMap(source => userOf(source, sources)), ignored)
     const tags: [string, string][] = []
@@ -75,9 +82,20 @@ export class Attribution {
     return { user, tags: tags.length === 0 ? null : Object.fromEntries(tags), ignored: ignored.slice(0, MAX_IGNORED) }
   }
 
-  /** The first required name that a request lacks; null = none. */
-  missing({ user, tags }: Attributed): string | null {
-    return this.#config.require.find(name => (this.#isUser(name) ? user === null : tags?.[name] === undefined)) ?? null
+  /** The first required name that a request lacks; null = none. @param isFinal false = hooks can still add what they are a source of */
+  missing({ user, tags }: Attributed, isFinal = true): string | null {
+    return this.#config.require.find(name =>
+      (this.#isUser(name) ? user === null : tags?.[name] === undefined) && (isFinal || !this.#isFromHook(name))) ?? null
+  }
+
+  /** The names of `tags` that no source of the configuration lets a hook set. */
+  unread(tags: HookTags): string[] {
+    return [...tags.keys()].filter(name => !this.#isFromHook(name))
+  }
+
+  #isFromHook(name: string): boolean {
+    const sources = this.#isUser(name) ? this.#config.user : this.#config.tags.get(name)
+    return sources?.some(({ from }) => from === 'hook') ?? false
   }
 
   /** How a client sends a user or a tag: `the header x-gateway-tags: project=VALUE, or metadata.project in the body`. */
@@ -89,6 +107,7 @@ export class Attribution {
         case 'tags': return `the header ${TAGS_HEADER}: ${name}=VALUE`
         case 'claim': return `a token with the claim ${source.name}`
         case 'header': return `the header ${source.name}: VALUE`
+        case 'hook': return 'nothing: a hook of the operator gives it'
         case 'body': return isUser ? 'user, safety_identifier or metadata.user_id in the body' : `metadata.${name} or labels.${name} in the body`
       }
     }).join(', or ')
@@ -110,27 +129,34 @@ export class Attribution {
   }
 }
 
-function userOf(source: AttributionSource, { claims, headers, pairs, body }: Sources): readonly Given[] {
+function userOf(source: AttributionSource, { claims, headers, pairs, body, hook }: Sources): readonly Given[] {
   switch (source.from) {
     case 'tags': return pairOf('user', pairs)
     case 'claim': return claimOf(source.name, claims)
     case 'header': return headerOf(source.name, headers)
     case 'body': return body.user
+    case 'hook': return hookTagOf('user', hook)
   }
 }
 
-function tagOf(source: AttributionSource, name: string, { claims, headers, pairs, body }: Sources): readonly Given[] {
+function tagOf(source: AttributionSource, name: string, { claims, headers, pairs, body, hook }: Sources): readonly Given[] {
   switch (source.from) {
     case 'tags': return pairOf(name, pairs)
     case 'claim': return claimOf(source.name, claims)
     case 'header': return headerOf(source.name, headers)
     case 'body': return body.tags.get(name) ?? []
+    case 'hook': return hookTagOf(name, hook)
   }
 }
 
 function claimOf(name: string, claims: Claims): readonly Given[] {
   const text = claims.get(name)
   return text === undefined ? [] : [{ where: `claim ${name}`, text }]
+}
+
+function hookTagOf(name: string, tags: HookTags): readonly Given[] {
+  const text = tags.get(name)
+  return text === undefined ? [] : [{ where: `hook: ${name}`, text }]
 }
 
 function pairOf(name: string, pairs: ReadonlyMap<string, string>): readonly Given[] {

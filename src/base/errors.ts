@@ -35,6 +35,7 @@ export const ERRORS = {
     'The key has limits of tokens or a budget, and a member that bounds the output, such as `max_tokens` or `n`, is no whole number from 0 on.'),
   attribution_required: row(400, 'client', false,
     'The request lacks a tag, or the user, that `attribution.require` names. The message says how to send it.'),
+  policy_refused: row(400, 'client', false, 'A rule of the operator refused the request. The message names the rule.'),
   model_ambiguous: row(400, 'client', false, 'The request names two different models.'),
   not_translatable: row(400, 'client', false,
     "The request has something that cannot be translated to the target's protocol. The message names it."),
@@ -74,6 +75,7 @@ export const ERRORS = {
     'Valkey cannot be reached, so the limits of the key cannot be checked: `cluster.limits_offline` is `refuse`, or the request may cost ' +
     'more than this gateway may spend on its own.',
   ),
+  policy_unavailable: row(503, 'gateway', true, 'A hook with `when_down: refuse` did not decide about the request. The log has the reason.'),
   token_keys_unavailable: row(503, 'gateway', true, 'The keys of the issuer cannot be read, and none that were read before can still be used.'),
   overloaded: row(503, 'gateway', true, 'The gateway has reached server.max_*, server.body_memory or its limit of open files.'),
   draining: row(503, 'gateway', true, 'The gateway is shutting down.'),

@@ -19,3 +19,5 @@ export type AttributionSource =
   | { readonly from: 'claim', readonly name: string }
   /** The members of the body that the vendors have for it. */
   | { readonly from: 'body' }
+  /** The reply of a hook. */
+  | { readonly from: 'hook' }

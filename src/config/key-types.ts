@@ -17,6 +17,8 @@ export interface Key {
   readonly prefix?: string
   /** Replaced secrets that are still valid; absent = none. */
   readonly oldSecrets?: readonly OldSecret[]
+  /** Names of the hooks of its requests; absent = none. */
+  readonly hooks?: readonly string[]
   /** Line in the configuration file, from 1; absent = the key is not from the file. */
   readonly line?: number
 }
@@ -33,6 +35,8 @@ export interface GroupRules {
   /** Globs of allowed models; null = all models that the keys allow. */
   readonly models: readonly string[] | null
   readonly limits: Limits | null
+  /** Names of the hooks of its keys' requests; absent = none. */
+  readonly hooks?: readonly string[]
   /** Names of this group and the groups below it. The spend of their keys counts for this group. */
   readonly members: readonly string[]
 }

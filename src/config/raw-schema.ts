@@ -85,6 +85,7 @@ export interface RawConfig {
     on?: { context_length?: string | RawTarget, content_filter?: string | RawTarget }
     resume?: 'off' | 'continue' | 'hold' | 'continue_or_hold'
     translate?: 'lenient' | 'strict' | 'off'
+    hooks?: (string | undefined)[]
     hedge?: { after?: string }
     timeouts?: RawTimeouts
   } | undefined)[]
@@ -93,6 +94,7 @@ export interface RawConfig {
     parent?: string
     models?: string | (string | undefined)[]
     limits?: { requests_per_minute?: number, tokens_per_minute?: number, concurrent?: number, budget?: RawBudget }
+    hooks?: (string | undefined)[]
   } | undefined>
   keys?: ({
     name?: string
@@ -104,6 +106,7 @@ export interface RawConfig {
     expires?: string
     models?: string | (string | undefined)[]
     limits?: RawLimits
+    hooks?: (string | undefined)[]
   } | undefined)[]
   callers?: ({
     name?: string
@@ -117,6 +120,19 @@ export interface RawConfig {
     groups?: { claim?: string, map?: Record<string, string | undefined>, default?: string | null }
     limits?: RawLimits
   } | undefined)[]
+  hooks?: Record<string, {
+    url?: string
+    plain_http?: boolean
+    on?: ('request' | 'response' | undefined)[]
+    send?: 'metadata' | 'body'
+    timeout?: string
+    when_down?: 'allow' | 'refuse'
+    concurrency?: number
+    secret?: string
+    tap?: boolean
+    all?: boolean
+    ca?: string
+  } | undefined>
   limits?: RawLimits
   attribution?: {
     user?: (string | undefined)[]

@@ -7,6 +7,7 @@ type Section<K extends keyof RawConfig> = NonNullable<RawConfig[K]>
 export type RawAuth = NonNullable<RawUpstream['auth']>
 export type RawCaller = NonNullable<Section<'callers'>[number]>
 export type RawCluster = Section<'cluster'>
+export type RawHook = NonNullable<Section<'hooks'>[string]>
 export type RawKey = NonNullable<Section<'keys'>[number]>
 export type RawOidc = NonNullable<Section<'console'>['oidc']>
 export type RawRoute = NonNullable<Section<'routes'>[number]>

@@ -2,6 +2,7 @@ import type { Auth } from './auth-types.ts'
 import type { AttributionConfig } from './attribution-types.ts'
 import type { CallerIssuer } from './caller-types.ts'
 import type { ClusterConfig } from './cluster-types.ts'
+import type { HookConfig } from './hook-types.ts'
 import type { Group, Key, Limits } from './key-types.ts'
 import type { Model } from './price-types.ts'
 
@@ -27,6 +28,7 @@ export interface Config {
   readonly groups: ReadonlyMap<string, Group>
   readonly keys: readonly Key[]
   readonly callers: readonly CallerIssuer[]
+  readonly hooks: ReadonlyMap<string, HookConfig>
   /** Default limits of every key, for each figure that the key does not set; null = none. */
   readonly limits: Limits | null
   /** null = requests have neither users nor tags. */
@@ -256,6 +258,8 @@ export interface Route {
   readonly hedgeAfter: number | null
   /** What happens to a request whose target does not speak the protocol of the request. */
   readonly translate: TranslateMode
+  /** Names of the hooks of its requests. */
+  readonly hooks: readonly string[]
   /** The timeouts of the route. Timeouts that the route does not set are the defaults. */
   readonly timeouts: Timeouts
 }

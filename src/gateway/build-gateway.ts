@@ -21,6 +21,8 @@ import { StoreStates } from '../cluster/store-states.ts'
 import { GuessLimit } from '../limits/guess-limit.ts'
 import type { LimitedKey } from '../limits/types.ts'
 import { interruptedSettlement } from '../telemetry/settlement.ts'
+import { HookSet } from '../policy/hooks/hook-set.ts'
+import type { HookParts } from '../policy/hooks/hook.ts'
 import { createProxy } from '../proxy/upstream/http-proxy.ts'
 import { ReadTurns } from '../proxy/http/read-turns.ts'
 import { CircuitLog } from '../routing/circuit-log.ts'
@@ -54,6 +56,7 @@ export function buildGateway(config: Config, parts: GatewayParts, simulatorSocke
     callers: openCallers(config, keyring, sharedState, before?.callers ?? null),
     keyStore,
     attribution: config.attribution && new Attribution(config.attribution, before?.attribution?.values),
+    hooks: openHooks(config, sharedState, before?.hooks ?? null),
     routes: new RouteTable(config.routes, compileGlobs),
     proxy, accounts, upstreams,
     targets: new LiveTargets(upstreams),
@@ -75,6 +78,7 @@ export function buildGateway(config: Config, parts: GatewayParts, simulatorSocke
  */
 export function activate(gateway: Gateway, before: Gateway | null): void {
   const { config, keyring, keyStore, accounts, upstreams, log } = gateway
+  gateway.hooks?.retain(before?.hooks ?? null)
   const unknownBudgets = before === null ? [] : newBudgets(config, before)
   const unknownCallers = before === null ? [] : newCallerBudgets(config, before.config)
   for (const { connections, credential } of upstreams.values()) {
@@ -100,11 +104,18 @@ export function activate(gateway: Gateway, before: Gateway | null): void {
   const groups = newGroupBudgets(config, before.config)
   if (groups.length > 0) accounts.restoreGroupBudgets(groups, config.groups)
   before.activeExchanges.whenIdle(() => {
+    before.hooks?.release()
     for (const { connections, credential } of before.upstreams.values()) {
       connections.release()
       credential?.release()
     }
   })
+}
+
+function openHooks({ hooks }: Config, { clock, log, circuits, telemetry }: SharedState, before: HookSet | null): HookSet | null {
+  if (hooks.size === 0) return null
+  const observe: HookParts['observe'] = (...call) => telemetry?.hookCalled(...call)
+  return new HookSet(hooks, { clock, log, circuits, observe }, before)
 }
 
 function openCallers({ callers, groups, attribution }: Config, keyring: Keyring, { clock, log }: SharedState, before: Callers | null): Callers | null {

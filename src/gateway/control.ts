@@ -12,7 +12,9 @@ import { createSideServer } from '../base/server-limits.ts'
 import { formatProblem } from '../config/problem.ts'
 import type { Gateway } from '../pipeline/parts/gateway.ts'
 import type { StoreState } from '../cluster/store-states.ts'
+import { circuitName } from '../policy/hooks/hook.ts'
 import { candidateOf } from '../routing/candidate.ts'
+import type { Health } from '../routing/health.ts'
 import type { CircuitCause } from '../routing/circuit-log.ts'
 import type { ReloadResult } from './reloader.ts'
 
@@ -122,7 +124,7 @@ async function respond({ method, url = '/' }: http.IncomingMessage, handlers: Co
   return [404, { error: 'there is no such operation' }]
 }
 
-export function processStatus({ config, version, health, accounts, sharedState }: Gateway): ProcessStatus {
+export function processStatus({ config, hooks, version, health, accounts, sharedState }: Gateway): ProcessStatus {
   const { worker = null, startedAt, shutdown, activeExchanges, reloads } = sharedState
   const stats = accounts.ledger?.stats()
   const now = Date.now()
@@ -139,18 +141,22 @@ export function processStatus({ config, version, health, accounts, sharedState }
       restart_needed: reloads.pending,
     },
     requests_in_flight: activeExchanges.size,
-    circuits: health.conditions().filter(([, { circuit }]) => circuit !== 'closed').map(([id, condition]) => {
-      const [upstream, model] = candidateOf(id)
-      const { first, last } = health.causeOf(id)
-      const circuit = condition.circuit === 'open' ? 'open' : 'half-open'
-      const since = isoTime(now - (condition.openForMs ?? 0))
-      return { upstream, model: model === '' ? null : model, circuit, since, failures: condition.consecutiveFailures, first, last }
-    }),
-    upstreams: [...config.upstreams.keys()],
+    circuits: [health, ...hooks === null ? [] : [hooks.health]].flatMap(each => openCircuits(each, now)),
+    upstreams: [...config.upstreams.keys(), ...hooks?.names.map(circuitName) ?? []],
     ledger: stats === undefined ? null : { healthy: stats.healthy, waiting: stats.waiting, lost: stats.lost },
     outbox_rows: accounts.shipping?.stats().pending ?? null,
     stores: sharedState.stores.all.map(({ name, failure, since }) => ({ name, failure, since: isoTime(since) })),
   }
+}
+
+function openCircuits(health: Health, now: number): CircuitStatus[] {
+  return health.conditions().filter(([, { circuit }]) => circuit !== 'closed').map(([id, condition]) => {
+    const [upstream, model] = candidateOf(id)
+    const { first, last } = health.causeOf(id)
+    const circuit = condition.circuit === 'open' ? 'open' : 'half-open'
+    const since = isoTime(now - (condition.openForMs ?? 0))
+    return { upstream, model: model === '' ? null : model, circuit, since, failures: condition.consecutiveFailures, first, last }
+  })
 }
 
 export function reloadReport(result: ReloadResult): ReloadReport {

@@ -12,6 +12,10 @@ export function gaugeSource(current: () => Gateway): GaugeSource {
   return {
     inFlight: () => inFlight(current()),
     circuits: () => circuits(current()),
+    hookCircuits: () => {
+      const { hooks } = current()
+      return hooks === null ? [] : hooks.names.map(hook => ({ hook, state: CIRCUIT_STATES[hooks.condition(hook).circuit] }))
+    },
     budgets: () => budgets(current()),
     ledger: () => {
       const stats = current().accounts.ledger?.stats()

@@ -5,6 +5,7 @@ import { accept } from './accept.ts'
 import { admit, admitParameters } from './admit.ts'
 import { forwardUpgrade, type Upgrade } from './attempt/forward-upgrade.ts'
 import { COUNT_TOKENS, forward } from './attempt/forward.ts'
+import { askHooks } from './ask-hooks.ts'
 import { attribute } from './attribute.ts'
 import { classify, classifyHandshake } from './classify.ts'
 import { sendModels, sendStatus, sendTokenCount } from './gateway-endpoints.ts'
@@ -26,6 +27,7 @@ import { needsHttpForModel } from './upgrade.ts'
  *   attribute  for whom and for what is it, if the configuration asks?
  *   admit      may this key use this model?
  *   route      which targets can serve the request, in which order, at which prices?
+ *   hooks      what do the operator's own services decide, if the configuration has any?
  *   reserve    do the key's limits have room for the worst case?
  *   attempt    which target responds? Targets are tried in order
  *   respond    what does the client get? The response is checked, metered and relayed
@@ -53,7 +55,7 @@ export async function handle(gateway: Gateway, exchange: Exchange, upgrade: Upgr
   }
 }
 
-async function serve(gateway: Gateway, exchange: Writes<'identity' | 'request' | 'attributed' | 'plan'>): Promise<GatewayError | null> {
+async function serve(gateway: Gateway, exchange: Writes<'identity' | 'request' | 'attributed' | 'plan' | 'hooks'>): Promise<GatewayError | null> {
   const onClose = () => {
     // After a delivered response, return before the error is created: creating an error takes time.
     if (exchange.delivery.delivered) return
@@ -76,10 +78,11 @@ async function serve(gateway: Gateway, exchange: Writes<'identity' | 'request' |
       return null
     }
     exchange.request = await classify(gateway, exchange)
-    if (gateway.attribution !== null) attribute(gateway.attribution, exchange)
+    if (gateway.attribution !== null) attribute(gateway, gateway.attribution, exchange)
     admit(exchange)
     if (exchange.identity.restricted) admitParameters(exchange)
     exchange.plan = plan(gateway, exchange, route(gateway.routes, exchange))
+    if (gateway.hooks !== null) await askHooks(gateway, gateway.hooks, exchange, exchange.plan.route)
     const reserving = reserve(gateway, exchange, exchange.plan)
     if (reserving) await reserving
     if (gateway.config.log.bodies.length > 0 || exchange.trace?.isSampled) startRecording(gateway, exchange)
@@ -93,7 +96,7 @@ async function serve(gateway: Gateway, exchange: Writes<'identity' | 'request' |
 }
 
 async function serveUpgrade(
-  gateway: Gateway, exchange: Writes<'identity' | 'request' | 'attributed' | 'plan' | 'bytesIn' | 'refusedBy'>, upgrade: Upgrade,
+  gateway: Gateway, exchange: Writes<'identity' | 'request' | 'attributed' | 'plan' | 'hooks' | 'bytesIn' | 'refusedBy'>, upgrade: Upgrade,
 ): Promise<GatewayError | null> {
   accept(gateway, exchange)
   // Count `bytesIn` from the end of the handshake; `head` comes after the handshake.
@@ -104,7 +107,7 @@ async function serveUpgrade(
   const identity = identify(gateway, exchange)
   exchange.identity = identity instanceof Promise ? await identity : identity
   exchange.request = classifyHandshake(exchange)
-  if (gateway.attribution !== null) attribute(gateway.attribution, exchange)
+  if (gateway.attribution !== null) attribute(gateway, gateway.attribution, exchange)
   if (needsHttpForModel(gateway, exchange)) throw upgradeRequired()
   admit(exchange)
   if (exchange.identity.restricted) admitParameters(exchange)
@@ -112,6 +115,7 @@ async function serveUpgrade(
   const targets = websocketTargets(found)
   if (targets.length === 0) throw upgradeRequired()
   exchange.plan = plan(gateway, exchange, { ...found, targets }, found.retries + 1)
+  if (gateway.hooks !== null) await askHooks(gateway, gateway.hooks, exchange, exchange.plan.route, true)
   const reserving = reserve(gateway, exchange, exchange.plan, true)
   if (reserving) await reserving
   const end = await forwardUpgrade(gateway, exchange, exchange.plan, upgrade, sessionRules(gateway, exchange, exchange.plan))

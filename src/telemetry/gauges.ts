@@ -4,6 +4,8 @@ import { Counter, Gauge, Registry, collectDefaultMetrics, type Metric } from 'pr
 export interface GaugeSource {
   inFlight(): ReadonlyMap<string, number>
   circuits(): readonly CircuitGauge[]
+  /** The circuits of hooks; empty = there are none. */
+  hookCircuits(): readonly { readonly hook: string, readonly state: CircuitGauge['state'] }[]
   budgets(): readonly BudgetGauge[]
   ledger(): { readonly pendingRows: number, readonly writeFailures: number } | null
   /** State of the rows that are sent to PostgreSQL; null = rows are not sent. */
@@ -53,7 +55,7 @@ export function createGauges(source: GaugeSource, version: string): Registry {
   for (const name of MISNAMED) registry.removeSingleMetric(name)
   const metrics = [
     buildInfo(version), ...trafficGauges(source), ...budgetGauges(source, 'key'), ...budgetGauges(source, 'group'), ...ledgerMetrics(source), ...reloadMetrics(source),
-    ...source.shipping() === null ? [] : shippingMetrics(source), storeGauge(source),
+    ...source.shipping() === null ? [] : shippingMetrics(source), storeGauge(source), hookGauge(source),
   ]
   for (const metric of metrics) registry.registerMetric(metric as Metric)
   return registry
@@ -112,6 +114,17 @@ function trafficGauges(source: GaugeSource): unknown[] {
       },
     }),
   ]
+}
+
+function hookGauge(source: GaugeSource): unknown {
+  return new Gauge({
+    ...UNREGISTERED, name: 'gateway_hook_circuit_state', help: 'The circuit of a hook: 0 closed, 1 half-open, 2 open.',
+    labelNames: ['hook'], aggregator: 'max',
+    collect() {
+      this.reset()
+      for (const { hook, state } of source.hookCircuits()) this.set({ hook }, CIRCUIT_STATES[state])
+    },
+  })
 }
 
 function storeGauge(source: GaugeSource): unknown {

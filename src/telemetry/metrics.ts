@@ -11,6 +11,8 @@ const DURATION_BUCKETS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 1
 const FIRST_TOKEN_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 1, 1.5, 2.5, 5, 10, 30, 60, 300]
 const OVERHEAD_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1]
 
+const HOOK_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+
 type TokenType = 'input' | 'cached_input' | 'cache_write' | 'output' | 'reasoning'
 
 interface SettlementSeries {
@@ -53,6 +55,9 @@ export class Metrics {
   readonly #unpriced = this.#counter('gateway_unpriced_requests_total', 'Requests whose cost is unknown, because the model has no price or the usage is unknown.')
   readonly #rejections = this.#counter('gateway_limit_rejections_total', 'Requests that a limit refused.')
 
+  readonly #hookCalls = this.#counter('gateway_hook_calls_total', 'Calls of hooks, by what they decided or why they did not.')
+  readonly #hookDuration = this.#histogram('gateway_hook_duration_seconds', 'Time that a call of a hook took, with the time in its queue.', HOOK_BUCKETS)
+
   constructor(conventions: Conventions, models: ModelLabels, callers: CallerLabels) {
     this.models = models
     this.callers = callers
@@ -82,6 +87,12 @@ export class Metrics {
       cost.usd.value = Number(cost.pico) / 1e12
     }
     series.genAi?.record(settlement)
+  }
+
+  /** @param outcome what the hook decided, or why it did not @param ms from the call to its outcome */
+  recordHook(hook: string, on: string, outcome: string, ms: number): void {
+    this.#hookCalls.series({ hook, on, outcome }).value++
+    this.#hookDuration.series({ hook }).observe(ms / 1000)
   }
 
   #seriesOf(settlement: Settlement): SettlementSeries {

@@ -49,6 +49,11 @@ export class Telemetry {
     this.#metrics?.record(settlement)
   }
 
+  /** @param ms from the call to its outcome */
+  hookCalled(hook: string, on: string, outcome: string, ms: number): void {
+    this.#metrics?.recordHook(hook, on, outcome, ms)
+  }
+
   /** @param issuers names of the issuers of callers */
   configure(routes: readonly Route[], issuers: readonly string[]): void {
     this.#metrics?.models.configure(routes)

@@ -11,6 +11,7 @@ import { Findings, fileProblem } from '../text/findings.ts'
 import { deepFreeze } from '../freeze.ts'
 import { readSchema } from '../json-schema.ts'
 import { buildGroups } from '../sections/groups.ts'
+import { buildHooks } from '../sections/hooks.ts'
 import { buildKeys, exampleKeyOf } from '../sections/keys.ts'
 import { buildLimits } from '../sections/limits.ts'
 import { buildListeners } from '../sections/listeners.ts'
@@ -92,8 +93,8 @@ function loadSource(
 }
 
 /** The TLS files that a configuration names: certificates and the server's private key. */
-export function referencedFiles({ server, upstreams }: Pick<Config, 'server' | 'upstreams'>): string[] {
-  const authorities = [...upstreams.values()].flatMap(({ ca }) => ca ?? [])
+export function referencedFiles({ server, upstreams, hooks }: Pick<Config, 'server' | 'upstreams' | 'hooks'>): string[] {
+  const authorities = [...upstreams.values(), ...hooks.values()].flatMap(({ ca }) => ca ?? [])
   return [...server.tls ? [server.tls.cert, server.tls.key] : [], ...authorities]
 }
 
@@ -139,6 +140,7 @@ function buildConfig(
     groups: buildGroups(raw, findings),
     keys: buildKeys(raw, findings, isGatewayEnvironment),
     callers: buildCallers(raw, findings),
+    hooks: buildHooks(raw, directory, findings),
     limits: buildLimits(raw.limits, ['limits'], findings),
     attribution: buildAttribution(raw, findings),
     ledger: buildLedger(raw, file, findings),

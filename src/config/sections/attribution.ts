@@ -32,6 +32,7 @@ function sourcesOf(raw: readonly (string | undefined)[] | undefined, path: Path,
   return (raw ?? []).flatMap((text, at): AttributionSource[] => {
     if (text === undefined) return []
     if (text === 'body') return [{ from: 'body' }]
+    if (text === 'hook') return [{ from: 'hook' }]
     if (text === 'header') return [{ from: 'tags' }]
     if (text.startsWith('claim:')) return [{ from: 'claim', name: text.slice('claim:'.length) }]
     const name = headerName(text.slice('header:'.length), [...path, at], findings)

@@ -2,6 +2,7 @@ import type { Path } from '../text/document.ts'
 import type { Findings } from '../text/findings.ts'
 import type { Group } from '../key-types.ts'
 import { buildLimits } from './limits.ts'
+import { hookNames } from './hooks.ts'
 import { didYouMean } from '../nearest.ts'
 import type { RawConfig } from '../raw.ts'
 import { modelGlobs } from './routes.ts'
@@ -31,11 +32,13 @@ export function buildGroups(raw: RawConfig, findings: Findings): Map<string, Gro
     const path = ['groups', name]
     const parent = parents.get(name)
     const above = parent === undefined ? [] : build(parent).chain
+    const hooks = hookNames(given[name]?.hooks, raw, [...path, 'hooks'], findings)
     const group = {
       name, isGroup: true as const, parent: parent ?? null,
       models: modelGlobs(given[name]?.models, [...path, 'models'], findings),
       limits: buildLimits(given[name]?.limits, [...path, 'limits'], findings),
       members: members.get(name) ?? [],
+      ...hooks.length > 0 && { hooks },
     }
     const withChain: Group = { ...group, chain: [group, ...above] }
     for (const each of withChain.chain) members.get(each.name)?.push(name)

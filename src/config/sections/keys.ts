@@ -3,6 +3,7 @@ import { MIN_SAFE_KEY_LENGTH } from '../../base/secrets/key-format.ts'
 import type { Path } from '../text/document.ts'
 import { formatPath, type Findings } from '../text/findings.ts'
 import { isKnownGroup } from './groups.ts'
+import { hookNames } from './hooks.ts'
 import { parseInstant } from '../instant.ts'
 import type { Key } from '../key-types.ts'
 import { buildLimits } from './limits.ts'
@@ -47,12 +48,14 @@ export function buildKeys(raw: RawConfig, findings: Findings, isGatewayEnvironme
     if (name === undefined || digest === null) return []
     const { group, owner, note } = key
     if (group !== undefined) isKnownGroup(group, Object.keys(raw.groups ?? {}), [...path, 'group'], findings)
+    const hooks = hookNames(key.hooks, raw, [...path, 'hooks'], findings)
     return [{
       name, digest, models, limits, line: findings.line(path),
       ...group !== undefined && { group },
       ...owner !== undefined && { owner },
       ...note !== undefined && { note },
       ...expiresAt !== null && { expiresAt },
+      ...hooks.length > 0 && { hooks },
       ...key.key !== undefined && key.key.length >= MIN_SAFE_KEY_LENGTH && { prefix: key.key.slice(0, PREFIX_LENGTH) },
     }]
   })

@@ -4,6 +4,7 @@ import { nearest } from '../nearest.ts'
 import type { RawConfig, RawRoute, RawTarget } from '../raw.ts'
 import type { Affinity, Route, Target, Timeouts, Upstream } from '../types.ts'
 import { headerName } from './header.ts'
+import { hookNames } from './hooks.ts'
 import { MAX_TIMER, buildTimeouts, timerDurationOf } from './values.ts'
 
 export function buildRoutes(raw: RawConfig, upstreams: ReadonlyMap<string, Upstream>, timeouts: Timeouts, findings: Findings): Route[] {
@@ -30,6 +31,7 @@ export function buildRoutes(raw: RawConfig, upstreams: ReadonlyMap<string, Upstr
       resume: route.resume ?? 'off',
       hedgeAfter: hedge?.after === undefined ? null : timerDurationOf(hedge.after, [...path, 'hedge', 'after'], MAX_TIMER, findings),
       translate: route.translate ?? 'lenient',
+      hooks: hookNames(route.hooks, raw, [...path, 'hooks'], findings),
       timeouts: buildTimeouts(route.timeouts, [...path, 'timeouts'], timeouts, findings),
     }]
   })

@@ -6,6 +6,7 @@ import { MemoryBudget } from '../../base/memory-budget.ts'
 import type { Route, Target } from '../../config/types.ts'
 import type { LedgerEntry } from '../../ledger/entry.ts'
 import type { LimitReason, Reservation } from '../../limits/types.ts'
+import type { LiveHook } from '../../policy/hooks/hook-set.ts'
 import type { PriceBook, QuotedPrice } from '../../pricing/prices.ts'
 import type { MeteredResponse } from '../../pricing/settle-usage.ts'
 import { classifyPath, isModelCallPath } from '../../protocols/classify-path.ts'
@@ -121,6 +122,8 @@ class WritableExchange {
   bodyWaitMs = 0
   /** Written by `pipeline.ts`. */
   plan: Plan | null = null
+  /** The hooks of the request; null = none. Written by `askHooks`. */
+  hooks: readonly LiveHook[] | null = null
   /** Written by `reserve`. */
   reserved: Reserved | null = null
   /** The limit that refused the request. Written by `reserve` and by `priceable.ts`. */

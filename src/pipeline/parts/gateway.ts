@@ -13,6 +13,7 @@ import type { ClientRequestIds } from '../../base/request-id.ts'
 import type { Problem } from '../../config/problem.ts'
 import type { ReloadEvent } from '../../config/reload-event.ts'
 import type { Limits } from '../../config/key-types.ts'
+import type { HookSet } from '../../policy/hooks/hook-set.ts'
 import type { Config } from '../../config/types.ts'
 import type { GuessLimit } from '../../limits/guess-limit.ts'
 import type { Limiter } from '../../limits/types.ts'
@@ -44,6 +45,8 @@ export interface Gateway {
   readonly keyStore: KeyStore | null
   /** null = requests have neither users nor tags. */
   readonly attribution: Attribution | null
+  /** null = the configuration has no hooks. */
+  readonly hooks: HookSet | null
   readonly routes: RouteTable
   readonly proxy: ProxyServer
   readonly accounts: Accounts

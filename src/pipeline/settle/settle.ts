@@ -13,6 +13,7 @@ import { ledgerRow } from './ledger-row.ts'
 import { paidCost, type PaidCost } from './paid-cost.ts'
 import { archiveRecording } from './record-bodies.ts'
 import { logExchange, sendToTelemetry } from './report-exchange.ts'
+import { tapHooks } from './tap-hooks.ts'
 import { withDecompressed } from './with-decompressed.ts'
 
 interface Bill extends SettledCost {
@@ -66,6 +67,7 @@ function enter(gateway: Gateway, exchange: Exchange, failure: GatewayError | nul
   sendToTelemetry(gateway, exchange, failure, row)
   if (exchange.recording !== null) archiveRecording(gateway, exchange, exchange.recording)
   logExchange(gateway, exchange, failure, row, bill.suspect)
+  if (exchange.hooks !== null) tapHooks(exchange, exchange.hooks, row)
 }
 
 function paidOfOne(exchange: Exchange, bill: Bill): PaidCost {

@@ -19,6 +19,8 @@ export interface AskedOf {
   readonly on: 'request' | 'response'
   /** The ids of the texts that the hook was sent. */
   readonly ids: ReadonlySet<string>
+  /** true = the hook may replace what it was asked about. */
+  readonly replaces: boolean
 }
 
 export const ACTIONS = ['allow', 'refuse', 'replace', 'tag'] as const
@@ -49,6 +51,7 @@ export function readReply(body: Buffer, asked: AskedOf): HookReply | string {
   if (!isObject(raw)) return 'the reply is not a JSON object'
   const action = ACTIONS.find(known => known === raw['action'])
   if (action === undefined) return `action is none of ${ACTIONS.join(', ')}`
+  if (action === 'replace' && !asked.replaces) return 'action is replace, and nothing can be replaced here'
   const message = readMessage(raw['message'], action)
   if (message instanceof Fault) return message.text
   const texts = readTexts(raw['texts'], action, asked)

@@ -14,7 +14,7 @@ import { readReply, type AskedOf, type HookReply } from './hook-reply.ts'
 export type HookFailure =
   | 'timeout' | 'unreachable' | 'status' | 'invalid' | 'reply_too_large' | 'queue_full' | 'circuit_open' | 'call_too_large' | 'stopped'
 
-export type HookOutcome = HookReply['action'] | HookFailure
+export type HookOutcome = HookReply['action'] | HookFailure | 'dropped'
 
 export type HookResult =
   | { readonly ok: true, readonly reply: HookReply }
@@ -153,7 +153,7 @@ export function circuitName(hook: string): string {
 }
 
 /** The key has the content of the CA file, because a replaced file needs new connections. */
-function keyOf({ ca, ...rest }: HookConfig): string {
+export function keyOf({ ca, ...rest }: HookConfig): string {
   return JSON.stringify([rest, ca && readFileSync(ca, 'utf8')])
 }
 

@@ -21,7 +21,7 @@ function hookAt(t: Test, url: string, changes: Partial<HookConfig> = {}, clock: 
 }
 
 function question(body = '{"version":1}') {
-  return { on: 'request' as const, ids: new Set(['t1', 't2']), requestId: 'r1', body: Buffer.from(body) }
+  return { on: 'request' as const, ids: new Set(['t1', 't2']), replaces: true, requestId: 'r1', body: Buffer.from(body) }
 }
 
 function json(res: ServerResponse, reply: unknown): void {

@@ -55,6 +55,7 @@ const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   model_required: client('Set a model in the request.'),
   invalid_output_bound: client('Send the member that the error message names as a whole number, such as 1000.'),
   attribution_required: client('Send the tag or user that the error message names, as it says.'),
+  policy_refused: client('Change what the error message says. The rule that it names is the operator\'s.'),
   model_ambiguous: client('Set the same model in path, query and body, or set it only once.'),
   not_translatable: client(
     'Change what the error message names, or use a model whose upstream speaks the protocol of the client.',
@@ -107,6 +108,7 @@ const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   ),
   client_stalled: client('The client stopped reading the response. Check what it does while streaming.'),
   internal: operator('Search the gateway log for the request ID and report the error.'),
+  policy_unavailable: operator(`${SEND_AGAIN} Check that the gateway reaches the hook that the error message names.`),
   limits_unavailable: operator(`${SEND_AGAIN} Check that the gateway reaches cluster.valkey.`),
   token_keys_unavailable: operator('Check that the gateway can reach the issuer. The log has the reason.'),
   overloaded: operator(`${SEND_AGAIN} If this happens often, raise server.max_* or add workers.`),

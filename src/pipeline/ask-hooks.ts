@@ -1,0 +1,74 @@
+import { GatewayError, overloaded, upgradeRequired } from '../base/errors.ts'
+import { isRead, type Writes } from './exchange/exchange.ts'
+import { requestFacts } from './exchange/request-facts.ts'
+import type { Gateway } from './parts/gateway.ts'
+import { callBody } from '../policy/hooks/hook-call.ts'
+import type { HookReply } from '../policy/hooks/hook-reply.ts'
+import type { HookSet, LiveHook } from '../policy/hooks/hook-set.ts'
+import { attributeWithHooks } from './attribute.ts'
+import type { Route } from '../config/types.ts'
+
+/** A call takes this many bytes for each byte of the body: the body in JSON, and a copy while it is masked. */
+const BYTES_PER_BODY_BYTE = 2
+const NO_IDS: ReadonlySet<string> = new Set()
+
+/**
+ * Asks the hooks of the request one after the other, the more general first, and adds their tags. Taps are kept for `settle`.
+ * @param isUpgrade the request is a handshake: hooks that need a body cannot decide about it
+ * @throws GatewayError policy_refused, policy_unavailable, attribution_required, upgrade_required
+ */
+export async function askHooks(
+  gateway: Gateway, set: HookSet, exchange: Writes<'hooks' | 'attributed'>, route: Route, isUpgrade = false,
+): Promise<void> {
+  const { identity } = exchange
+  const hooks = isRead(exchange) && !isUpgrade ? [] : set.of({ route, key: identity.key, groups: identity.limited?.groups ?? [] })
+  if (hooks.length > 0) exchange.hooks = hooks
+  const tags = new Map<string, string>()
+  for (const live of hooks) {
+    const { config } = live.hook
+    if (config.tap || !config.onRequest) continue
+    if (isUpgrade && config.send !== 'metadata') throw upgradeRequired('a rule of the operator checks requests, and cannot read WebSockets; use plain HTTP')
+    const reply = await askHook(exchange, live)
+    if (reply === null) continue
+    if (reply.action === 'refuse') throw refused(config.name, reply.message)
+    for (const [name, value] of reply.tags) tags.set(name, value)
+    noteUnread(gateway, live, reply.tags)
+  }
+  if (gateway.attribution !== null) attributeWithHooks(gateway.attribution, exchange, tags)
+}
+
+/** @returns null = the hook is down, and requests pass then @throws GatewayError policy_unavailable, overloaded */
+async function askHook(exchange: Writes<'hooks'>, { hook, failures }: LiveHook): Promise<HookReply | null> {
+  const { config } = hook
+  const body = config.send === 'body' ? exchange.request.body : null
+  const reserved = (body?.json ? body.bytes.length : 0) * BYTES_PER_BODY_BYTE
+  if (reserved > 0 && !exchange.memory.reserve(reserved)) throw overloaded('the bodies of running requests use all of server.body_memory')
+  try {
+    const question = {
+      on: 'request' as const, ids: NO_IDS, replaces: false, requestId: exchange.id,
+      body: callBody(config, requestFacts(exchange), null, { texts: null, body: body?.json ? body.bytes : null }),
+    }
+    const result = await hook.ask(question, stop => exchange.stopBy({ stop }))
+    exchange.throwIfStopped()
+    if (result.ok) return result.reply
+    failures.note(`${result.failure}: ${result.detail}`)
+    if (config.whenDown === 'allow') return null
+    throw unavailable(config.name)
+  } finally {
+    exchange.stopBy(null)
+    if (reserved > 0) exchange.memory.release(reserved)
+  }
+}
+
+function refused(rule: string, message: string | null): GatewayError {
+  return new GatewayError('policy_refused', `${message ?? 'the request was refused'} (rule '${rule}')`)
+}
+
+function unavailable(rule: string): GatewayError {
+  return new GatewayError('policy_unavailable', `the request could not be checked (rule '${rule}'); try again later`, { headers: { 'retry-after': '1' } })
+}
+
+function noteUnread({ attribution }: Gateway, { failures }: LiveHook, tags: ReadonlyMap<string, string>): void {
+  const unread = attribution === null ? [...tags.keys()] : attribution.unread(tags)
+  if (unread.length > 0) failures.note(`ignored tags: ${unread.join(', ')}: name hook among their sources under attribution`)
+}
