@@ -82,7 +82,7 @@ t.test('a lying service is a failure', async t => {
     'no JSON': ['invalid', res => res.end('<html>')],
     'another coding': ['invalid', res => res.writeHead(200, { 'content-encoding': 'gzip' }).end('{"action":"allow"}'.slice(1))],
     'an unknown id': ['invalid', res => json(res, { action: 'replace', texts: [{ id: 't9', text: '' }] })],
-    'texts that do not exist': ['invalid', res => json(res, { action: 'replace', texts: Array(1000).fill({ id: 't1', text: 'x' }) })],
+    'texts that do not exist': ['invalid', res => json(res, { action: 'replace', texts: Array.from({ length: 1000 }, () => ({ id: 't1', text: 'x' })) })],
     '10 MB': ['reply_too_large', res => res.end(Buffer.alloc(10 * 1024 * 1024, 0x20))],
     'a redirect': ['status', res => res.writeHead(307, { location: '/elsewhere' }).end()],
     'an error': ['status', res => res.writeHead(500).end('{"action":"allow"}')],
@@ -155,7 +155,7 @@ t.test('a call that is stopped leaves the queue', async t => {
   const calls = [1, 2].map(at => hook.ask(question(), stop => (stops[at] = stop)))
   stops[2]?.()
   t.equal(failureOf(await (calls[1] as Promise<HookResult>)), 'stopped')
-  while (stops[1] === undefined) await null
+  while (stops[1] === undefined) await new Promise(setImmediate)
   stops[1]?.()
   t.equal(failureOf(await (calls[0] as Promise<HookResult>)), 'stopped')
   t.same(hook.load, { running: 0, waiting: 0 })
