@@ -8,13 +8,14 @@ import type { Key } from '../config/key-types.ts'
 import { readAuditEvents, recordAuditEvent, type Actor, type AuditEvent, type StoredAuditEvent } from './audit.ts'
 import { readBlocks, readKeys, type BlockRecord } from './key-reader.ts'
 import { oldSecretsAfter, propertiesOf, readRecord, summaryOf } from './key-record.ts'
-import type { KeyEdit, KeyRecord, KeySummary, NewSecret } from './key-record.ts'
+import type { CallerQuota, KeyEdit, KeyRecord, KeySummary, NewSecret } from './key-record.ts'
 import { StoreError } from '../base/files/store-error.ts'
-import { KEY_SCHEMA, revokedError, takenError } from './key-schema.ts'
+import { KEY_SCHEMA, quotaError, revokedError, takenError } from './key-schema.ts'
 import { descriptionText, rotationText } from './key-texts.ts'
 import type { KeyWriter } from './key-writer.ts'
 
 const BUSY_TIMEOUT_MS = 5_000
+const DAY_MS = 86_400_000
 /** ms between two attempts to get the checkpoint lock, for which SQLite does not wait. */
 const RETRY_INTERVAL_MS = 10
 /** SQLITE_CONSTRAINT_UNIQUE: https://www.sqlite.org/rescode.html */
@@ -36,10 +37,11 @@ export class KeyFile implements KeyWriter {
     this.#db = openKeyDatabase(file, patience)
   }
 
-  create(key: Key, now: number, by: Actor): void {
-    const { name, digest } = key
+  create(key: Key, now: number, by: Actor, quota: CallerQuota | null = null): void {
+    const { name, digest, caller } = key
     const properties = Object.entries(propertiesOf(key))
     this.#withAuditEvent({ at: now, ...by, action: 'key.created', subject: name, detail: descriptionText(key) }, () => {
+      if (quota !== null && caller !== undefined) this.#checkQuota(caller, quota, now)
       try {
         const columns = ['name', 'digest', 'created_at', ...properties.map(([column]) => column)]
         this.#db.prepare(`INSERT INTO keys (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`)
@@ -49,6 +51,14 @@ export class KeyFile implements KeyWriter {
         throw takenError(name)
       }
     })
+  }
+
+  /** Inside the transaction, which keeps other processes from writing. */
+  #checkQuota(caller: string, quota: CallerQuota, now: number): void {
+    const count = this.#db.prepare(`SELECT count(*) FILTER (WHERE revoked_at IS NULL AND coalesce(expires_at, ?2 + 1) > ?2) AS live,
+      count(*) FILTER (WHERE created_at > ?2 - ${DAY_MS}) AS today FROM keys WHERE caller = ?1`).get(caller, now)
+    if (Number(count?.['live']) >= quota.live) throw quotaError('live')
+    if (Number(count?.['today']) >= quota.perDay) throw quotaError('perDay')
   }
 
   /** Counts of the key stay. */

@@ -33,6 +33,14 @@ export interface KeyEdit {
   readonly expiresAt?: number | null | undefined
 }
 
+/** How many keys a caller may have. */
+export interface CallerQuota {
+  /** Live keys at the same time. */
+  readonly live: number
+  /** Keys made in 24 hours, revoked ones included: rows are never deleted. */
+  readonly perDay: number
+}
+
 export interface NewSecret {
   readonly digest: Buffer
   /** The first characters of the secret. */
@@ -54,7 +62,7 @@ interface ScopeLimitsJson {
   budget?: Budget
 }
 
-export const PROPERTY_COLUMNS = ['models', 'limits', 'group_name', 'owner', 'note', 'expires_at', 'prefix', 'old_secrets'] as const
+export const PROPERTY_COLUMNS = ['models', 'limits', 'group_name', 'owner', 'note', 'expires_at', 'prefix', 'old_secrets', 'caller', 'tags'] as const
 export type KeyProperties = { [column in (typeof PROPERTY_COLUMNS)[number]]?: string | number | null }
 
 type ScopeLimits = Omit<Limits, 'models'>
@@ -67,7 +75,7 @@ const MAX_OLD_SECRETS = 16
 /** @throws {StoreError} `row` = the row was not written by a gateway */
 export function readRecord(row: KeyRow): KeyRecord {
   const { id, name, digest, models, limits, created_at: createdAt, revoked_at: revokedAt } = row
-  const { group_name: group, owner, note, expires_at: expiresAt, prefix, old_secrets: oldSecrets } = row
+  const { group_name: group, owner, note, expires_at: expiresAt, prefix, old_secrets: oldSecrets, caller, tags } = row
   if (typeof name !== 'string' || !(digest instanceof Uint8Array) || typeof createdAt !== 'number') {
     throw new StoreError('row', 'a row of the store is not that of a key')
   }
@@ -83,6 +91,8 @@ export function readRecord(row: KeyRow): KeyRecord {
       ...typeof expiresAt === 'number' && { expiresAt },
       ...typeof prefix === 'string' && { prefix },
       ...typeof oldSecrets === 'string' && { oldSecrets: readOldSecrets(JSON.parse(oldSecrets)) },
+      ...typeof caller === 'string' && { caller },
+      ...typeof tags === 'string' && { tags: readTags(JSON.parse(tags)) },
     }
     return { id: Number(id), key: Object.freeze(key), createdAt, revokedAt: typeof revokedAt === 'number' ? revokedAt : null }
   } catch (error) {
@@ -96,7 +106,7 @@ export function summaryOf({ id, name, digest, revoked_at: at }: Readonly<Record<
 }
 
 /** The columns to store; absent members are left out. */
-export function propertiesOf({ models, limits, group, owner, note, expiresAt, prefix }: KeyEdit & Pick<Key, 'prefix'>): KeyProperties {
+export function propertiesOf({ models, limits, group, owner, note, expiresAt, prefix, caller, tags }: KeyEdit & Pick<Key, 'prefix' | 'caller' | 'tags'>): KeyProperties {
   return {
     ...models !== undefined && { models: models && JSON.stringify(models) },
     ...limits !== undefined && { limits: limits && JSON.stringify(limitsToJson(limits)) },
@@ -105,6 +115,8 @@ export function propertiesOf({ models, limits, group, owner, note, expiresAt, pr
     ...note !== undefined && { note },
     ...expiresAt !== undefined && { expires_at: expiresAt },
     ...prefix !== undefined && { prefix },
+    ...caller !== undefined && { caller },
+    ...tags !== undefined && { tags: tags && JSON.stringify(Object.fromEntries(tags)) },
   }
 }
 
@@ -136,6 +148,13 @@ function readOldSecrets(value: unknown): OldSecret[] {
     return value.map(([digest, validUntil]) => ({ digest: Buffer.from(digest, 'hex'), validUntil }))
   }
   throw new TypeError('its replaced secrets cannot be read')
+}
+
+function readTags(value: unknown): ReadonlyMap<string, string> {
+  const tags = Object.entries(asObject(value, 'its tags'))
+  const texts = tags.flatMap(([name, text]) => (typeof text === 'string' ? [[name, text] as const] : []))
+  if (texts.length === tags.length) return new Map(texts)
+  throw new TypeError('its tags are not texts')
 }
 
 function readModels(value: unknown): string[] {

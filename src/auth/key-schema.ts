@@ -9,6 +9,10 @@ export function takenError(name: string): StoreError {
   return new StoreError('taken', `a live key has the name ${JSON.stringify(name)} already`)
 }
 
+export function quotaError(reason: 'live' | 'perDay'): StoreError {
+  return new StoreError(reason === 'live' ? 'full' : 'often', 'the caller has made as many keys as it may')
+}
+
 export function revokedError(name: string): StoreError {
   return new StoreError('missing', `the key ${JSON.stringify(name)} was revoked`)
 }
@@ -95,6 +99,17 @@ export const MIGRATIONS: readonly string[] = [
     database TEXT NOT NULL,
     position INTEGER NOT NULL
   ) STRICT;`,
+  // caller: who made the key; tags: {"project": "alpha"}
+  `ALTER TABLE keys ADD COLUMN caller TEXT;
+  ALTER TABLE keys ADD COLUMN tags TEXT CHECK (json_valid(tags));
+  CREATE INDEX keys_by_caller ON keys (caller) WHERE caller IS NOT NULL;
+  DROP TRIGGER keys_changed;
+  CREATE TRIGGER keys_changed
+  AFTER UPDATE OF id, name, digest, models, limits, created_at, revoked_at, owner, note, expires_at, prefix, old_secrets,
+    group_name, caller, tags
+  ON keys BEGIN
+    UPDATE keys SET change = (SELECT max(last) + 1 FROM changes) WHERE id = NEW.id;
+  END;`,
 ]
 
 export const KEY_SCHEMA = new Schema({ id: APPLICATION_ID, scripts: MIGRATIONS })

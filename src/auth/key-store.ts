@@ -67,9 +67,18 @@ export class KeyStore {
     })
   }
 
-  /** The live keys. An unchanged key keeps its object. */
+  /** The live keys, without those of callers. An unchanged key keeps its object. */
   keys(): Key[] {
-    return Array.from(this.#knownKeys.values(), ({ key }) => key)
+    return this.#keysWhere(({ caller }) => caller === undefined)
+  }
+
+  /** The live keys that callers have made. */
+  callerKeys(): Key[] {
+    return this.#keysWhere(({ caller }) => caller !== undefined)
+  }
+
+  #keysWhere(matches: (key: Key) => boolean): Key[] {
+    return Array.from(this.#knownKeys.values(), ({ key }) => key).filter(matches)
   }
 
   blocked(): Buffer[] {

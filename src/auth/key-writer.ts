@@ -1,15 +1,18 @@
 import type { Key } from '../config/key-types.ts'
 import type { Actor, AuditEvent, StoredAuditEvent } from './audit.ts'
 import type { BlockRecord } from './key-reader.ts'
-import type { KeyEdit, KeyRecord, KeySummary, NewSecret } from './key-record.ts'
+import type { CallerQuota, KeyEdit, KeyRecord, KeySummary, NewSecret } from './key-record.ts'
 
 /** A file blocks; a database returns a promise. */
 type Awaitable<T> = T | Promise<T>
 
 /** Changes keys in the file of one gateway, or those of several gateways in PostgreSQL. Times are ms since 1970. */
 export interface KeyWriter extends Disposable {
-  /** @throws {StoreError} `taken` = a live key has this name */
-  create(key: Key, now: number, by: Actor): Awaitable<void>
+  /**
+   * @param quota of a key that a caller makes; null = no bound
+   * @throws {StoreError} `taken` = a live key has this name; `full`, `often` = the quota is used up
+   */
+  create(key: Key, now: number, by: Actor, quota?: CallerQuota | null): Awaitable<void>
   /**
    * @param to absent members stay unchanged, also when another process changes them in between
    * @param detail the changes, for the audit list

@@ -95,7 +95,24 @@ export function digestText(presented: string): string {
   return hash('sha256', presented, DIGEST_ENCODING)
 }
 
-interface Entry { readonly digest: Buffer, readonly identity: Identity }
+interface Entry {
+  readonly digest: Buffer
+  readonly identity: Identity
+  /** The digest of the caller who made the key, as text: while the caller is blocked, so is the key; null = an operator's key. */
+  readonly maker: string | null
+}
+
+/** A key as it acts. */
+export interface ActingKey {
+  readonly key: Key
+  /** The digest of the caller who made it; null = an operator's key. */
+  readonly maker: Buffer | null
+}
+
+/** @returns null = the configuration does not admit the key */
+export type ActAs = (key: Key) => ActingKey | null
+
+const AS_ITSELF: ActAs = key => ({ key, maker: null })
 
 /**
  * All keys, found by the SHA-256 digest of what the client presents: the time of a look-up reveals nothing about a key, and
@@ -106,13 +123,15 @@ interface Entry { readonly digest: Buffer, readonly identity: Identity }
 export class Keyring {
   readonly #compile: CompileGlobs
   readonly #groups: Groups
+  readonly #actAs: ActAs
   readonly #configured: Map<string, Entry>
   readonly #stored: Map<string, Entry>
   /** Blocked entries, by digest; null = no such configured or stored key now. */
   readonly #blocked = new Map<string, { configured: Entry | null; stored: Entry | null }>()
 
-  constructor(configured: readonly Key[], compile: CompileGlobs, stored: StoredKeys = { keys: [], blocked: [] }, groups = NO_GROUPS) {
+  constructor(configured: readonly Key[], compile: CompileGlobs, stored: StoredKeys = { keys: [], blocked: [] }, groups = NO_GROUPS, actAs = AS_ITSELF) {
     this.#compile = compile
+    this.#actAs = actAs
     this.#groups = groups
     this.#configured = new Map(configured.flatMap(key => this.#entries(key)))
     this.#stored = new Map(stored.keys.flatMap(key => this.#entries(key)))
@@ -127,7 +146,8 @@ export class Keyring {
   /** @param at as `digestText` returns it */
   findAt(at: string): Identity | null {
     const entry = this.#configured.get(at) ?? this.#stored.get(at)
-    return entry && timingSafeEqual(entry.digest, Buffer.from(at, DIGEST_ENCODING)) ? entry.identity : null
+    if (!entry || !timingSafeEqual(entry.digest, Buffer.from(at, DIGEST_ENCODING))) return null
+    return entry.maker !== null && this.#blocked.has(entry.maker) ? null : entry.identity
   }
 
   /** Is this the digest of a blocked key or caller? */
@@ -174,10 +194,13 @@ export class Keyring {
   }
 
   /** One entry for each secret of the key. */
-  #entries(key: Key): [string, Entry][] {
-    const identity = identityOf(key, this.#compile, this.#groups)
-    const { digest, oldSecrets = [] } = key
-    const entry = (digest: Buffer, identity: Identity): [string, Entry] => [digest.toString(DIGEST_ENCODING), { digest, identity }]
+  #entries(stored: Key): [string, Entry][] {
+    const acting = this.#actAs(stored)
+    if (acting === null) return []
+    const identity = identityOf(acting.key, this.#compile, this.#groups)
+    const maker = acting.maker?.toString(DIGEST_ENCODING) ?? null
+    const { digest, oldSecrets = [] } = stored
+    const entry = (digest: Buffer, identity: Identity): [string, Entry] => [digest.toString(DIGEST_ENCODING), { digest, identity, maker }]
     return [
       entry(digest, identity),
       ...oldSecrets.map(({ digest, validUntil }) =>

@@ -20,6 +20,8 @@ export interface CallerIssuer {
   readonly groups: CallerGroups | null
   /** Of each caller. */
   readonly limits: Limits | null
+  /** Maximum number of keys that each caller can make in the console. */
+  readonly keys: number
 }
 
 export interface CallerGroups {

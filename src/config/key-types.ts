@@ -13,6 +13,10 @@ export interface Key {
   readonly note?: string
   /** ms since 1970; absent = never. */
   readonly expiresAt?: number
+  /** The caller who made the key: the key acts under the caller's name and limits; absent = an operator made it. */
+  readonly caller?: string
+  /** Tags of each request with the key; absent = none. */
+  readonly tags?: ReadonlyMap<string, string>
   /** The first characters of the secret, by which people recognise the key; absent = unknown. */
   readonly prefix?: string
   /** Replaced secrets that are still valid; absent = none. */

@@ -119,6 +119,7 @@ export interface RawConfig {
     require?: Record<string, string | (string | undefined)[] | undefined>
     groups?: { claim?: string, map?: Record<string, string | undefined>, default?: string | null }
     limits?: RawLimits
+    keys?: number
   } | undefined)[]
   hooks?: Record<string, {
     url?: string

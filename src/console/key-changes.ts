@@ -4,7 +4,8 @@ import { ConsoleProblem } from './http/console-problem.ts'
 import type { ChangeResult } from './store/console-store.ts'
 
 export function actorOf(asked: Pick<OperationRequest<'POST /keys'>, 'session' | 'caller'>): Actor {
-  return { actor: `console: ${requireSession(asked).name}`, address: asked.caller.address }
+  const { role, name } = requireSession(asked)
+  return { actor: `${role === 'key' ? 'key' : 'console'}: ${name}`, address: asked.caller.address }
 }
 
 /** @throws ConsoleProblem not_found; unavailable if a running gateway may not have applied the change */

@@ -1,4 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
+import { callerDigest } from '../auth/callers/caller-of.ts'
 import { limitsText, modelsText } from '../auth/key-texts.ts'
 import { isoTime } from '../base/clock.ts'
 import { generateKey } from '../base/secrets/key-format.ts'
@@ -72,14 +73,15 @@ export function keyOperations({ host, clock, store, reports }: Context): KeyOper
       const blocked = new Set(blocks.map(({ digest }) => Buffer.from(digest).toString('hex')))
       const stateOf = (key: Key, origin: KeyState['origin'], createdAt: number | null, revokedAt: number | null) => {
         const used = use.get(key.name)
-        const isBlocked = blocked.has(Buffer.from(key.digest).toString('hex'))
+        const makers = key.caller === undefined ? [] : [callerDigest(key.caller)]
+        const isBlocked = [key.digest, ...makers].some(digest => blocked.has(Buffer.from(digest).toString('hex')))
         return {
           name: key.name, origin,
           place: key.line === undefined ? null : `${config.file}:${key.line}`,
           state: revokedAt !== null ? 'revoked' : isBlocked ? 'blocked' : 'live',
           models: key.models && [...key.models],
           limits: toPlainLimits(key.limits),
-          group: key.group ?? null, owner: key.owner ?? null, note: key.note ?? null,
+          group: key.group ?? null, owner: key.owner ?? key.caller ?? null, note: key.note ?? null,
           expires_at: isoTimeOrNull(key.expiresAt ?? null),
           prefix: key.prefix ?? null,
           old_secrets: (key.oldSecrets ?? []).filter(({ validUntil }) => validUntil > clock.wall()).map(
@@ -146,8 +148,11 @@ export function keyOperations({ host, clock, store, reports }: Context): KeyOper
       writable()
       const { params: { name }, body } = asked
       const { keys } = await store.call('storedKeys')
-      const isKnown = keys.some(({ key, revokedAt }) => key.name === name && revokedAt === null)
-      if (!isKnown) throw configured(name) ? configuredKeyError(name) : unknownKeyError(name)
+      const known = keys.find(({ key, revokedAt }) => key.name === name && revokedAt === null)
+      if (known === undefined) throw configured(name) ? configuredKeyError(name) : unknownKeyError(name)
+      if (known.key.caller !== undefined && (body.limits !== undefined || body.group !== undefined)) {
+        throw new ConsoleProblem('conflict', 'A caller has made this key, so it has the limits and the group of the caller.')
+      }
       const to = {
         models: body.models && checkModels(body.models),
         limits: body.limits && limitsOf(body.limits),

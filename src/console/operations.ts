@@ -5,6 +5,7 @@ import { callerOperations } from './callers.ts'
 import { ownKey, type Context, type Operations } from './context.ts'
 import { keyOperations } from './keys.ts'
 import { liveOperations } from './live.ts'
+import { ownKeyOperations } from './own-keys.ts'
 import { periodName, periodOf, wholeDays } from './reports/period.ts'
 import { routeOperations } from './routes.ts'
 import { sessionOperations } from './session-operations.ts'
@@ -22,6 +23,7 @@ export function createOperations(context: Context, workers: Workers): Operations
     ...upstreamOperations(context, workers),
     ...keyOperations(context),
     ...callerOperations(context),
+    ...ownKeyOperations(context),
     ...routeOperations(context, workers),
     ...bodyOperations(context),
     'GET /panel': asked => reports.panel(asked.query, ownKey(asked)),

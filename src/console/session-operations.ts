@@ -82,7 +82,7 @@ export async function openSession(
   const record = recordOf(login, token)
   await store.call('openSession', digestOf(token), record, now)
   const detail = 'oidc' in login ? `single sign-on: sub ${login.account.subject}` : null
-  await store.call('note', { actor: actorOf(record), at: now, address, action: 'login', subject: null, detail })
+  await store.call('note', { actor: 'caller' in login && login.caller !== null ? actorOf({ kind: 'key', name: record.name }) : actorOf(record), at: now, address, action: 'login', subject: null, detail })
   return { token, session: sessionOf(host.current(), token, { ...record, createdAt: now, seenAt: now }) }
 }
 

@@ -1,5 +1,7 @@
 import { BlockList, isIPv6 } from 'node:net'
 import { Attribution, claimsIn } from '../attribution/attribution.ts'
+import { actingKeyOf } from '../auth/callers/caller-keys.ts'
+import { callerDigest } from '../auth/callers/caller-of.ts'
 import { Callers } from '../auth/callers/callers.ts'
 import type { KeyChange } from '../auth/key-store.ts'
 import { Keyring, digestsOf } from '../auth/keyring.ts'
@@ -50,7 +52,8 @@ export function buildGateway(config: Config, parts: GatewayParts, simulatorSocke
   const { trustedProxies } = config.server
   const trusted = trustedProxies.length === 0 ? null : blockList(trustedProxies)
   const upstreams = liveUpstreams(config, sharedState, simulatorSocket, before?.upstreams.values())
-  const keyring = new Keyring(config.keys, compileGlobs, { keys: stored ?? [], blocked: keyStore?.blocked() ?? [] }, config.groups)
+  const allStored = { keys: [...stored ?? [], ...keyStore?.callerKeys() ?? []], blocked: keyStore?.blocked() ?? [] }
+  const keyring = new Keyring(config.keys, compileGlobs, allStored, config.groups, key => actingKeyOf(key, config.callers))
   return {
     config, version, clock, log, keyring,
     callers: openCallers(config, keyring, sharedState, before?.callers ?? null),
@@ -138,7 +141,9 @@ function stopRevokedExchanges(exchanges: ActiveExchanges, keyring: Keyring, { re
   if (revoked.size === 0) return
   for (const exchange of exchanges) {
     const digest = exchange.identity.key?.digest.toString('latin1')
-    if (digest === undefined || !revoked.has(digest)) continue
+    const maker = exchange.identity.key?.caller
+    const isMakerRevoked = maker !== undefined && revoked.has(callerDigest(maker).toString('latin1'))
+    if (digest === undefined || (!revoked.has(digest) && !isMakerRevoked)) continue
     exchange.stop(new GatewayError('key_revoked', 'the API key has been revoked'))
   }
 }

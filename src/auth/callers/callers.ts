@@ -205,8 +205,8 @@ function reporterOf(name: string, { clock, onFailure, onRecovered }: CallersOpti
   return { clock, onFailure: why => onFailure(name, why), onRecovered: () => onRecovered(name) }
 }
 
-/** What callers are verified by: without the limits, which are read from the current configuration. */
-export function textOf({ limits: _limits, ...issuer }: CallerIssuer, claims: readonly string[] = []): string {
+/** What callers are verified by: without limits and keys, which are read from the current configuration. */
+export function textOf({ limits: _limits, keys: _keys, ...issuer }: CallerIssuer, claims: readonly string[] = []): string {
   return JSON.stringify([issuer, claims], (_, value: unknown) => (value instanceof Map ? [...value as Map<unknown, unknown>] : value))
 }
 

@@ -18,6 +18,10 @@ type StoreErrorCode =
   | 'row'
   /** Another live key has the same name. */
   | 'taken'
+  /** A caller has as many live keys as it may have. */
+  | 'full'
+  /** A caller has made as many keys as it may within a day. */
+  | 'often'
 
 export class StoreError extends Error {
   override readonly name = 'StoreError'

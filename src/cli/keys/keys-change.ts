@@ -61,6 +61,8 @@ async function change(name: string, options: Options, command: Command): Promise
         ? `"${name}" is a key of ${options.config}: change it there`
         : `no key is named "${escapeControlCharacters(name)}"${didYouMean(name, names)}`, command)
     }
+    const isOfCaller = edit.limits !== undefined && (await store.list()).keys.some(({ id, key }) => id === found.id && key.caller !== undefined)
+    if (isOfCaller) return fail(`a caller has made "${name}", so it has the limits of the caller: change those under callers`, command)
     await store.change(found, edit, editText(edit), Date.now(), operator())
     process.stdout.write(`Changed the key "${name}" (${editText(edit)}).\n`)
     if (await store.waitUntilPublished(PUBLISH_TIMEOUT)) return

@@ -104,7 +104,7 @@ function latest(here: ReadonlyMap<string, number>, all: ReadonlyMap<string, numb
 function jsonLine({ id, key, source, createdAt, revokedAt, blockedAt, lastUsedAt }: ListedKey): string {
   const { group = null, owner = null, note = null, expiresAt = null, prefix = null, oldSecrets = [] } = key
   return `${JSON.stringify({
-    id, name: key.name, source, models: key.models, limits: key.limits && limitsToJson(key.limits), group, owner, note,
+    id, name: key.name, source, models: key.models, limits: key.limits && limitsToJson(key.limits), group, owner, note, caller: key.caller ?? null,
     created_at: isoTimeOrNull(createdAt),
     expires_at: isoTimeOrNull(expiresAt),
     last_used_at: isoTimeOrNull(lastUsedAt),
@@ -123,7 +123,7 @@ function keyTable(keys: readonly ListedKey[]): string {
     { title: 'KEY', text: ({ key }) => key.prefix ?? '-' },
     { title: 'SHA256', text: ({ key }) => digestPrefix(key) ?? '-' },
     { title: 'GROUP', text: ({ key }) => key.group ?? '-' },
-    { title: 'OWNER', text: ({ key }) => key.owner ?? '-' },
+    { title: 'OWNER', text: ({ key }) => key.owner ?? key.caller ?? '-' },
     { title: 'SOURCE', text: ({ source }) => source },
     { title: 'CREATED', text: ({ createdAt }) => minuteText(createdAt) },
     { title: 'EXPIRES', text: ({ key }) => minuteText(key.expiresAt ?? null) },

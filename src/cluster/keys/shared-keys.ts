@@ -6,8 +6,8 @@ import { migrate } from '../postgres/migrate.ts'
 import { truncateAuditText, type Actor, type AuditEvent, type StoredAuditEvent } from '../../auth/audit.ts'
 import { blockOf, type BlockRecord } from '../../auth/key-reader.ts'
 import { oldSecretsAfter, propertiesOf, readRecord, summaryOf } from '../../auth/key-record.ts'
-import type { KeyEdit, KeyProperties, KeyRecord, KeyRow, KeySummary, NewSecret } from '../../auth/key-record.ts'
-import { revokedError, takenError } from '../../auth/key-schema.ts'
+import type { CallerQuota, KeyEdit, KeyProperties, KeyRecord, KeyRow, KeySummary, NewSecret } from '../../auth/key-record.ts'
+import { quotaError, revokedError, takenError } from '../../auth/key-schema.ts'
 import { descriptionText, rotationText } from '../../auth/key-texts.ts'
 import type { KeyWriter } from '../../auth/key-writer.ts'
 
@@ -30,16 +30,25 @@ export class SharedKeys implements KeyWriter {
     this.#database = new Database(options)
   }
 
-  async create(key: Key, now: number, by: Actor): Promise<void> {
+  async create(key: Key, now: number, by: Actor, quota: CallerQuota | null = null): Promise<void> {
+    const values = [key.name, key.digest, now, JSON.stringify(propertiesOf(key))]
+    const bound = quota === null || key.caller === undefined ? null : [key.caller, quota.live, quota.perDay]
     try {
-      await this.#change(
-        'INSERT INTO gateway.keys (name, digest, created_at, properties) VALUES ($1, $2, $3, $4) RETURNING id',
-        [key.name, key.digest, now, JSON.stringify(propertiesOf(key))],
+      const isCreated = await this.#change(
+        `INSERT INTO gateway.keys (name, digest, created_at, properties) SELECT $1::text, $2::bytea, $3::bigint, $4::jsonb
+          ${bound === null ? '' : 'WHERE gateway.may_make_key($5, $3, $6, $7)'} RETURNING id`,
+        [...values, ...bound ?? []],
         { at: now, ...by, action: 'key.created', subject: key.name, detail: descriptionText(key) },
       )
+      if (!isCreated) throw quotaError(await this.#isFull(key.caller ?? '', quota?.live ?? 0, now) ? 'live' : 'perDay')
     } catch (error) {
       throw error instanceof DatabaseError && error.sqlState === NOT_UNIQUE ? takenError(key.name) : error
     }
+  }
+
+  async #isFull(caller: string, live: number, now: number): Promise<boolean> {
+    const [row] = await this.#query('SELECT gateway.live_keys_of($1, $2) AS live', [caller, now])
+    return Number(row?.['live']) >= live
   }
 
   async change({ id, name }: KeySummary, to: KeyEdit, detail: string, now: number, by: Actor): Promise<void> {

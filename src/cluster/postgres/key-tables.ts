@@ -74,3 +74,20 @@ export const KEYS = `
     created_at bigint NOT NULL,
     seen_at bigint NOT NULL
   );`
+
+/**
+ * Keys that callers make. `may_make_key` is volatile, so it reads what was committed before it got the lock, which is held until the
+ * transaction ends: of parallel requests of one caller, each one sees the keys of those before it.
+ */
+export const CALLER_KEYS = `
+  CREATE INDEX keys_by_caller ON gateway.keys ((properties ->> 'caller')) WHERE properties ->> 'caller' IS NOT NULL;
+  CREATE FUNCTION gateway.live_keys_of(caller text, now bigint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
+    SELECT count(*) FROM gateway.keys WHERE properties ->> 'caller' = caller AND revoked_at IS NULL
+      AND coalesce((properties ->> 'expires_at')::bigint > now, true)
+  $$;
+  CREATE FUNCTION gateway.may_make_key(caller text, now bigint, live bigint, per_day bigint) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+  BEGIN
+    PERFORM pg_advisory_xact_lock(${0x47574341}, hashtext(caller));
+    RETURN gateway.live_keys_of(caller, now) < live AND (SELECT count(*) FROM gateway.keys
+      WHERE properties ->> 'caller' = caller AND created_at > now - 86400000) < per_day;
+  END $$`

@@ -1,4 +1,4 @@
-import { KEYS } from './key-tables.ts'
+import { CALLER_KEYS, KEYS } from './key-tables.ts'
 
 /*
  * The schema of PostgreSQL as scripts, in the order of their versions. A script only adds, so that gateways of the previous version
@@ -285,5 +285,5 @@ const ATTRIBUTION = `
   ALTER TABLE gateway.requests ADD COLUMN billed text;`
 
 export const MIGRATIONS: readonly string[] = [
-  LEDGER, INSTANCES, GROUPS, UPSTREAM_PROTOCOL, KEYS, COPIED_TO, DETAILED, RELOADS, JSON_LIST, ATTRIBUTION,
+  LEDGER, INSTANCES, GROUPS, UPSTREAM_PROTOCOL, KEYS, COPIED_TO, DETAILED, RELOADS, JSON_LIST, ATTRIBUTION, CALLER_KEYS,
 ]

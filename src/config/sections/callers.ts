@@ -35,6 +35,9 @@ export function buildCallers(raw: RawConfig, findings: Findings): CallerIssuer[]
       if (isReservedName(`${name}:`)) findings.error([...path, 'name'], `"${name}" is reserved; choose another name`)
       checkKeyNames(raw, name, findings)
     }
+    if ((caller.keys ?? 0) > 0 && raw.console?.oidc?.callers !== true) {
+      findings.warn([...path, 'keys'], 'callers make keys in the console, and it lets none log in; set console.oidc.callers: true', 'key')
+    }
     return buildCaller(caller, path, Object.keys(raw.groups ?? {}), findings) ?? []
   })
 }
@@ -56,9 +59,10 @@ function buildCaller(raw: RawCaller, path: Path, groupNames: readonly string[], 
   const audience = listOf(raw.audience)
   const algorithms = algorithmsOf(raw.algorithms, [...path, 'algorithms'], findings)
   const limits = buildLimits(raw.limits, [...path, 'limits'], findings)
+  const { keys = 0 } = raw
   const jwksGrace = raw.jwks_grace === undefined ? DEFAULT_JWKS_GRACE : durationOf(raw.jwks_grace, [...path, 'jwks_grace'], findings, 0)
   if (name === undefined || issuer === undefined || audience.length === 0) return null
-  return { name, issuer, audience, jwks, jwksGrace: jwksGrace ?? DEFAULT_JWKS_GRACE, algorithms, caller: raw.caller ?? 'sub', require, groups, limits }
+  return { name, issuer, audience, jwks, jwksGrace: jwksGrace ?? DEFAULT_JWKS_GRACE, algorithms, caller: raw.caller ?? 'sub', require, groups, limits, keys }
 }
 
 function buildGroupMap(raw: NonNullable<RawCaller['groups']>, path: Path, names: readonly string[], findings: Findings): CallerGroups {

@@ -1,3 +1,4 @@
+import { issuerOf } from '../../auth/callers/caller-keys.ts'
 import type { Path } from '../../config/text/document.ts'
 import { lineOf, type ConfigLines } from '../../config/text/lines.ts'
 import { validityWarning } from '../../config/sections/pem.ts'
@@ -184,7 +185,9 @@ function groupBudgets({ config: { groups } }: Gateway): ConfiguredBudget[] {
 }
 
 function keyBudgets({ config, keyStore }: Gateway, own: string | null): ConfiguredBudget[] {
-  const keys = new Map([...keyStore?.keys() ?? [], ...config.keys].map(key => [key.name, key]))
+  const caller = own === null ? null : issuerOf(own, config.callers)
+  const callers = own === null || caller === null ? [] : [{ name: own, limits: caller.limits }]
+  const keys = new Map([...keyStore?.keys() ?? [], ...config.keys, ...callers].map(({ name, limits }) => [name, { name, limits }]))
   return [...keys.values()]
     .filter(({ name }) => own === null || name === own)
     .flatMap(({ name, limits }) => {

@@ -1,7 +1,7 @@
 import { Type, type Static, type TSchema } from 'typebox'
 import { Billing, BudgetQuery, Budgets, GroupQuery, PageQuery, Statement } from './billing.ts'
 import { Bodies } from './bodies.ts'
-import { Audit, KeyLookup, KeyChange, KeyOwner, Keys, CreatedKey, NewKey, OwnKey, Rotation } from './keys.ts'
+import { Audit, KeyLookup, KeyChange, KeyOwner, Keys, CreatedKey, NewKey, NewOwnKey, OwnKey, OwnKeys, Rotation } from './keys.ts'
 import { LogConditions, LogQuery, Logs, RequestDetailsList } from './logs.ts'
 import { Live, Panel, SLICES, Upstreams } from './panel.ts'
 import { Configuration, Explanation, Models, ExplainRequest, Routes } from './routes.ts'
@@ -95,6 +95,15 @@ export const API = {
     }),
   },
   'GET /own': { summary: 'Models and limits of the own key', tag: 'keys', roles: ['key'], response: OwnKey },
+  'GET /own/keys': { summary: 'The keys that the caller has made for itself', tag: 'keys', roles: ['key'], response: OwnKeys },
+  'POST /own/keys': {
+    summary: 'Make a key for oneself; only callers who log in by single sign-on', tag: 'keys', roles: ['key'],
+    body: NewOwnKey, status: 201, response: CreatedKey,
+  },
+  'DELETE /own/keys/:label': {
+    summary: 'Revoke a key that the caller has made', tag: 'keys', roles: ['key'],
+    params: StrictObject({ label: Name }), status: 204, response: Type.Null(),
+  },
   'GET /keys': { summary: 'All keys with their use', tag: 'keys', roles: READERS, response: Keys },
   'POST /keys': { summary: 'Create a key', tag: 'keys', roles: ADMINS, body: NewKey, status: 201, response: CreatedKey },
   'POST /keys/find': { summary: 'Find the name of a key', tag: 'keys', roles: ADMINS, body: KeyLookup, response: KeyOwner },
@@ -115,7 +124,7 @@ export const API = {
     params: KeyParams, status: 204, response: Type.Null(),
   },
   'POST /callers/:name/block': {
-    summary: 'Refuse a caller', tag: 'keys', roles: ADMINS,
+    summary: 'Refuse a caller and the keys that it has made', tag: 'keys', roles: ADMINS,
     params: KeyParams, status: 204, response: Type.Null(),
   },
   'POST /callers/:name/unblock': {

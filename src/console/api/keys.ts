@@ -99,6 +99,24 @@ export const Audit = StrictObject({
 })
 export type Audit = Static<typeof Audit>
 
+/** A key that a caller has made for itself. */
+export const OwnKeys = StrictObject({
+  allowed: Type.Integer({ minimum: 0, description: 'How many keys the caller may have at the same time; 0 = none, or the user is no caller' }),
+  max_days: Type.Integer({ minimum: 1, description: 'Days after which a key ends at the latest' }),
+  keys: Type.Array(StrictObject({
+    label: Name, prefix: Nullable(Type.String({ description: 'The first characters of the secret' })),
+    models: Nullable(Type.Array(Name)), created_at: Timestamp, expires_at: Nullable(Timestamp),
+    expired: Type.Boolean(),
+  })),
+})
+export type OwnKeys = Static<typeof OwnKeys>
+
+export const NewOwnKey = StrictObject({
+  label: Type.String({ minLength: 1, maxLength: 64, description: 'What the key is for' }),
+  expires_at: Timestamp,
+  models: Type.Optional(Type.Array(Name, { maxItems: 1000 })),
+})
+
 export const OwnKey = StrictObject({
   name: Name, models: Nullable(Type.Array(Name)), limits: Nullable(Limits),
   /** State of the rate limits; null = the key has no such limit. */

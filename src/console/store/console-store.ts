@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { readAuditEvents, recordAuditEvent, type Actor, type AuditEvent, type StoredAuditEvent } from '../../auth/audit.ts'
 import { KeyFile } from '../../auth/key-file.ts'
 import { readBlocks, readKeys, type BlockRecord } from '../../auth/key-reader.ts'
-import type { KeyEdit, KeyRecord, KeySummary, NewSecret } from '../../auth/key-record.ts'
+import type { CallerQuota, KeyEdit, KeyRecord, KeySummary, NewSecret } from '../../auth/key-record.ts'
 import type { KeyWriter } from '../../auth/key-writer.ts'
 import { SharedKeys } from '../../cluster/keys/shared-keys.ts'
 import { fileIdentity } from '../../base/files/file-exists.ts'
@@ -129,10 +129,10 @@ export class ConsoleStore {
     return { keys: readKeys(keyFile), blocks: readBlocks(keyFile) }
   }
 
-  /** @throws {StoreError} `taken` */
-  async createKey(key: Key, now: number, by: Actor): Promise<ChangeResult> {
+  /** @param quota of a key that a caller makes @throws {StoreError} `taken`, `full`, `often` */
+  async createKey(key: Key, now: number, by: Actor, quota: CallerQuota | null = null): Promise<ChangeResult> {
     const file = this.#keyWriter()
-    await file.create({ ...key, digest: Buffer.from(key.digest) }, now, by)
+    await file.create({ ...key, digest: Buffer.from(key.digest) }, now, by, quota)
     return waitUntilPublished(file)
   }
 

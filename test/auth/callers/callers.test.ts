@@ -17,7 +17,7 @@ const GROUPS = new Map<string, Group>([['research', { ...RULES, chain: [RULES] }
 
 function configOf(issuer: string, changes: Partial<CallerIssuer> = {}): CallerIssuer {
   return {
-    name: 'corp', issuer, audience: ['gateway'], jwks: null, jwksGrace: 24 * HOUR, algorithms: ['ES256', 'RS256', 'EdDSA'],
+    name: 'corp', issuer, audience: ['gateway'], jwks: null, keys: 0, jwksGrace: 24 * HOUR, algorithms: ['ES256', 'RS256', 'EdDSA'],
     caller: 'sub', require: new Map(), groups: null, limits: null, ...changes,
   }
 }

@@ -53,7 +53,8 @@ t.test('wrong issuers are errors that say what to do', async t => {
     [`${good}, ${require} }\n  - { name: corp, ${good}, ${require}`, /error: the issuer on line 5 has the same name/],
     [`${good}, ${require} }\n  - { name: console, ${good}, ${require}`, /error: "console" is reserved/],
     [`${good}, ${require}`, /error: names that begin with "corp:" belong to callers/, 'keys: [{ name: "corp:a", key: sk-0123456789abcdef }]\n'],
-    [`${good}, ${require}, keys: 3`, /error: unknown key "keys"/],
+    [`${good}, ${require}, keys: 101`, /error: .*100/],
+    [`${good}, ${require}, keys: 3`, /warning: callers make keys in the console, and it lets none log in; set console.oidc.callers: true/],
     [`${ISSUER}, ${require}`, /error: .*audience/],
   ]
   const missing = cases.flatMap(([entry, expected, more]) => {
