@@ -36,6 +36,7 @@ export const ERRORS = {
   attribution_required: row(400, 'client', false,
     'The request lacks a tag, or the user, that `attribution.require` names. The message says how to send it.'),
   policy_refused: row(400, 'client', false, 'A rule of the operator refused the request. The message names the rule.'),
+  context_length_exceeded: row(400, 'client', false, 'The route has fit: check, and the prompt is longer than the context of every model that could be used.'),
   model_ambiguous: row(400, 'client', false, 'The request names two different models.'),
   not_translatable: row(400, 'client', false,
     "The request has something that cannot be translated to the target's protocol. The message names it."),

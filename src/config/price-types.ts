@@ -6,6 +6,10 @@ export interface Model {
   readonly baseModel: string | null
   /** The operator's rules for what the model accepts in translated requests; null = none. */
   readonly accepts: Accepts | null
+  /** Tokens that the prompt and the output can have together; null = the catalogue says. */
+  readonly context: number | null
+  /** Maximum number of output tokens; null = unknown. */
+  readonly output: number | null
   readonly price: Price | null
   /** Prices for requests that were served in a service tier, by the tier's name. Each price is complete. */
   readonly serviceTiers: ReadonlyMap<string, Price>

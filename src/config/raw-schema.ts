@@ -86,10 +86,11 @@ export interface RawConfig {
     resume?: 'off' | 'continue' | 'hold' | 'continue_or_hold'
     translate?: 'lenient' | 'strict' | 'off'
     hooks?: (string | undefined)[]
+    fit?: 'off' | 'check'
     hedge?: { after?: string }
     timeouts?: RawTimeouts
   } | undefined)[]
-  models?: Record<string, { base_model?: string, accepts?: RawAccepts, price?: RawPrice } | undefined>
+  models?: Record<string, { base_model?: string, context?: number, output?: number, accepts?: RawAccepts, price?: RawPrice } | undefined>
   groups?: Record<string, {
     parent?: string
     models?: string | (string | undefined)[]

@@ -260,6 +260,8 @@ export interface Route {
   readonly translate: TranslateMode
   /** Names of the hooks of its requests. */
   readonly hooks: readonly string[]
+  /** true: prompts that are longer than the context of a target's model do not go to the target. */
+  readonly fit: boolean
   /** The timeouts of the route. Timeouts that the route does not set are the defaults. */
   readonly timeouts: Timeouts
 }

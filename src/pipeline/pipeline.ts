@@ -10,6 +10,7 @@ import { attribute } from './attribute.ts'
 import { classify, classifyHandshake } from './classify.ts'
 import { sendModels, sendStatus, sendTokenCount } from './gateway-endpoints.ts'
 import { sendError, sendHandshakeRefusal } from './gateway-response.ts'
+import { fittingRoute } from './fit.ts'
 import { identify } from './identify.ts'
 import { reserve } from './reserve.ts'
 import { plan, route, websocketTargets } from './route.ts'
@@ -74,14 +75,15 @@ async function serve(gateway: Gateway, exchange: Writes<'identity' | 'request' |
     exchange.identity = identity instanceof Promise ? await identity : identity
     checkMethod(exchange)
     if (endpoint.ownResponse !== null) {
-      sendModels(gateway, exchange)
+      await sendModels(gateway, exchange)
       return null
     }
     exchange.request = await classify(gateway, exchange)
     if (gateway.attribution !== null) attribute(gateway, gateway.attribution, exchange)
     admit(exchange)
     if (exchange.identity.restricted) admitParameters(exchange)
-    exchange.plan = plan(gateway, exchange, route(gateway.routes, exchange))
+    const found = route(gateway.routes, exchange)
+    exchange.plan = plan(gateway, exchange, found.fit ? await fittingRoute(gateway, exchange, found) : found)
     if (gateway.hooks !== null) await askHooks(gateway, gateway.hooks, exchange, exchange.plan.route)
     const reserving = reserve(gateway, exchange, exchange.plan)
     if (reserving) await reserving

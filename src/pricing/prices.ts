@@ -14,6 +14,17 @@ export interface QuotedPrice {
   readonly serviceTiers?: ReadonlyMap<string, QuotedPrice>
 }
 
+/** In tokens; null = unknown. */
+export type ModelSize = Pick<Model, 'context' | 'output'>
+
+interface CatalogueEntry {
+  readonly price: QuotedPrice | null
+  readonly context: number | null
+}
+
+/** Clients choose names of models, so few are kept. */
+const MAX_ENTRIES = 1_000
+
 /** Hosts of vendors that are missing in the catalogue, such as regional hosts. */
 const OTHER_HOSTS: readonly (readonly [RegExp, string])[] = [
   [/^[a-z]+\.api\.openai\.com$/, 'openai'],
@@ -50,8 +61,7 @@ export function createPriceBook({ models }: { readonly models: ReadonlyMap<strin
       serviceTiers: new Map([...serviceTiers].map(([tier, price]) => [tier, quote(price, `, ${tier}`)])),
     })
   }
-  const bases = new Map([...models.values()].flatMap(({ name, baseModel }) => (baseModel === null ? [] : [[name, baseModel]])))
-  return new PriceBook(own, bases, `genai-prices ${catalogueVersion()}`)
+  return new PriceBook(own, models, `genai-prices ${catalogueVersion()}`)
 }
 
 export class PriceBook {
@@ -60,12 +70,17 @@ export class PriceBook {
   readonly #version: string
   readonly #providers = new Map<string, string | null>()
   #catalogueModule: typeof GenaiPrices | null = null
-  // Caches converted entries, because the catalogue does not change.
+  readonly #sizes: ReadonlyMap<string, ModelSize>
+  readonly #entries = new Map<string, CatalogueEntry | null>()
+  /** The minute of `#entries`, since 1970. */
+  #minute = 0
+  // Caches converted prices, because the catalogue does not change.
   readonly #translated = new WeakMap<object, QuotedPrice | null>()
 
-  constructor(own: ReadonlyMap<string, QuotedPrice>, baseModels: ReadonlyMap<string, string>, version: string) {
+  constructor(own: ReadonlyMap<string, QuotedPrice>, models: ReadonlyMap<string, Model>, version: string) {
     this.#configured = own
-    this.#baseModels = baseModels
+    this.#sizes = models
+    this.#baseModels = new Map([...models.values()].flatMap(({ name, baseModel }) => (baseModel === null ? [] : [[name, baseModel]])))
     this.#version = version
   }
 
@@ -78,9 +93,8 @@ export class PriceBook {
   priceOf(upstream: URL | null, model: string, at: Date, alias?: string): QuotedPrice | null {
     const own = this.#configured.get(model) ?? (alias === undefined ? undefined : this.#configured.get(alias))
     if (own !== undefined) return own
-    const base = this.#baseModels.get(model) ?? (alias === undefined ? undefined : this.#baseModels.get(alias))
-    const name = base ?? model
-    return this.#configured.get(name) ?? this.#cataloguePrice(upstream, name.replace(/^(?:publishers\/[^/]+\/)?models\//, ''), at)
+    const name = this.#baseOf(model, alias) ?? model
+    return this.#configured.get(name) ?? this.#entry(upstream, catalogueName(name), at)?.price ?? null
   }
 
   /** The models that have a price of the operator or of the catalogue. */
@@ -91,7 +105,41 @@ export class PriceBook {
     return [...this.#configured.keys(), ...listed.map(({ id }) => (host === null ? id.replace(/^.*\//, '') : id))]
   }
 
-  #cataloguePrice(upstream: URL | null, name: string, at: Date): QuotedPrice | null {
+  /**
+   * The size of a model, searched in the order of `priceOf`. Each figure that the operator leaves out is that of the catalogue, which has
+   * no output limits.
+   */
+  sizeOf(upstream: URL | null, model: string, alias?: string): ModelSize {
+    const base = this.#baseOf(model, alias)
+    const configured = [model, alias, base].flatMap(name => this.#sizes.get(name ?? '') ?? [])
+    return {
+      context: configured.find(({ context }) => context !== null)?.context
+        ?? this.#entry(upstream, catalogueName(base ?? model), new Date())?.context ?? null,
+      output: configured.find(({ output }) => output !== null)?.output ?? null,
+    }
+  }
+
+  #baseOf(model: string, alias: string | undefined): string | undefined {
+    return this.#baseModels.get(model) ?? (alias === undefined ? undefined : this.#baseModels.get(alias))
+  }
+
+  /** Searching the catalogue takes 0.1 to 0.3 ms, so the entries of one minute are kept. No price changes within a minute. */
+  #entry(upstream: URL | null, name: string, at: Date): CatalogueEntry | null {
+    const minute = Math.floor(at.getTime() / 60_000)
+    if (minute !== this.#minute || this.#entries.size >= MAX_ENTRIES) {
+      this.#minute = minute
+      this.#entries.clear()
+    }
+    const id = `${upstream === null ? '' : upstream.origin + upstream.pathname} ${name}`
+    let entry = this.#entries.get(id)
+    if (entry === undefined) {
+      entry = this.#search(upstream, name, at)
+      this.#entries.set(id, entry)
+    }
+    return entry
+  }
+
+  #search(upstream: URL | null, name: string, at: Date): CatalogueEntry | null {
     const host = upstream && this.#providerOf(upstream)
     if (host === null && TAGGED.test(name)) return null
     const providerId = host ?? OTHER_MODELS.find(([pattern]) => pattern.test(name))?.[1] ?? null
@@ -99,9 +147,13 @@ export class PriceBook {
     const { calcPrice } = this.#catalogue
     const found = calcPrice({}, model, { timestamp: at, ...(providerId ? { providerId } : {}) })
     if (found === null || (found.model.id === R1 && DISTILLED.test(model))) return null
-    const listed = found.model_price
+    const { id, context_window: context = null } = found.model
+    return { context, price: this.#converted(id, found.model_price) }
+  }
+
+  #converted(id: string, listed: GenaiPrices.ModelPrice): QuotedPrice | null {
     // Only with `:free`, an entry without prices means that the model is free. Other such models are not billed by tokens.
-    if (found.model.id.endsWith(':free') && Object.keys(listed).length === 0) return { price: FREE, version: this.#version }
+    if (id.endsWith(':free') && Object.keys(listed).length === 0) return { price: FREE, version: this.#version }
     let quoted = this.#translated.get(listed)
     if (quoted === undefined) {
       const price = fromCatalogue(listed)
@@ -127,6 +179,11 @@ export class PriceBook {
     }
     return id
   }
+}
+
+/** Without the prefix of Google's resource names. */
+function catalogueName(name: string): string {
+  return name.replace(/^(?:publishers\/[^/]+\/)?models\//, '')
 }
 
 function quote(price: Price, suffix = ''): QuotedPrice {

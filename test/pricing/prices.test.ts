@@ -14,7 +14,7 @@ const ELSEWHERE = new URL('http://10.0.0.7:8000')
 function book(prices: Record<string, Price | null> = {}) {
   return createPriceBook({
     models: new Map(Object.entries(prices).map(([name, price]): [string, Model] => {
-      return [name, { name, baseModel: null, accepts: null, price, serviceTiers: new Map() }]
+      return [name, { name, baseModel: null, accepts: null, context: null, output: null, price, serviceTiers: new Map() }]
     })),
   })
 }
@@ -242,7 +242,7 @@ t.test('tiers of single rates in the catalogue become tiers of the whole price',
 
 t.test('a model has the price of its base model, unless the model has its own price', async t => {
   const model = (name: string, baseModel: string | null, price: Price | null = null): [string, Model] =>
-    [name, { name, baseModel, accepts: null, price, serviceTiers: new Map() }]
+    [name, { name, baseModel, accepts: null, context: null, output: null, price, serviceTiers: new Map() }]
   const prices = createPriceBook({
     models: new Map([
       model('deployment', 'gpt-4o'), model('own', 'gpt-4o', { input: '1', output: '2' }), model('second', 'own'), model('alias', 'gpt-4o'),

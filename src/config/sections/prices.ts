@@ -23,7 +23,8 @@ export function buildModels(raw: RawConfig, findings: Findings): Map<string, Mod
     const at = [...path, 'price']
     const price = model.price ? buildPrice(model.price, at, findings) : null
     const accepts = model.accepts === undefined ? null : buildAccepts(model.accepts, ['models', name, 'accepts'], findings)
-    models.set(name, { name, baseModel: model.base_model ?? null, accepts, price, serviceTiers: buildServiceTiers(model.price, price, at, findings) })
+    const { base_model: baseModel = null, context = null, output = null } = model
+    models.set(name, { name, baseModel, accepts, context, output, price, serviceTiers: buildServiceTiers(model.price, price, at, findings) })
   }
   return models
 }

@@ -32,6 +32,7 @@ export function buildRoutes(raw: RawConfig, upstreams: ReadonlyMap<string, Upstr
       hedgeAfter: hedge?.after === undefined ? null : timerDurationOf(hedge.after, [...path, 'hedge', 'after'], MAX_TIMER, findings),
       translate: route.translate ?? 'lenient',
       hooks: hookNames(route.hooks, raw, [...path, 'hooks'], findings),
+      fit: route.fit === 'check',
       timeouts: buildTimeouts(route.timeouts, [...path, 'timeouts'], timeouts, findings),
     }]
   })

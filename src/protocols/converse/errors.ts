@@ -3,7 +3,7 @@ import { errorKindOf } from '../neutral/errors.ts'
 import { asText } from '../neutral/json.ts'
 import type { NeutralError } from '../neutral/response.ts'
 import { errorIn } from '../neutral/error-body.ts'
-import type { ClientFormat } from '../endpoint/protocol.ts'
+import type { ClientFormat, ModelCard } from '../endpoint/protocol.ts'
 import { rateLimitHeaders } from '../endpoint/rate-limit-headers.ts'
 
 /** Events in a stream have the names of the events in Bedrock's binary event stream. */
@@ -22,8 +22,8 @@ export const CONVERSE_FORMAT: ClientFormat = {
   rateLimitHeaders,
 }
 
-function card(modelId: string) {
-  return { modelId, modelName: modelId }
+function card({ name }: ModelCard) {
+  return { modelId: name, modelName: name }
 }
 
 function errorObject({ code, message }: GatewayError) {

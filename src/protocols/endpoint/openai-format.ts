@@ -1,6 +1,6 @@
 import type { GatewayError } from '../../base/errors.ts'
 import { CREATED } from './model-date.ts'
-import type { ClientFormat } from './protocol.ts'
+import type { ClientFormat, ModelCard } from './protocol.ts'
 import { rateLimitHeaders } from './rate-limit-headers.ts'
 
 /** The format of OpenAI's protocols. An error has the shape `{error: {message, type, param, code}}`. */
@@ -19,8 +19,11 @@ export const OPENAI_FORMAT: ClientFormat = {
   rateLimitHeaders,
 }
 
-function card(id: string) {
-  return { id, object: 'model', created: CREATED, owned_by: 'gateway' }
+function card({ name, context, output }: ModelCard) {
+  return {
+    id: name, object: 'model', created: CREATED, owned_by: 'gateway',
+    ...context !== null && { context_window: context }, ...output !== null && { max_output_tokens: output },
+  }
 }
 
 export function errorObject(error: GatewayError) {

@@ -51,6 +51,15 @@ export interface Protocol {
 
 export type KnownPath = readonly [path: string, endpoint: Endpoint]
 
+/** What a list of models says of one model. */
+export interface ModelCard {
+  readonly name: string
+  /** Tokens of prompt and output together; null = unknown. */
+  readonly context: number | null
+  /** Maximum number of output tokens; null = unknown. */
+  readonly output: number | null
+}
+
 /** Everything that the gateway itself sends to clients: errors, keep-alives, model lists and limits. */
 export interface ClientFormat {
   readonly protocol: ProtocolName
@@ -63,9 +72,9 @@ export interface ClientFormat {
   /** A line that keeps an event stream alive; clients of the protocol ignore the line. */
   readonly keepAlive: string
   /** @returns JSON text with all models in one page */
-  modelList(models: readonly string[]): string
+  modelList(models: readonly ModelCard[]): string
   /** @returns JSON text */
-  modelCard(model: string): string
+  modelCard(model: ModelCard): string
   /**
    * Members that a field mask must not remove, because they contain the usage or the stream's end; null = the protocol has no field masks.
    */

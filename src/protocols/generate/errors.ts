@@ -1,5 +1,5 @@
 import type { GatewayError } from '../../base/errors.ts'
-import type { ClientFormat } from '../endpoint/protocol.ts'
+import type { ClientFormat, ModelCard } from '../endpoint/protocol.ts'
 import { rateLimitHeaders } from '../endpoint/rate-limit-headers.ts'
 
 /** An error has the shape `{error: {code, message, status, details}}`, which is google.rpc.Status as JSON. */
@@ -24,9 +24,10 @@ export const INTERACTION_FORMAT: ClientFormat = {
   streamError: ({ code, message }) => `event: error\ndata: ${JSON.stringify({ event_type: 'error', error: { code, message } })}\n\n`,
 }
 
-function card(id: string) {
+function card({ name, context, output }: ModelCard) {
   return {
-    name: `models/${id}`, baseModelId: id, version: '001', displayName: id,
+    name: `models/${name}`, baseModelId: name, version: '001', displayName: name,
+    ...context !== null && { inputTokenLimit: context }, ...output !== null && { outputTokenLimit: output },
     supportedGenerationMethods: ['generateContent', 'streamGenerateContent', 'countTokens', 'embedContent', 'batchEmbedContents'],
   }
 }

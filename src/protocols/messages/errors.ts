@@ -1,6 +1,6 @@
 import type { GatewayError } from '../../base/errors.ts'
 import { CREATED } from '../endpoint/model-date.ts'
-import type { ClientFormat } from '../endpoint/protocol.ts'
+import type { ClientFormat, ModelCard } from '../endpoint/protocol.ts'
 import { headersOf, rateLimitHeaders, type RateLimitFigures } from '../endpoint/rate-limit-headers.ts'
 
 /** An error has the shape `{type: "error", error: {type, message}, request_id}`. */
@@ -12,7 +12,7 @@ export const MESSAGES_FORMAT: ClientFormat = {
   errorEvent: json => `event: error\ndata: ${json}\n\n`,
   keepAlive: 'event: ping\ndata: {"type": "ping"}\n\n',
   modelList: models => JSON.stringify({
-    data: models.map(card), has_more: false, first_id: models[0] ?? null, last_id: models.at(-1) ?? null,
+    data: models.map(card), has_more: false, first_id: models[0]?.name ?? null, last_id: models.at(-1)?.name ?? null,
   }),
   modelCard: model => JSON.stringify(card(model)),
   unmaskedMembers: null,
@@ -22,8 +22,11 @@ export const MESSAGES_FORMAT: ClientFormat = {
   rateLimitHeaders: (figures, nowMs) => [...messagesRateLimitHeaders(figures, nowMs), ...rateLimitHeaders(figures)],
 }
 
-function card(id: string) {
-  return { type: 'model', id, display_name: id, created_at: new Date(CREATED * 1000).toISOString() }
+function card({ name, context, output }: ModelCard) {
+  return {
+    type: 'model', id: name, display_name: name, created_at: new Date(CREATED * 1000).toISOString(),
+    ...context !== null && { max_input_tokens: context }, ...output !== null && { max_tokens: output },
+  }
 }
 
 function errorObject(error: GatewayError, requestId: string) {

@@ -18,7 +18,7 @@ t.test('the default of retries is the number of targets after the first', t => {
 
 t.test('optional features of a route are off by default', t => {
   t.match(routes(t, '  - { to: a }')[0], {
-    strategy: 'ordered', affinity: null, on: { contextLength: null, contentFilter: null }, resume: 'off', hedgeAfter: null,
+    strategy: 'ordered', affinity: null, on: { contextLength: null, contentFilter: null }, resume: 'off', hedgeAfter: null, fit: false,
     targets: [{ prefill: false, weight: 1, upstream: { health: null } }],
   })
   t.end()

@@ -2,6 +2,8 @@ import t from 'tap'
 import { GatewayError } from '../../../src/base/errors.ts'
 import { GENERATE_FORMAT, INTERACTION_FORMAT, statusName } from '../../../src/protocols/generate/errors.ts'
 
+const card = (name: string) => ({ name, context: null, output: null })
+
 for (const [status, expected] of [
   [400, 'INVALID_ARGUMENT'], [401, 'UNAUTHENTICATED'], [402, 'RESOURCE_EXHAUSTED'], [403, 'PERMISSION_DENIED'], [404, 'NOT_FOUND'], [408, 'DEADLINE_EXCEEDED'], [413, 'INVALID_ARGUMENT'], [429, 'RESOURCE_EXHAUSTED'],
   [499, 'INVALID_ARGUMENT'], [500, 'INTERNAL'], [502, 'INTERNAL'], [503, 'UNAVAILABLE'], [504, 'DEADLINE_EXCEEDED'], [529, 'UNAVAILABLE'],
@@ -27,7 +29,7 @@ t.test('an interaction that fails ends with an event of type error', async t => 
 })
 
 t.test('names of models have the prefix models/', async t => {
-  t.match(JSON.parse(GENERATE_FORMAT.modelList(['a', 'b'])), { models: [{ name: 'models/a', baseModelId: 'a' }, { name: 'models/b', displayName: 'b' }] })
-  t.match(JSON.parse(GENERATE_FORMAT.modelCard('a')), { name: 'models/a' })
+  t.match(JSON.parse(GENERATE_FORMAT.modelList(['a', 'b'].map(card))), { models: [{ name: 'models/a', baseModelId: 'a' }, { name: 'models/b', displayName: 'b' }] })
+  t.match(JSON.parse(GENERATE_FORMAT.modelCard(card('a'))), { name: 'models/a' })
   t.strictSame(JSON.parse(GENERATE_FORMAT.modelList([])), { models: [] })
 })

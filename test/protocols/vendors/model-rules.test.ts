@@ -91,7 +91,7 @@ t.test('the field name of the token limit depends on the server', async t => {
 
 t.test('a configured model, alias or base model overrides the built-in rules', async t => {
   const model = (name: string, rest: Partial<Model>): [string, Model] =>
-    [name, { name, baseModel: null, accepts: null, price: null, serviceTiers: new Map(), ...rest }]
+    [name, { name, baseModel: null, accepts: null, context: null, output: null, price: null, serviceTiers: new Map(), ...rest }]
   const models = new Map([
     model('own', { accepts: { temperature: {}, maxTokens: 'max_completion_tokens' } }),
     model('deployment', { baseModel: 'o3', accepts: { stop: true } }),

@@ -63,6 +63,9 @@ const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   translation_lossy: client(
     'Leave out the fields that the error message names. The operator can set translate: lenient to have them left out.',
   ),
+  context_length_exceeded: operator(
+    'Make the conversation shorter, or add a target whose model has a larger context. models.NAME.context corrects the figure.',
+  ),
   body_timeout: client('The client paused too long while sending the body. Check its connection.'),
   body_too_large: operator('Send a smaller body, or raise server.body_limit.'),
   missing_key: client(
