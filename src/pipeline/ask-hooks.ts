@@ -1,11 +1,13 @@
-import { GatewayError, overloaded, upgradeRequired } from '../base/errors.ts'
-import { isRead, type Writes } from './exchange/exchange.ts'
+import { GatewayError, asGatewayError, overloaded, upgradeRequired } from '../base/errors.ts'
+import { isRead, type PolicyAction, type Writes } from './exchange/exchange.ts'
 import { requestFacts } from './exchange/request-facts.ts'
 import type { Gateway } from './parts/gateway.ts'
 import { callBody } from '../policy/hooks/hook-call.ts'
 import type { HookReply } from '../policy/hooks/hook-reply.ts'
 import type { HookSet, LiveHook } from '../policy/hooks/hook-set.ts'
+import { memberEdits } from '../protocols/json/member-edits.ts'
 import { attributeWithHooks } from './attribute.ts'
+import { replaceBody } from './replace-body.ts'
 import type { Route } from '../config/types.ts'
 
 /** A call takes this many bytes for each byte of the body: the body in JSON, and a copy while it is masked. */
@@ -18,7 +20,7 @@ const NO_IDS: ReadonlySet<string> = new Set()
  * @throws GatewayError policy_refused, policy_unavailable, attribution_required, upgrade_required
  */
 export async function askHooks(
-  gateway: Gateway, set: HookSet, exchange: Writes<'hooks' | 'attributed'>, route: Route, isUpgrade = false,
+  gateway: Gateway, set: HookSet, exchange: Writes<'hooks' | 'attributed' | 'request' | 'policy'>, route: Route, isUpgrade = false,
 ): Promise<void> {
   const { identity } = exchange
   const hooks = isRead(exchange) && !isUpgrade ? [] : set.of({ route, key: identity.key, groups: identity.limited?.groups ?? [] })
@@ -29,23 +31,25 @@ export async function askHooks(
     if (config.tap || !config.onRequest) continue
     if (isUpgrade && config.send !== 'metadata') throw upgradeRequired('a rule of the operator checks requests, and cannot read WebSockets; use plain HTTP')
     const reply = await askHook(exchange, live)
+    if (reply === null || reply.action !== 'allow') exchange.policy = [...exchange.policy ?? [], actionOf(config.name, reply)]
     if (reply === null) continue
     if (reply.action === 'refuse') throw refused(config.name, reply.message)
     for (const [name, value] of reply.tags) tags.set(name, value)
     noteUnread(gateway, live, reply.tags)
+    if (reply.action === 'replace') replace(gateway, exchange, live, reply)
   }
   if (gateway.attribution !== null) attributeWithHooks(gateway.attribution, exchange, tags)
 }
 
 /** @returns null = the hook is down, and requests pass then @throws GatewayError policy_unavailable, overloaded */
-async function askHook(exchange: Writes<'hooks'>, { hook, failures }: LiveHook): Promise<HookReply | null> {
+async function askHook(exchange: Writes<'policy'>, { hook, failures }: LiveHook): Promise<HookReply | null> {
   const { config } = hook
   const body = config.send === 'body' ? exchange.request.body : null
   const reserved = (body?.json ? body.bytes.length : 0) * BYTES_PER_BODY_BYTE
   if (reserved > 0 && !exchange.memory.reserve(reserved)) throw overloaded('the bodies of running requests use all of server.body_memory')
   try {
     const question = {
-      on: 'request' as const, ids: NO_IDS, replaces: false, requestId: exchange.id,
+      on: 'request' as const, ids: NO_IDS, replaces: exchange.request.body?.json?.root === 'object', requestId: exchange.id,
       body: callBody(config, requestFacts(exchange), null, { texts: null, body: body?.json ? body.bytes : null }),
     }
     const result = await hook.ask(question, stop => exchange.stopBy({ stop }))
@@ -53,10 +57,33 @@ async function askHook(exchange: Writes<'hooks'>, { hook, failures }: LiveHook):
     if (result.ok) return result.reply
     failures.note(`${result.failure}: ${result.detail}`)
     if (config.whenDown === 'allow') return null
+    exchange.policy = [...exchange.policy ?? [], { rule: config.name, action: 'unavailable', count: 1 }]
     throw unavailable(config.name)
   } finally {
     exchange.stopBy(null)
     if (reserved > 0) exchange.memory.release(reserved)
+  }
+}
+
+/** @param reply null = the hook is down, and the request passes unchecked */
+function actionOf(rule: string, reply: HookReply | null): PolicyAction {
+  if (reply === null) return { rule, action: 'unchecked', count: 1 }
+  const { action, texts, parameters, tags } = reply
+  const count = action === 'replace' ? texts.size + parameters.size : action === 'tag' ? tags.size : 1
+  return { rule, action, count }
+}
+
+/** @throws GatewayError policy_unavailable, overloaded */
+function replace(gateway: Gateway, exchange: Writes<'request'>, { hook: { config }, failures }: LiveHook, { parameters }: HookReply): void {
+  const bytes = exchange.request.body?.bytes ?? Buffer.alloc(0)
+  try {
+    replaceBody(gateway, exchange, memberEdits(bytes, parameters))
+  } catch (error) {
+    const { code, message } = asGatewayError(error)
+    if (code === 'overloaded' || code === 'internal') throw error
+    // The client's own body was valid, so the reply is not.
+    failures.note(`invalid: ${message}`)
+    if (config.whenDown === 'refuse') throw unavailable(config.name)
   }
 }
 

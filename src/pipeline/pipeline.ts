@@ -56,7 +56,7 @@ export async function handle(gateway: Gateway, exchange: Exchange, upgrade: Upgr
   }
 }
 
-async function serve(gateway: Gateway, exchange: Writes<'identity' | 'request' | 'attributed' | 'plan' | 'hooks'>): Promise<GatewayError | null> {
+async function serve(gateway: Gateway, exchange: Writes<'identity' | 'request' | 'attributed' | 'plan' | 'hooks' | 'policy'>): Promise<GatewayError | null> {
   const onClose = () => {
     // After a delivered response, return before the error is created: creating an error takes time.
     if (exchange.delivery.delivered) return
@@ -98,7 +98,7 @@ async function serve(gateway: Gateway, exchange: Writes<'identity' | 'request' |
 }
 
 async function serveUpgrade(
-  gateway: Gateway, exchange: Writes<'identity' | 'request' | 'attributed' | 'plan' | 'hooks' | 'bytesIn' | 'refusedBy'>, upgrade: Upgrade,
+  gateway: Gateway, exchange: Writes<'identity' | 'request' | 'attributed' | 'plan' | 'hooks' | 'policy' | 'bytesIn' | 'refusedBy'>, upgrade: Upgrade,
 ): Promise<GatewayError | null> {
   accept(gateway, exchange)
   // Count `bytesIn` from the end of the handshake; `head` comes after the handshake.

@@ -55,8 +55,8 @@ export function outgoingRequest(
     host: translationHost(upstream), isStrict: mode === 'strict', capsules: capsules(),
   }) : null
   const changed = restored?.body ?? edited
-  // A provider that changes the body needs it decompressed.
-  const isPlain = changed !== null || upstream.provider?.bodyOf !== undefined
+  // A provider that changes the body needs it decompressed, and a body that rules changed is not compressed again.
+  const isPlain = changed !== null || upstream.provider?.bodyOf !== undefined || body?.isEdited === true
   const plain = changed ?? body?.bytes ?? null
   const bytes = isPlain ? plain : body?.wire ?? plain
   // If the gateway read no model from the request, a `model` in its query is not the name of the model.

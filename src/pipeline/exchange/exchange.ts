@@ -43,6 +43,13 @@ export interface RequestContent {
   readonly body: InspectedBody | null
 }
 
+/** What a rule of the operator did, and how often. */
+export interface PolicyAction {
+  readonly rule: string
+  readonly action: string
+  readonly count: number
+}
+
 export interface Plan {
   readonly route: Route
   /** The targets in the order of the attempts; at least one. */
@@ -122,6 +129,8 @@ class WritableExchange {
   bodyWaitMs = 0
   /** Written by `pipeline.ts`. */
   plan: Plan | null = null
+  /** What rules did with the request; null = nothing. Written by `askHooks`. */
+  policy: readonly PolicyAction[] | null = null
   /** The hooks of the request; null = none. Written by `askHooks`. */
   hooks: readonly LiveHook[] | null = null
   /** Written by `reserve`. */

@@ -18,6 +18,7 @@ export function logExchange(gateway: Gateway, exchange: Exchange, failure: Gatew
     key: row.key ?? undefined,
     user: row.user ?? undefined,
     tags: row.tags ?? undefined,
+    policy: exchange.policy ?? undefined,
     ignored_attribution: ignoredText(exchange),
     client: exchange.clientAddress,
     method: exchange.req.method,

@@ -14,6 +14,8 @@ export interface InspectedBody {
   readonly bytes: Buffer
   /** The compressed body as received; null = not compressed. */
   readonly wire: Buffer | null
+  /** The gateway changed the body, so `bytes` are sent; absent = as received. */
+  readonly isEdited?: true
   readonly model: string | null
   /** Bounds in `bytes` of the values that name the model: JSON strings, or plain text in a form. */
   readonly modelFields: readonly { readonly start: number; readonly end: number }[]

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { gzipSync } from 'node:zlib'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
@@ -35,9 +36,10 @@ async function start(t: Test, reply: (res: ServerResponse, call: Call) => void, 
     reply(res, call)
   })
   const received: IncomingHttpHeaders[] = []
+  const bodies: string[] = []
   const { url } = await startUpstream(t, async (req, res) => {
     received.push(req.headers)
-    await bodyOf(req)
+    bodies.push(String(await bodyOf(req)))
     res.setHeader('content-type', 'application/json')
     res.end('{"usage":{"prompt_tokens":3,"completion_tokens":4,"input_tokens":3,"output_tokens":4}}')
   })
@@ -58,7 +60,7 @@ ${more}`)
   const untilCalls = async (count: number) => {
     while (calls.length < count) await new Promise<void>(resolve => (heard = resolve))
   }
-  return { books, ask, calls, received, hookServer, untilCalls, hookUrl }
+  return { books, ask, calls, received, bodies, hookServer, untilCalls, hookUrl }
 }
 
 function json(res: ServerResponse, reply: unknown): void {
@@ -79,6 +81,35 @@ t.test('a hook is asked about each protocol, and its calls are as the schema say
     t.equal(call?.headers.authorization, undefined)
   }
   t.equal(received.length, 4)
+})
+
+t.test('parameters of a hook are sent, and the rest of the body as the client wrote it', async t => {
+  const { ask, bodies, books } = await start(t, res => json(res, {
+    action: 'replace', parameters: { temperature: 0, metadata: null, service_tier: 'flex' }, tags: { department: 'sales' },
+  }), { more: 'attribution: { tags: { department: [hook] } }' })
+  t.equal((await ask('chat', { temperature: 1, metadata: { a: 'b' }, seed: 12345 })).status, 200)
+  t.equal(bodies[0], '{"service_tier":"flex","model":"m","messages":[{"role":"user","content":"x"}],"temperature":0,"seed":12345}')
+  const gzipped = await fetch(`${books.gateway.url}/v1/chat/completions`, {
+    method: 'POST', headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', 'content-encoding': 'gzip' },
+    body: gzipSync(JSON.stringify({ ...PATHS.chat[1], temperature: 1 })),
+  })
+  t.equal(gzipped.status, 200)
+  await gzipped.arrayBuffer()
+  t.equal(bodies[1], '{"service_tier":"flex","model":"m","messages":[{"role":"user","content":"x"}],"temperature":0}')
+  t.match(await books.gateway.waitForLog(line => line['msg'] === 'exchange'), { policy: [{ rule: 'dlp', action: 'replace', count: 3 }] })
+})
+
+t.test('a hook cannot change the route that is chosen already, nor make the body too large', async t => {
+  for (const parameters of [{ model: 'other' }, { stream: true }, { user: 'x'.repeat(50_000) }]) {
+    const { ask, books, received } = await start(t, res => json(res, { action: 'replace', parameters }), {
+      more: 'server: { listen: 127.0.0.1:0, body_limit: 10kb }',
+    })
+    const { status, text } = await ask()
+    t.equal(status, 503)
+    t.match(text, /could not be checked/)
+    t.match(await books.gateway.waitForLog(line => line['hook'] === 'dlp'), { why: /^invalid: / })
+    t.equal(received.length, 0)
+  }
 })
 
 t.test('a refusal reaches the client in the shape of each protocol, and no upstream', async t => {
