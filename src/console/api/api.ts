@@ -1,5 +1,5 @@
 import { Type, type Static, type TSchema } from 'typebox'
-import { Billing, BudgetQuery, Budgets, GroupQuery, PageQuery, Statement } from './billing.ts'
+import { Billing, BudgetQuery, Budgets, GroupQuery, PageQuery, Statement, StatementQuery } from './billing.ts'
 import { Bodies } from './bodies.ts'
 import { Audit, KeyLookup, KeyChange, KeyOwner, Keys, CreatedKey, NewKey, NewOwnKey, OwnKey, OwnKeys, Rotation } from './keys.ts'
 import { LogConditions, LogQuery, Logs, RequestDetailsList } from './logs.ts'
@@ -68,10 +68,8 @@ export const API = {
   },
   'GET /budgets': { summary: 'Budgets and how much is spent', tag: 'billing', roles: ALL, query: BudgetQuery, response: Budgets },
   'GET /statement': {
-    summary: 'Statement of a key or an owner for one month; key holders can leave out the key', tag: 'billing', roles: ALL,
-    query: StrictObject({
-      key: Type.Optional(Name), owner: Type.Optional(Name), month: Type.String({ pattern: '^\\d{4}-(0[1-9]|1[0-2])$' }),
-    }),
+    summary: 'Statement of a key, an owner, an end user or a tag for one month; key holders can leave out the key', tag: 'billing', roles: ALL,
+    query: StatementQuery,
     response: Statement,
   },
   'GET /logs': { summary: 'Ended requests, filtered, by page', tag: 'logs', roles: ALL, query: LogQuery, response: Logs },
@@ -92,6 +90,8 @@ export const API = {
     response: StrictObject({
       keys: Type.Array(Name), models: Type.Array(Name), upstreams: Type.Array(Name),
       owners: Type.Array(Name, { description: 'Owners of keys, used or not; empty for key holders' }),
+      tags: Type.Array(Name, { description: 'Names of the tags that attribution of the configuration reads' }),
+      has_users: Type.Boolean({ description: 'Whether attribution reads the end user' }),
     }),
   },
   'GET /own': { summary: 'Models and limits of the own key', tag: 'keys', roles: ['key'], response: OwnKey },

@@ -2,10 +2,16 @@ import { Type, type Static } from 'typebox'
 import { Conditions, Count, KnownCost, StrictObject, Day, Figures, Timestamp, Name, Nullable, Usd, StringEnum } from './shapes.ts'
 
 /** What requests can be grouped by. The ledger has sums by the first four; sums by the others are computed from the rows. */
-const DIMENSIONS = ['key', 'model', 'upstream', 'owner', 'group', 'protocol', 'status'] as const
-export type BillingDimension = (typeof DIMENSIONS)[number]
+const DIMENSIONS = ['key', 'model', 'upstream', 'owner', 'group', 'protocol', 'status', 'user'] as const
+export type BillingDimension = (typeof DIMENSIONS)[number] | `tag:${string}`
 
-const ONE = `(${DIMENSIONS.join('|')})`
+const ONE = `(${DIMENSIONS.join('|')}|tag:[a-z][a-z0-9_-]{0,63})`
+
+/** Conditions on the end user and on tags. */
+const Attributed = {
+  user: Type.Optional(Type.String({ maxLength: 256, description: 'Requests of this end user' })),
+  tag: Type.Optional(Type.String({ maxLength: 512, description: 'Requests with this tag: project=alpha' })),
+}
 
 const SORTS = [
   'cost', 'requests', 'errors', 'input_tokens', 'cached_input_tokens', 'output_tokens',
@@ -18,8 +24,9 @@ export const GroupQuery = {
   owner: Type.Optional(Type.String({ maxLength: 128, description: 'Requests with keys of this owner' })),
   by: Type.Optional(Type.String({
     pattern: `^${ONE}(,${ONE}){0,2}$`,
-    description: `One to three of ${DIMENSIONS.join(', ')}, separated by commas; default: key`,
+    description: `One to three of ${DIMENSIONS.join(', ')} and tag:NAME, separated by commas; default: key`,
   })),
+  ...Attributed,
 }
 
 export const PageQuery = {
@@ -84,18 +91,23 @@ export const BudgetQuery = StrictObject({
 export const Budgets = StrictObject({ budgets: Type.Array(Budget), total: Type.Integer({ minimum: 0, description: 'Number of budgets' }) })
 export type Budgets = Static<typeof Budgets>
 
-/** The statement of one key, or of all keys of an owner. */
+export const StatementQuery = StrictObject({
+  key: Type.Optional(Name), owner: Type.Optional(Name), ...Attributed, month: Type.String({ pattern: '^\\d{4}-(0[1-9]|1[0-2])$' }),
+})
+
+/** The statement of one key, of all keys of an owner, of an end user, or of a tag. The others are null. */
 export const Statement = StrictObject({
-  /** null = the statement is for an owner. */
   key: Nullable(Name),
   owner: Nullable(Name),
+  user: Nullable(Name),
+  tag: Nullable(Type.String({ description: 'project=alpha' })),
   month: Type.String({ pattern: '^\\d{4}-\\d{2}$' }),
   from: Timestamp, to: Timestamp,
   /** true if the month is over, and none of its requests is still running. */
   final: Type.Boolean(),
   made_at: Timestamp,
   lines: Type.Array(StrictObject({ model: Nullable(Name), figures: Figures })),
-  keys: Type.Array(StrictObject({ key: Name, figures: Figures }), { description: 'Those that were used' }),
+  keys: Type.Array(StrictObject({ key: Nullable(Name), figures: Figures }), { description: 'Those that were used' }),
   days: Type.Array(StrictObject({ day: Day, figures: Figures })),
   total: Figures,
 })

@@ -130,8 +130,10 @@ function textOf(names: Names): string {
 
 /** Number of requests that the groups lack. Sums by group, protocol or status need rows, which are deleted before the sums. */
 function missingRequests(view: View, { period, dimensions, by, owner }: Grouped, { requests }: Totals): number {
-  const needsRows = by.some(name => name === 'group' || name === 'protocol' || name === 'status')
-  return needsRows && owner === null ? Math.max(0, sumOf(view, period, dimensions).requests - requests) : 0
+  // Rows with a user or a tag are missing from the sums by day too: nothing tells how many there were.
+  if (dimensions.user !== undefined || dimensions.tag !== undefined) return 0
+  const areRowsNeeded = by.some(name => name === 'group' || name === 'protocol' || name === 'status' || name === 'user' || name.startsWith('tag:'))
+  return areRowsNeeded && owner === null ? Math.max(0, sumOf(view, period, dimensions).requests - requests) : 0
 }
 
 /** A model with requests whose cost is unknown. */

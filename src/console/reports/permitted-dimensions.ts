@@ -1,8 +1,9 @@
+import { isTagName } from '../../ledger/tags.ts'
 import { ReportError } from './report-error.ts'
 import type { Dimensions } from './sums.ts'
 
 /** Members of queries that select or group requests. */
-type ReportQuery = { readonly [N in 'key' | 'model' | 'upstream' | 'without' | 'by' | 'owner']?: string }
+type ReportQuery = { readonly [N in 'key' | 'model' | 'upstream' | 'without' | 'by' | 'owner' | 'user' | 'tag']?: string }
 
 /**
  * @param own the key of a key holder; null = the user may see all keys
@@ -29,7 +30,17 @@ export function permittedDimensions(query: ReportQuery, own: string | null): Dim
     if (wanted !== undefined) throw new ReportError('bad_request', `${name} and without=${name} exclude each other.`, 'without')
     asked[name] = null
   }
+  if (query.user !== undefined) asked.user = query.user
+  if (query.tag !== undefined) asked.tag = tagOf(query.tag)
   return own === null ? asked : { ...asked, key: own }
+}
+
+/** @param text such as `project=alpha` */
+function tagOf(text: string): { name: string, value: string } {
+  const at = text.indexOf('=')
+  const name = text.slice(0, at)
+  if (at === -1 || !isTagName(name)) throw new ReportError('bad_request', 'Write a tag as NAME=VALUE, such as project=alpha.', 'tag')
+  return { name, value: text.slice(at + 1) }
 }
 
 function forbid(message: string, field: string): never {

@@ -130,7 +130,7 @@ export class Reports {
     return this.#run('requestDetails', requestId, own)
   }
 
-  filters(own: string | null): Promise<Omit<ResponseOf<'GET /filters'>, 'owners'>> {
+  filters(own: string | null): Promise<Pick<ResponseOf<'GET /filters'>, 'keys' | 'models' | 'upstreams'>> {
     return this.#run('filters', own)
   }
 

@@ -8,25 +8,30 @@ import { sortByCost, figures, groupSums, sumTotals, type Totals } from './sums.t
 import type { View } from './view.ts'
 
 export function statement(view: View, query: QueryOf<'GET /statement'>, own: string | null, owners: KeyOwners): Statement {
-  const { key } = permittedDimensions(query, own)
-  const owner = query.owner ?? null
-  if ((typeof key === 'string') === (owner !== null)) {
-    throw new ReportError('bad_request', 'Select a key or an owner: a statement covers one of them.', 'key')
+  const { model: _model, upstream: _upstream, ...dimensions } = permittedDimensions(query, own)
+  const { key } = dimensions
+  const { owner = null, user = null, tag = null } = query
+  // The own key of a key holder is implied.
+  const named = own !== null && (user !== null || tag !== null) ? null : key ?? null
+  if ([named, owner, user, tag].filter(each => each !== null).length !== 1) {
+    throw new ReportError('bad_request', 'Select a key, an owner, a user or a tag: a statement covers one of them.', 'key')
   }
   const month = monthOf(query.month)
-  const sums = groupSums(view, month, typeof key === 'string' ? { key } : {}, ['key', 'model', { slice: DAY }])
+  const sums = groupSums(view, month, dimensions, ['key', 'model', { slice: DAY }])
     .filter(({ names: [name] }) => owner === null || owners.get(String(name)) === owner)
   const by = <N extends string | number | null>(column: number): [N, Totals][] => {
     const groups = Map.groupBy(sums, ({ names }) => names[column] as N)
     return sortByCost(new Map([...groups].map(([name, group]) => [name, sumTotals(group.map(({ totals }) => totals))])))
   }
-  const keys = by<string>(0)
+  const keys = by<string | null>(0)
   const days = by<number>(2).toSorted(([a], [b]) => a - b)
-  const asked = owner === null ? [key as string] : [...owners].flatMap(([name, of]) => (of === owner ? [name] : []))
+  const asked = typeof key === 'string' ? [key]
+    : owner === null ? keys.map(([name]) => name)
+    : [...owners].flatMap(([name, of]) => (of === owner ? [name] : []))
   return {
-    key: key ?? null, owner, month: query.month,
+    key: named, owner, user, tag, month: query.month,
     from: new Date(month.from).toISOString(), to: new Date(month.to).toISOString(),
-    final: month.to <= view.now && !asked.some(name => view.mayChange(name, month.from, month.to)),
+    final: month.to <= view.now && !asked.some(name => name !== null && view.mayChange(name, month.from, month.to)),
     made_at: new Date(view.now).toISOString(),
     lines: by<string | null>(1).map(([model, totals]) => ({ model, figures: figures(totals) })),
     keys: keys.map(([name, totals]) => ({ key: name, figures: figures(totals) })),

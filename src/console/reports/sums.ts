@@ -1,5 +1,6 @@
 import { formatUsd } from '../../base/decimal.ts'
 import { DIMENSION, SUM_COLUMNS, PART_SIZE, type Dimension as LedgerDimension } from '../../ledger/sums/contributions.ts'
+import { storedTag, tagValue } from '../../ledger/tags.ts'
 import type { Figures } from '../api/shapes.ts'
 import type { Dialect } from './dialect.ts'
 import { DAY, detailedSegmentsOf, HOUR, segmentsOf, segmentCondition, type Period, type PeriodSegment } from './period.ts'
@@ -10,6 +11,10 @@ export interface Dimensions {
   readonly key?: string | null
   readonly model?: string | null
   readonly upstream?: string | null
+  /** The end user; null = requests without one. */
+  readonly user?: string | null
+  /** A tag with this value. */
+  readonly tag?: { readonly name: string, readonly value: string }
 }
 
 /** The exact values from which `Figures` are made. */
@@ -33,7 +38,9 @@ type Dimension = Exclude<LedgerDimension, 'group'>
 
 /** Names that only rows and detailed days have. */
 export type DetailDimension = 'group' | 'protocol' | 'status'
-export type NamedDimension = Dimension | DetailDimension
+/** Names that only rows have. */
+type RowDimension = 'user' | `tag:${string}`
+export type NamedDimension = Dimension | DetailDimension | RowDimension
 
 /** What to group by: a name, or slices of this many ms. */
 export type Grouping = NamedDimension | { readonly slice: number }
@@ -105,9 +112,13 @@ export function groupSums(
     values,
   })
   return found.map(stored => ({
-    names: by.map((each, n) => (typeof each === 'string' ? nameOf(stored[`group_${n}`]) : Number(stored[`group_${n}`]))),
+    names: by.map((each, n) => (typeof each === 'string' ? groupName(each, stored[`group_${n}`]) : Number(stored[`group_${n}`]))),
     totals: totals(stored),
   })).filter(({ totals: { requests } }) => requests > 0)
+}
+
+function groupName(by: NamedDimension, stored: unknown): string | null {
+  return by.startsWith('tag:') ? tagValue(stored) : nameOf(stored)
 }
 
 export function sumOf(view: View, period: Period, dimensions: Dimensions): Totals {
@@ -128,7 +139,8 @@ export function sumTotals(sums: Iterable<Totals>): Totals {
  * A table of rows and sums. Its columns are `at` (ms since 1970 in the hour or day), the names (0 or null = no name), and `SUM_COLUMNS`.
  */
 export function source(view: View, period: Period, dimensions: Dimensions, names: readonly NamedDimension[]): Sql {
-  const segments = names.some(isDetail) ? detailedSegmentsOf(view, period) : segmentsOf(view, period)
+  const segments = needsRows(dimensions, names) ? [{ table: 'requests' as const, ...period }]
+    : names.some(isDetail) ? detailedSegmentsOf(view, period) : segmentsOf(view, period)
   return unionAll(segments.map(piece => segmentSource(view.dialect, piece, dimensions, names)))
 }
 
@@ -149,7 +161,7 @@ function unionAll(pieces: readonly Sql[]): Sql {
 function segmentSource(dialect: Dialect, piece: PeriodSegment, dimensions: Dimensions, names: readonly NamedDimension[]): Sql {
   const { table, from, to } = piece
   const { sql, values } = conditionsOf(dialect, dimensions)
-  const involved = new Set([...Object.keys(dimensions) as Dimension[], ...names.filter(name => !isDetail(name))])
+  const involved = new Set([...Object.keys(dimensions), ...names.filter(name => !isDetail(name))] as Dimension[])
   const [dimension = 'upstream'] = involved
   if (table === 'days' && involved.size <= 1) {
     return dimensionSource(dialect, piece, dimension, dimensions[dimension], names)
@@ -158,7 +170,7 @@ function segmentSource(dialect: Dialect, piece: PeriodSegment, dimensions: Dimen
     const figures = SUM_COLUMNS.map(name => `${ROW_FIGURES[name]} AS ${name}`).join(', ')
     const rows = segmentCondition(piece)
     return {
-      sql: `SELECT started_at AS at, ${names.map(name => `${dialect.rowName(ROW_NAMES[name])} AS "${name}", `).join('')}${figures}
+      sql: `SELECT started_at AS at, ${names.map(name => `${rowName(dialect, name)} AS "${name}", `).join('')}${figures}
         FROM requests WHERE ${rows.sql} AND ${sql}`,
       values: [...rows.values, ...values],
     }
@@ -172,8 +184,21 @@ function segmentSource(dialect: Dialect, piece: PeriodSegment, dimensions: Dimen
 }
 
 /** The expression for each name in rows. */
-const ROW_NAMES: Readonly<Record<NamedDimension, string>> = {
-  key: 'key', model: 'model', upstream: 'upstream', group: '"group"', protocol: 'protocol', status: 'CAST(status AS text)',
+const ROW_NAMES: Readonly<Record<Exclude<NamedDimension, `tag:${string}`>, string>> = {
+  key: 'key', model: 'model', upstream: 'upstream', group: '"group"', protocol: 'protocol', status: 'CAST(status AS text)', user: '"user"',
+}
+
+function rowName(dialect: Dialect, name: NamedDimension): string {
+  return isTag(name) ? dialect.tag(name.slice('tag:'.length)) : dialect.rowName(ROW_NAMES[name])
+}
+
+function isTag(name: NamedDimension): name is `tag:${string}` {
+  return name.startsWith('tag:')
+}
+
+/** Only rows have users and tags. */
+export function needsRows(dimensions: Dimensions, names: readonly NamedDimension[]): boolean {
+  return dimensions.user !== undefined || dimensions.tag !== undefined || names.some(name => name === 'user' || isTag(name))
 }
 
 function isDetail(name: NamedDimension): name is DetailDimension {
@@ -202,6 +227,14 @@ export function conditionsOf(dialect: Dialect, dimensions: Dimensions): Sql {
     if (wanted === undefined) continue
     sql.push(wanted === null ? dialect.isUnnamed(name) : `${name} = ?`)
     if (wanted !== null) values.push(wanted)
+  }
+  const { user, tag } = dimensions
+  if (user !== undefined) sql.push(user === null ? '"user" IS NULL' : '"user" = ?')
+  if (typeof user === 'string') values.push(user)
+  if (tag !== undefined) {
+    // The first condition is fast, the second is exact.
+    sql.push(dialect.contains('tags'), `${dialect.tag(tag.name)} = ?`)
+    values.push(storedTag(tag.name, tag.value), JSON.stringify(tag.value))
   }
   return { sql: sql.join(' AND '), values }
 }

@@ -17,7 +17,7 @@ const RECENT_MS = 30 * DAY
 const MAX_NAMES = 1000
 
 /** The names in requests of the last 30 days, sorted. If there are too many names, those with the most requests. */
-export function filters(view: View, own: string | null): Omit<ResponseOf<'GET /filters'>, 'owners'> {
+export function filters(view: View, own: string | null): Pick<ResponseOf<'GET /filters'>, 'keys' | 'models' | 'upstreams'> {
   const dimensions = own === null ? {} : { key: own }
   return {
     keys: own === null ? names(view, 'key', dimensions) : [own],

@@ -49,7 +49,7 @@ export function StatementDocument({ statement }: { readonly statement: Statement
       {owner !== null && (
         <section className={classes.part}>
           <h2>By key</h2>
-          <DataTable label="By key" rows={keys} id={line => line.key} totalLabel="Total" columns={[
+          <DataTable label="By key" rows={keys} id={line => line.key ?? '\0'} totalLabel="Total" columns={[
             { id: 'key', title: 'Key', long: 'wrap', cell: line => nameOf('key', line.key) },
             ...figures,
           ]} />
