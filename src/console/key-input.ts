@@ -1,6 +1,7 @@
 import { limitsToJson } from '../auth/key-record.ts'
 import { keyNameError } from '../config/sections/key-name.ts'
 import type { Limits } from '../config/key-types.ts'
+import { effectiveLimits } from '../limits/effective-limits.ts'
 import type { Limits as PlainLimits } from './api/keys.ts'
 import { ConsoleProblem } from './http/console-problem.ts'
 
@@ -51,6 +52,13 @@ export function limitsOf({ models = {}, ...own }: PlainLimits): Limits {
 
 export function toPlainLimits(limits: Limits | null): PlainLimits | null {
   return limits === null ? null : limitsToJson(limits)
+}
+
+/** The limits of a key, with defaults for limits that the key does not set; null = no limits. */
+export function effectivePlainLimits(own: Limits | null, defaults: Limits | null): PlainLimits | null {
+  if (own === null && defaults === null) return null
+  const { whole, models } = effectiveLimits(own, defaults)
+  return toPlainLimits({ ...whole, models })
 }
 
 function limitValuesOf(

@@ -4,12 +4,11 @@ import { limitsText, modelsText } from '../auth/key-texts.ts'
 import { isoTime } from '../base/clock.ts'
 import { generateKey } from '../base/secrets/key-format.ts'
 import { PREFIX_LENGTH } from '../config/sections/keys.ts'
-import type { Key, Limits } from '../config/key-types.ts'
+import type { Key } from '../config/key-types.ts'
 import { ANONYMOUS_KEY } from '../pipeline/parts/accounts.ts'
-import { effectiveLimits } from '../limits/effective-limits.ts'
-import type { KeyState, Limits as PlainLimits } from './api/keys.ts'
+import type { KeyState } from './api/keys.ts'
 import { requireSession, type OperationRequest, type Context, type Operations } from './context.ts'
-import { checkDescription, checkModels, checkName, expiryOf, limitsOf, toPlainLimits } from './key-input.ts'
+import { checkDescription, checkModels, checkName, effectivePlainLimits, expiryOf, limitsOf, toPlainLimits } from './key-input.ts'
 import { ConsoleProblem } from './http/console-problem.ts'
 import { actorOf, checkChangeResult, unknownKeyError } from './key-changes.ts'
 import { NO_FIGURES } from './reports/sums.ts'
@@ -210,13 +209,6 @@ export function keyOperations({ host, clock, store, reports }: Context): KeyOper
       }
     },
   }
-}
-
-/** The limits of a key, with defaults for limits that the key does not set; null = no limits. */
-function effectivePlainLimits(own: Limits | null, defaults: Limits | null): PlainLimits | null {
-  if (own === null && defaults === null) return null
-  const { whole, models } = effectiveLimits(own, defaults)
-  return toPlainLimits({ ...whole, models })
 }
 
 function configuredKeyError(name: string): ConsoleProblem {

@@ -42,11 +42,7 @@ export function createOperations(context: Context, workers: Workers): Operations
     'GET /filters': async asked => {
       const own = ownKey(asked)
       const [names, owners] = await Promise.all([reports.filters(own), own === null ? keyOwners(context) : new Map()])
-      const { attribution } = host.current().config
-      return {
-        ...names, owners: [...new Set(owners.values())].sort(),
-        tags: attribution === null ? [] : [...attribution.tags.keys()].sort(), has_users: (attribution?.user.length ?? 0) > 0,
-      }
+      return { ...names, owners: [...new Set(owners.values())].sort() }
     },
   }
 }

@@ -19,7 +19,10 @@ export function sessionOperations(context: Context): SessionOperations {
       version,
       has_users: (config.console?.users.length ?? 0) > 0,
       single_sign_on: config.console?.oidc ? new URL(config.console.oidc.issuer).host : null,
-      user: session && { name: session.name, role: session.role, expires_at: isoTime(session.expiresAt) },
+      user: session && {
+        name: session.name, role: session.role, expires_at: isoTime(session.expiresAt),
+        has_users: (config.attribution?.user.length ?? 0) > 0, tags: [...config.attribution?.tags.keys() ?? []].sort(),
+      },
       docs_url: session && docsUrl(host.current()),
       csrf: session?.csrf ?? null,
     }

@@ -1,7 +1,7 @@
 import { Type, type Static, type TSchema } from 'typebox'
 import { Billing, BudgetQuery, Budgets, GroupQuery, PageQuery, Statement, StatementQuery } from './billing.ts'
 import { Bodies } from './bodies.ts'
-import { Audit, KeyLookup, KeyChange, KeyOwner, Keys, CreatedKey, NewKey, NewOwnKey, OwnKey, OwnKeys, Rotation } from './keys.ts'
+import { Audit, Callers, KeyLookup, KeyChange, KeyOwner, Keys, CreatedKey, NewKey, NewOwnKey, OwnKey, OwnKeys, Rotation } from './keys.ts'
 import { LogConditions, LogQuery, Logs, RequestDetailsList } from './logs.ts'
 import { Live, Panel, SLICES, Upstreams } from './panel.ts'
 import { Configuration, Explanation, Models, ExplainRequest, Routes } from './routes.ts'
@@ -32,6 +32,8 @@ const READERS: readonly Role[] = ['admin', 'viewer']
 const ADMINS: readonly Role[] = ['admin']
 
 const KeyParams = StrictObject({ name: Name })
+/** The name of an issuer and that of the caller at it. */
+const CallerParams = StrictObject({ name: Type.String({ maxLength: 512 }) })
 
 export const API = {
   'GET /session': { summary: 'Who is logged in', tag: 'session', roles: null, response: Session },
@@ -90,8 +92,6 @@ export const API = {
     response: StrictObject({
       keys: Type.Array(Name), models: Type.Array(Name), upstreams: Type.Array(Name),
       owners: Type.Array(Name, { description: 'Owners of keys, used or not; empty for key holders' }),
-      tags: Type.Array(Name, { description: 'Names of the tags that attribution of the configuration reads' }),
-      has_users: Type.Boolean({ description: 'Whether attribution reads the end user' }),
     }),
   },
   'GET /own': { summary: 'Models and limits of the own key', tag: 'keys', roles: ['key'], response: OwnKey },
@@ -123,13 +123,18 @@ export const API = {
     summary: 'Unblock a key of gateway.yaml', tag: 'keys', roles: ADMINS,
     params: KeyParams, status: 204, response: Type.Null(),
   },
+  'GET /callers': {
+    summary: 'The callers in the ledger: who they are, what they may do, and what they cost', tag: 'keys', roles: READERS,
+    query: StrictObject({ search: Type.Optional(Type.String({ maxLength: 256, description: 'Only callers with this text in the name' })) }),
+    response: Callers,
+  },
   'POST /callers/:name/block': {
     summary: 'Refuse a caller and the keys that it has made', tag: 'keys', roles: ADMINS,
-    params: KeyParams, status: 204, response: Type.Null(),
+    params: CallerParams, status: 204, response: Type.Null(),
   },
   'POST /callers/:name/unblock': {
     summary: 'Admit a blocked caller again', tag: 'keys', roles: ADMINS,
-    params: KeyParams, status: 204, response: Type.Null(),
+    params: CallerParams, status: 204, response: Type.Null(),
   },
   'GET /audit': {
     summary: 'Audit list: who changed what', tag: 'keys', roles: READERS,

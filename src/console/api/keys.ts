@@ -99,6 +99,25 @@ export const Audit = StrictObject({
 })
 export type Audit = Static<typeof Audit>
 
+/** A caller of `callers`: it has a token of an issuer in place of a key. */
+export const Callers = StrictObject({
+  callers: Type.Array(StrictObject({
+    name: Name,
+    issuer: Type.String({ description: 'The URL of its issuer' }),
+    groups: Type.Array(Name, { description: 'Those of its requests in the last 30 days; the token decides at each request' }),
+    /** The limits of the caller, with the defaults. Those of the group count too. */
+    limits: Nullable(Limits),
+    state: StringEnum(['live', 'blocked']),
+    keys: Type.Integer({ minimum: 0, description: 'Live keys that the caller has made' }),
+    keys_allowed: Count,
+    last_used_at: Nullable(Timestamp),
+    /** Figures of the last 30 days. */
+    figures: Figures,
+  }), { description: 'Callers with requests in the ledger, and blocked ones; the highest cost first' }),
+  total: Type.Integer({ minimum: 0, description: 'Number of callers; at most 1,000 are listed' }),
+})
+export type Callers = Static<typeof Callers>
+
 /** A key that a caller has made for itself. */
 export const OwnKeys = StrictObject({
   allowed: Type.Integer({ minimum: 0, description: 'How many keys the caller may have at the same time; 0 = none, or the user is no caller' }),

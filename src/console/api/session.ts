@@ -5,7 +5,11 @@ export const Session = StrictObject({
   version: Type.String({ description: 'Version of the gateway' }),
   has_users: Type.Boolean({ description: 'Whether console.users has a user' }),
   single_sign_on: Nullable(Type.String({ description: 'The host of the identity provider; null = single sign-on is not configured' })),
-  user: Nullable(StrictObject({ name: Name, role: StringEnum(ROLES), expires_at: Timestamp })),
+  user: Nullable(StrictObject({
+    name: Name, role: StringEnum(ROLES), expires_at: Timestamp,
+    has_users: Type.Boolean({ description: 'Whether attribution of the configuration reads the end user' }),
+    tags: Type.Array(Name, { description: 'The tags that attribution of the configuration reads' }),
+  })),
   docs_url: Nullable(Type.String({ description: 'The address of the documentation, as configured: `http://0.0.0.0:8082`' })),
   csrf: Nullable(Type.String({ description: 'Send it as x-csrf-token with every request that changes something' })),
 })

@@ -34,12 +34,18 @@ export function filterForGroup(by: readonly string[], names: readonly (string | 
     if (kind === 'status') filter['status'] = name ?? 'none'
     else if (kind === 'group' || kind === 'protocol') query.push(`${kind}:${name === null ? 'none' : JSON.stringify(name)}`)
     else if (kind === 'owner') return null
+    else if (kind === 'user' || kind.startsWith('tag:')) query.push(attributedTerm(kind, name))
     else if (name === null) without.push(kind)
     else filter[kind] = name
   }
   return {
     ...filter, ...without.length > 0 && { without: without.join() }, ...query.length > 0 && { q: query.join(' ') },
   }
+}
+
+/** A condition of the text query. @param kind - `user` or `tag:project` @param name - null = requests without one */
+export function attributedTerm(kind: string, name: string | null): string {
+  return `${kind}${kind === 'user' ? ':' : '='}${name === null ? 'none' : JSON.stringify(name)}`
 }
 
 /**

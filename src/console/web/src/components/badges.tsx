@@ -1,20 +1,20 @@
 import {
-  IconAlertTriangle, IconBox, IconCircleCheck, IconCircleX, IconKey, IconServer, IconUser, IconUsersGroup,
+  IconAlertTriangle, IconBox, IconCircleCheck, IconCircleX, IconKey, IconServer, IconTag, IconUser, IconUserCircle, IconUsersGroup,
 } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import { visible } from '../format.ts'
 import classes from './badges.module.css'
 import tones from './tones.module.css'
 
-const ICONS = { key: IconKey, model: IconBox, upstream: IconServer, owner: IconUser, group: IconUsersGroup } as const
+const ICONS = { key: IconKey, model: IconBox, upstream: IconServer, owner: IconUser, group: IconUsersGroup, user: IconUserCircle, tag: IconTag } as const
 
 export type Kind = keyof typeof ICONS
 
 export const NO_NAME: Readonly<Record<Kind, string>> = {
-  key: 'No key', model: 'No model', upstream: 'No upstream', owner: 'No owner', group: 'No group',
+  key: 'No key', model: 'No model', upstream: 'No upstream', owner: 'No owner', group: 'No group', user: 'No user', tag: 'No tag',
 }
 
-/** An icon and the name of a key, model, upstream, owner or group. null = the request has no such name. */
+/** An icon and the name of a key, model, upstream, owner, group, user or tag. null = the request has no such name. */
 export function NameLabel({ kind, name }: { readonly kind: Kind; readonly name: string | null }) {
   const Icon = ICONS[kind]
   return (

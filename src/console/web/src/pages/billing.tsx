@@ -15,7 +15,7 @@ import { Page, Stack } from '../components/page/page.tsx'
 import { RangePicker } from '../components/range-picker.tsx'
 import { QueryView } from '../components/page/states.tsx'
 import { costText, count, countShort, counted, moneyShort } from '../format.ts'
-import { filterForGroup, logsHref, type LogFilter } from '../links.ts'
+import { attributedTerm, filterForGroup, logsHref, type LogFilter } from '../links.ts'
 import { customRange, useRange, wholeDays, type Preset, type TimeRange } from '../range.ts'
 import { useUser, type User } from '../session.ts'
 import classes from './billing/billing.module.css'
@@ -26,13 +26,14 @@ type Names = Billing['groups'][number]['names']
 const PRESETS: readonly Preset[] = ['month', 'last-month', '7d', '30d']
 const DAY = 86_400_000
 
-/** The spend by one or two of key, model, upstream, owner, protocol and status. Bars and rows are links to the requests in them. */
+/** The spend by one or two of key, model, upstream, owner, protocol, status, user and tags. Bars and rows are links to the requests in them. */
 export default function BillingPage() {
-  const { role } = useUser()
+  const user = useUser()
+  const { role } = user
   const [range, choose] = useRange('month')
   const [search, setSearch] = useSearchParams()
   const [, navigate] = useLocation()
-  const by = groupsOf(search.get('by'), role)
+  const by = groupsOf(search.get('by'), user)
   const filter = filterOf(search, role === 'key')
   const state = tableStateOf(search)
   const billing = useApiQuery(
@@ -60,12 +61,12 @@ export default function BillingPage() {
     <Page title="Billing" about={`${range.label}, whole UTC days`}
       actions={
         <>
-          <Select aria-label="Group by" size="sm" w={120} value={by[0] ?? null} data={[...groupsFor(role)]}
+          <Select aria-label="Group by" size="sm" w={120} value={by[0] ?? null} data={[...groupsFor(user)]}
             onChange={value => { group([value, by[1]]) }} />
           <Select aria-label="Then by" size="sm" w={140} value={by[1] ?? ''}
             data={[
               { value: '', label: 'only' },
-              ...groupsFor(role).filter(({ value }) => value !== by[0])
+              ...groupsFor(user).filter(({ value }) => value !== by[0])
                 .map(({ value, label }) => ({ value, label: `and ${label.toLowerCase()}` })),
             ]}
             onChange={value => { group([by[0], value]) }} />
@@ -141,25 +142,31 @@ function hrefOfGroup({ by, from, to }: Billing, filter: Filter, names: Names): s
 /** @param names - names of the group; undefined = all groups */
 function logsOfGroup(range: TimeRange, filter: Filter, by: readonly string[], names: Names | undefined): string | null {
   const group: LogFilter | null = names === undefined ? {} : filterForGroup(by, names)
-  const { owner, ...logged } = filter
+  const { owner, user, tag, ...logged } = filter
   if (group === null || (owner !== undefined && group.key === undefined)) return null
-  return logsHref(range, { ...logged, ...group })
+  const query = [
+    ...group.q === undefined ? [] : [group.q],
+    ...user === undefined ? [] : [attributedTerm('user', user)],
+    ...tag === undefined ? [] : [attributedTerm(`tag:${tag.slice(0, tag.indexOf('='))}`, tag.slice(tag.indexOf('=') + 1))],
+  ]
+  return logsHref(range, { ...logged, ...group, ...query.length > 0 && { q: query.join(' ') } })
 }
 
 /** The dimensions from the URL by which the user may group: one or two. */
-function groupsOf(text: string | null, role: User['role']): string[] {
-  const allowed = new Set<string>(groupsFor(role).map(({ value }) => value))
+function groupsOf(text: string | null, user: User): string[] {
+  const allowed = new Set<string>(groupsFor(user).map(({ value }) => value))
   const chosen = [...new Set(text?.split(',') ?? [])].filter(name => allowed.has(name)).slice(0, 2)
-  return chosen.length > 0 ? chosen : [role === 'key' ? 'model' : 'key']
+  return chosen.length > 0 ? chosen : [user.role === 'key' ? 'model' : 'key']
 }
 
-const FILTERS = ['key', 'model', 'upstream', 'owner'] as const
+const FILTERS = ['key', 'model', 'upstream', 'owner', 'user', 'tag'] as const
+const OF_KEY_HOLDERS: ReadonlySet<string> = new Set(['model', 'user', 'tag'])
 
 function filterOf(search: URLSearchParams, isOwn: boolean): Filter {
   const filter: Filter = {}
   for (const kind of FILTERS) {
     const name = search.get(kind)
-    if (name !== null && (kind === 'model' || !isOwn)) filter[kind] = name
+    if (name !== null && (!isOwn || OF_KEY_HOLDERS.has(kind))) filter[kind] = name
   }
   return filter
 }

@@ -8,6 +8,7 @@ import { LimitLines } from '../components/limits.tsx'
 import { Page, Section, Stack } from '../components/page/page.tsx'
 import { QueryView, Empty } from '../components/page/states.tsx'
 import { useUser } from '../session.ts'
+import { CallerTable } from './keys/callers.tsx'
 import { Confirm, type ConfirmProps } from './keys/confirm.tsx'
 import { FindKey } from './keys/find.tsx'
 import { KeyDialog, type KeyDialogProps } from './keys/dialog.tsx'
@@ -52,6 +53,7 @@ export default function KeysPage() {
       <QueryView of={keys} height={420}>
         {data => <KeyList keys={data} {...isAdmin && { onAction }} />}
       </QueryView>
+      <CallerTable canBlock={canCreate} done={setMessage} />
       <KeyDialog of={edited} groups={keys.data?.groups ?? []} close={() => { setEdited(null) }} done={setMessage} />
       <RotateDialog of={rotated} close={() => { setRotated(null) }} done={setMessage} />
       <Confirm of={confirming} close={() => { setConfirming(null) }} done={setMessage} />

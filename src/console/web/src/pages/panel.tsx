@@ -19,7 +19,7 @@ const LIVE_EVERY = 2_000
 
 /** Alerts, running requests, and the figures of the selected time range. */
 export default function Panel() {
-  const { role } = useUser()
+  const { role, has_users } = useUser()
   const [range, choose] = useRange('24h')
   const [, navigate] = useLocation()
   const isReader = role !== 'key'
@@ -66,6 +66,7 @@ export default function Panel() {
               actions={
                 <span className={classes.links}>
                   <Link href={`/billing?${new URLSearchParams({ ...searchOf(range), by: 'key,model' })}`}>By key and model</Link>
+                  {has_users && <Link href={`/billing?${new URLSearchParams({ ...searchOf(range), by: 'user' })}`}>By user</Link>}
                   <Link href="/statement">Statements</Link>
                   <Link href="/keys">Keys<span className="unseen"> of all clients</span></Link>
                 </span>

@@ -17,12 +17,15 @@ import { useUser } from '../session.ts'
 const MONTHS = 24
 const MONTH = /^\d{4}-(0[1-9]|1[0-2])$/
 
-/** The statement of one key or owner for one month, to print or save. Without a key or owner in the URL, the list of all statements. */
+/** The statement of one key, owner, user or tag for one month, to print or save. Without one in the URL, the list of all statements. */
 export default function StatementPage() {
   const { role, name } = useUser()
   const [search] = useSearchParams()
   const owner = role === 'key' ? null : search.get('owner')
   const key = role === 'key' ? name : search.get('key')
+  const [user, tag] = [search.get('user'), search.get('tag')]
+  if (user !== null) return <OneStatement of={{ user }} />
+  if (tag !== null) return <OneStatement of={{ tag }} />
   if (owner !== null) return <OneStatement of={{ owner }} />
   if (key !== null) return <OneStatement of={{ key }} />
   return <Statements />
@@ -31,14 +34,14 @@ export default function StatementPage() {
 /** The keys and owners with their costs in two months. Each amount is a link to the statement. */
 function Statements() {
   return (
-    <Page title="Statements" about="Usage and cost of one key or owner in one month. Select an amount to see its statement"
+    <Page title="Statements" about="Usage and cost of one key, owner, user or tag in one month. Select an amount to see its statement"
       actions={<MonthSelect />}>
       <StatementList month={useMonth()} />
     </Page>
   )
 }
 
-type Subject = { readonly key: string } | { readonly owner: string }
+type Subject = { readonly [N in 'key' | 'owner' | 'user' | 'tag']?: string }
 
 function OneStatement({ of }: { readonly of: Subject }) {
   const { role } = useUser()
@@ -46,9 +49,9 @@ function OneStatement({ of }: { readonly of: Subject }) {
   const [, setSearch] = useSearchParams()
   const isReader = role !== 'key'
   const filters = useApiQuery('GET /filters', {}, { enabled: isReader })
-  const asked = isReader ? of : {}
+  const asked = isReader || of.key === undefined ? of : {}
   const statement = useApiQuery('GET /statement', { query: { month, ...asked } })
-  const [kind, subject] = 'owner' in of ? ['owner', of.owner] : ['key', of.key]
+  const [[kind, subject] = ['key', '']] = Object.entries(of)
   useEffect(() => {
     // Set the title, because browsers suggest it as the name of the file.
     document.title = `Statement ${subject} ${month}`
@@ -64,6 +67,7 @@ function OneStatement({ of }: { readonly of: Subject }) {
               data={[
                 { group: 'Keys', items: options('key', filters.data?.keys) },
                 { group: 'Owners', items: options('owner', filters.data?.owners) },
+                ...kind === 'user' || kind === 'tag' ? [{ group: kind === 'user' ? 'Users' : 'Tags', items: options(kind) }] : [],
               ]}
               onChange={value => {
                 if (value === null) return

@@ -12,8 +12,9 @@ type Figures = Statement['total']
 
 /** The statement in the form that is printed. Its lines add up exactly to the total. */
 export function StatementDocument({ statement }: { readonly statement: Statement }) {
-  const { key, owner, month, from, to, final, made_at, lines, keys, days, total } = statement
+  const { key, owner, user, tag, month, from, to, final, made_at, lines, keys, days, total } = statement
   const lastDay = dayUtc(Date.parse(to) - 1)
+  const [title, name] = owner !== null ? ['Owner', owner] : user !== null ? ['User', user] : tag !== null ? ['Tag', tag] : ['Key', key]
   const figures = columnsOf(
     [total, ...[...lines, ...keys, ...days].map(line => line.figures)], total,
   )
@@ -34,7 +35,7 @@ export function StatementDocument({ statement }: { readonly statement: Statement
         </div>
       </header>
       <dl className={classes.facts}>
-        <div><dt>{owner === null ? 'Key' : 'Owner'}</dt><dd>{owner ?? key}</dd></div>
+        <div><dt>{title}</dt><dd>{name}</dd></div>
         <div><dt>Month</dt><dd>{monthName(month)}</dd></div>
         <div><dt>Period (UTC)</dt><dd>{dayUtc(from)} – {lastDay}</dd></div>
         <div><dt>Created (UTC)</dt><dd>{timeUtc(made_at)}</dd></div>
@@ -46,7 +47,7 @@ export function StatementDocument({ statement }: { readonly statement: Statement
           </dd>
         </div>
       </dl>
-      {owner !== null && (
+      {key === null && (
         <section className={classes.part}>
           <h2>By key</h2>
           <DataTable label="By key" rows={keys} id={line => line.key ?? '\0'} totalLabel="Total" columns={[

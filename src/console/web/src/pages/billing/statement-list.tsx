@@ -9,17 +9,31 @@ import { DataTable, type Column } from '../../components/data-table.tsx'
 import { Section } from '../../components/page/page.tsx'
 import { Empty, QueryView } from '../../components/page/states.tsx'
 import { approximate, costText, monthName, moneyShort } from '../../format.ts'
+import { useUser } from '../../session.ts'
 import { monthBefore, monthBounds } from './months.ts'
+import { labelOf } from './names.ts'
 
 type Group = ResponseOf<'GET /billing'>['groups'][number]
-type Kind = 'key' | 'owner'
+type Kind = 'key' | 'owner' | 'user' | `tag:${string}`
 
 /** Number of rows that are shown at first. */
 const STEP = 100
 
-/** All keys and owners that have usage in the month, or in the month before it. */
+/** The most users that are listed: there can be very many. */
+const MOST = 1000
+
+/** All keys, owners, values of tags, and users that have usage in the month, or in the month before it. */
 export function StatementList({ month }: { readonly month: string }) {
-  return <><List kind="key" month={month} /><List kind="owner" month={month} /></>
+  const { tags, has_users } = useUser()
+  const kinds: Kind[] = ['key', 'owner', ...tags.map(name => `tag:${name}` as const), ...has_users ? ['user' as const] : []]
+  return <>{kinds.map(kind => <List key={kind} kind={kind} month={month} />)}</>
+}
+
+const TITLES: Readonly<Record<string, string>> = { key: 'Keys', owner: 'Owners', user: 'Users' }
+
+/** The parameters of the statement of this name. */
+function subjectOf(kind: Kind, name: string): Record<string, string> {
+  return kind.startsWith('tag:') ? { tag: `${kind.slice('tag:'.length)}=${name}` } : { [kind]: name }
 }
 
 interface Row {
@@ -31,9 +45,9 @@ interface Row {
 function List({ kind, month }: { readonly kind: Kind; readonly month: string }) {
   const [text, setText] = useState('')
   const before = monthBefore(month)
-  const now = useApiQuery('GET /billing', { query: { ...monthBounds(month), by: kind } })
-  const past = useApiQuery('GET /billing', { query: { ...monthBounds(before), by: kind } })
-  const title = kind === 'key' ? 'Keys' : 'Owners'
+  const now = useApiQuery('GET /billing', { query: { ...monthBounds(month), by: kind, limit: MOST } })
+  const past = useApiQuery('GET /billing', { query: { ...monthBounds(before), by: kind, limit: MOST } })
+  const title = TITLES[kind] ?? labelOf(kind)
   const rows = rowsOf(now.data?.groups ?? [], past.data?.groups ?? [])
     .filter(({ name }) => name.toLowerCase().includes(text.trim().toLowerCase()))
   const amount = (of: string, group: (row: Row) => Group | undefined): Column<Row> => ({
@@ -42,7 +56,7 @@ function List({ kind, month }: { readonly kind: Kind; readonly month: string }) 
     cell: row => {
       const figures = group(row)?.figures
       if (!figures) return <span className="dim">no requests</span>
-      const href = `/statement?${new URLSearchParams({ [kind]: row.name, month: of })}`
+      const href = `/statement?${new URLSearchParams({ ...subjectOf(kind, row.name), month: of })}`
       return (
         <Link href={href}>
           {costText(figures, moneyShort)}<span className="unseen">, statement of {row.name}, {monthName(of)}</span>
@@ -62,8 +76,8 @@ function List({ kind, month }: { readonly kind: Kind; readonly month: string }) 
           : <DataTable label={`Statements of ${title.toLowerCase()}`} rows={rows} id={({ name }) => name} step={STEP}
               columns={[
                 {
-                  id: 'name', title: kind === 'key' ? 'Key' : 'Owner', long: 'clip', sort: ({ name }) => name,
-                  cell: ({ name }) => <NameLabel kind={kind} name={name} />,
+                  id: 'name', title: labelOf(kind), long: 'clip', sort: ({ name }) => name,
+                  cell: ({ name }) => <NameLabel kind={kind.startsWith('tag:') ? 'tag' : kind as 'key'} name={name} />,
                 },
                 amount(before, row => row.before),
                 amount(month, row => row.now),
