@@ -9,7 +9,7 @@ const FLOORS = [
   ['config/text'],
   ['config/sections'],
   ['config/load'],
-  ['protocols/usage'],
+  ['protocols/usage', 'limits/queue'],
   ['protocols/events'],
   ['protocols/endpoint'],
   ['protocols/request'],

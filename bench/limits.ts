@@ -7,6 +7,7 @@
  * Prints nanoseconds per admission with its settlement, the median of several
  * runs; "in flight" is the number of requests that run meanwhile.
  */
+import { systemClock } from '../src/base/clock.ts'
 import { compileGlob } from '../src/config/glob.ts'
 import type { Limits } from '../src/config/key-types.ts'
 import { createLimiter } from '../src/limits/limiter.ts'
@@ -41,7 +42,7 @@ const pad = (value: number, width: number) => String(value).padStart(width)
 
 /** Nanoseconds per admit + settle, with `inFlight` requests open at any time, the oldest ending first. */
 function measure(limits: Limits | null, keyCount: number, inFlight: number): number {
-  const clock = { monotonic: () => performance.now(), wall: () => Date.now() }
+  const clock = { monotonic: () => performance.now(), wall: () => Date.now(), setTimeout: systemClock.setTimeout }
   const limiter = createLimiter({ defaults: null, compileGlob, clock })
   const keys: LimitedKey[] = Array.from({ length: keyCount }, (_, i) => ({ name: `key-${i}`, limits }))
   const open: (Reservation | undefined)[] = Array.from({ length: inFlight })

@@ -110,6 +110,9 @@ export function openApi(): OpenAPIV3_1.Document {
         'x-gateway-translated': {
           description: "The client's protocol and the upstream's, messages->chat, if the request was translated.", schema: { type: 'string' },
         },
+        'x-gateway-queued-ms': {
+          description: 'Milliseconds that the request waited in queues; absent if it did not wait.', schema: { type: 'integer' },
+        },
         'x-gateway-dropped': {
           description: 'The fields of a translated request that the upstream did not get, separated by commas.', schema: { type: 'string' },
         },

@@ -57,8 +57,19 @@ export interface Limits {
   readonly tokensPerMinute: number | null
   readonly concurrent: number | null
   readonly budget: Budget | null
+  /** Requests without room wait; absent or null = they are refused. For single models, absent = as for the whole key. */
+  readonly queue?: QueueLimits | null
+  /** The priority of waiting requests, 0 to 9, 9 first; absent or null = not set. Set for whole keys and groups only. */
+  readonly priority?: number | null
   /** Limits of the key for single models, by the glob of the models. */
   readonly models: ReadonlyMap<string, Omit<Limits, 'models'>>
+}
+
+export interface QueueLimits {
+  /** Maximum ms that a request waits. */
+  readonly wait: number
+  /** Maximum number of requests that wait for one limit. */
+  readonly size: number
 }
 
 export interface Budget {

@@ -72,7 +72,7 @@ export interface RawConfig {
     speaks?: ('chat' | 'responses' | 'messages' | 'generate' | 'converse' | undefined)[]
     ca?: string
     connection_age?: string
-    limits?: { requests_per_minute?: number, tokens_per_minute?: number, concurrent?: number }
+    limits?: { requests_per_minute?: number, tokens_per_minute?: number, concurrent?: number, queue?: RawQueue }
     health?: { path?: string, every?: string }
   } | undefined>
   routes?: ({
@@ -88,13 +88,21 @@ export interface RawConfig {
     hooks?: (string | undefined)[]
     fit?: 'off' | 'check'
     hedge?: { after?: string }
+    queue?: RawQueue
     timeouts?: RawTimeouts
   } | undefined)[]
   models?: Record<string, { base_model?: string, context?: number, output?: number, accepts?: RawAccepts, price?: RawPrice } | undefined>
   groups?: Record<string, {
     parent?: string
     models?: string | (string | undefined)[]
-    limits?: { requests_per_minute?: number, tokens_per_minute?: number, concurrent?: number, budget?: RawBudget }
+    limits?: {
+      requests_per_minute?: number
+      tokens_per_minute?: number
+      concurrent?: number
+      budget?: RawBudget
+      queue?: RawQueue
+      priority?: number
+    }
     hooks?: (string | undefined)[]
   } | undefined>
   keys?: ({
@@ -251,5 +259,9 @@ export type RawLimits = {
   tokens_per_minute?: number
   concurrent?: number
   budget?: RawBudget
-  models?: Record<string, { requests_per_minute?: number, tokens_per_minute?: number, concurrent?: number, budget?: RawBudget } | undefined>
+  queue?: RawQueue
+  priority?: number
+  models?: Record<string, { requests_per_minute?: number, tokens_per_minute?: number, concurrent?: number, budget?: RawBudget, queue?: RawQueue } | undefined>
 }
+
+export type RawQueue = { wait?: string, size?: number }

@@ -3,7 +3,7 @@ import type { AttributionConfig } from './attribution-types.ts'
 import type { CallerIssuer } from './caller-types.ts'
 import type { ClusterConfig } from './cluster-types.ts'
 import type { HookConfig } from './hook-types.ts'
-import type { Group, Key, Limits } from './key-types.ts'
+import type { Group, Key, Limits, QueueLimits } from './key-types.ts'
 import type { Model } from './price-types.ts'
 
 /**
@@ -262,6 +262,8 @@ export interface Route {
   readonly hooks: readonly string[]
   /** true: prompts that are longer than the context of a target's model do not go to the target. */
   readonly fit: boolean
+  /** How requests wait for limits without a queue of their own; absent or null = they are refused. */
+  readonly queue?: QueueLimits | null
   /** The timeouts of the route. Timeouts that the route does not set are the defaults. */
   readonly timeouts: Timeouts
 }

@@ -2,12 +2,13 @@ import type { Limits } from '../config/key-types.ts'
 import type { BudgetAccount } from './budget-account.ts'
 import { effectiveLimits } from './effective-limits.ts'
 import { MIN_LEASE_REQUESTS, QuotaLease, MAX_LEASE_MS } from './quota-lease.ts'
+import { AdmissionQueue, type LimitQueue, type Ticket, type WaitTerms } from './queue/admission-queue.ts'
 import { refusalOf } from './refusal.ts'
 import { normalizeEstimate, MultiScopeReservation, UNLIMITED } from './reservation.ts'
 import { Scope, type Moment, type BlockingLimit } from './scope.ts'
 import { idOf, isUnlimited } from './types.ts'
 import type {
-  Admission, AdmissionRequest, CompileGlob, RateLimitStates, LimitClock, LimitedKey, Limiter, RateLimitState, Spend,
+  Admission, AdmissionRequest, CompileGlob, RateLimitStates, LimitClock, LimitedKey, Limiter, LimitRefusal, RateLimitState, Reservation, Spend,
 } from './types.ts'
 
 /** @param options `defaults`: limits of every key; each field applies to keys that do not set the field */
@@ -35,6 +36,8 @@ export class LocalLimiter implements Limiter {
   readonly #clock: LimitClock
   readonly #keys = new Map<string, KeyState>()
   #sweepAt = INITIAL_SWEEP_SIZE
+  /** null = no request has waited yet. */
+  #queue: AdmissionQueue<AdmissionRequest, Reservation> | null = null
 
   constructor(defaults: Limits | null, compileGlob: CompileGlob, clock: LimitClock) {
     this.#defaults = defaults
@@ -42,7 +45,8 @@ export class LocalLimiter implements Limiter {
     this.#clock = clock
   }
 
-  admit(request: AdmissionRequest): Admission {
+  /** @param turn the queue whose turn it is; null = the request has to wait behind those that wait */
+  admit(request: AdmissionRequest, turn: LimitQueue | null = null): Admission {
     if (isUnlimited(request.key, this.#defaults)) {
       this.limitsRemoved(request.key)
       return UNLIMITED
@@ -53,12 +57,29 @@ export class LocalLimiter implements Limiter {
     const isPart = request.isPart === true
     let worst: BlockingLimit | null = null
     for (const scope of scopes) {
-      const blocking = scope.blockingLimit(tokens, pico, now, isPart)
+      const blocking = scope.blockingLimit(tokens, pico, now, isPart, turn)
       if (blocking !== null && blocking.waitMs > (worst?.waitMs ?? 0)) worst = blocking
     }
     if (worst !== null) return { ok: false, refusal: refusalOf(worst, request) }
     const reservations = scopes.map(scope => scope.reserve(tokens, pico, now, isPart))
     return { ok: true, reservation: new MultiScopeReservation(reservations, this.#clock, !isPart) }
+  }
+
+  wait(request: AdmissionRequest, terms: WaitTerms, done: (admission: Admission) => void): Ticket {
+    this.#queue ??= new AdmissionQueue<AdmissionRequest, Reservation>({
+      decide: (waiting, turn, decided) => decided(this.admit(waiting, turn)),
+      setQueue: (waiting, scope, queue) => this.setQueue(waiting, scope, queue),
+      asksAgain: false,
+    }, this.#clock)
+    return this.#queue.wait(request, terms, done)
+  }
+
+  /** Makes requests wait behind the queue of a limit that refused the request; null = nothing waits any more. */
+  setQueue({ key }: AdmissionRequest, { group, model }: LimitRefusal['scope'], queue: LimitQueue | null): void {
+    const holder = group === null || (key.isGroup && key.name === group) ? key : key.groups?.find(({ name }) => name === group)
+    const state = holder && this.#keys.get(idOf(holder))
+    const scope = model === null ? state?.whole : state?.byGlob.get(model)
+    if (scope !== undefined) scope.queue = queue
   }
 
   /**

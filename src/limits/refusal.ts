@@ -12,6 +12,7 @@ export function refusalOf(blocking: BlockingLimit, request: AdmissionRequest): L
     retryAfterMs: waitMs === Infinity ? null : waitMs,
     renewsSoon: waitMs <= MAX_RETRY_WAIT_MS,
     message: message(blocking, request),
+    ...scope.limits.queue && { queue: scope.limits.queue },
   }
 }
 

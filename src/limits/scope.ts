@@ -1,6 +1,7 @@
 import { picoUsd } from '../base/decimal.ts'
 import type { Budget } from '../config/key-types.ts'
 import { Bucket, type Hold } from './bucket.ts'
+import type { LimitQueue } from './queue/admission-queue.ts'
 import { BudgetAccount, IN_FLIGHT_RETRY_MS, type Period } from './budget-account.ts'
 import type { LeaseSize, ActualUsage, RateLimitState, LimitReason, ScopeLimits } from './types.ts'
 
@@ -36,6 +37,8 @@ export class Scope {
   readonly group: string | null
   /** Written by `configure`. */
   limits = NO_LIMITS
+  /** The requests that wait for these limits; null = none. */
+  queue: LimitQueue | null = null
   #running = 0
   #requests: Bucket | null = null
   #tokens: Bucket | null = null
@@ -60,10 +63,11 @@ export class Scope {
     const account = budget === null ? null : this.#accountFor(budget, now)
     if (account !== this.#account) this.#account?.suspend()
     this.#account = account
+    this.queue?.freed()
   }
 
-  /** @param isPart true = count no request and no concurrency @returns the limit with the longest wait; null = no limit blocks */
-  blockingLimit(tokens: number, pico: bigint | null, now: Moment, isPart = false): BlockingLimit | null {
+  /** @param isPart true = count no request and no concurrency @param turn requests of this queue need not wait for it @returns the limit with the longest wait; null = no limit blocks */
+  blockingLimit(tokens: number, pico: bigint | null, now: Moment, isPart = false, turn: LimitQueue | null = null): BlockingLimit | null {
     let which: LimitReason = 'requests'
     let waitMs = isPart ? 0 : this.#requestBucket?.wait(1, now.mono) ?? 0
     const tokenWait = this.#tokenBucket?.wait(tokens, now.mono) ?? 0
@@ -76,7 +80,9 @@ export class Scope {
       const budgetWait = pico === null ? Infinity : this.#account.wait(pico, now.wall)
       if (budgetWait > waitMs) [which, waitMs] = [pico === null ? 'unpriced' : 'budget', budgetWait]
     }
-    return waitMs === 0 ? null : { which, waitMs, scope: this }
+    if (waitMs > 0) return { which, waitMs, scope: this }
+    const { queue } = this
+    return queue === null || queue === turn || isPart ? null : { which: queue.which, waitMs: queue.waitMs, scope: this }
   }
 
   /** Call this only after `blockingLimit` returned null. */
@@ -99,11 +105,13 @@ export class Scope {
   /** Call this once for each reservation that is not a part, before settling it. */
   releaseConcurrency(): void {
     this.#running--
+    if (this.queue !== null) this.queue.freed()
   }
 
   /** Call this once for each reservation. @param outcome normalized */
   settle({ tokenBucket, tokenHold, period, pico }: ScopeReservation, outcome: ActualUsage, mono: number): void {
     if (tokenBucket !== null && tokenHold !== null) tokenBucket.settle(tokenHold, outcome.tokens ?? tokenHold.amount, mono)
+    if (this.queue !== null) this.queue.freed()
     if (period !== null) {
       period.reserved -= pico
       period.spent += outcome.pico ?? pico
@@ -112,6 +120,7 @@ export class Scope {
 
   /** @returns the maximum number of requests with this estimate in a lease */
   leasableRequests(tokens: number, pico: bigint | null, now: Moment): number {
+    if (this.queue !== null) return 0
     const { concurrent } = this.limits
     const requests = this.#requestBucket?.remaining(now.mono) ?? Infinity
     const counted = tokens === 0 ? Infinity : (this.#tokenBucket?.remaining(now.mono) ?? Infinity) / tokens
@@ -154,6 +163,7 @@ export class Scope {
     used: { readonly requests: number, readonly tokens: number, readonly pico: bigint }, mono: number,
   ): void {
     this.#running -= running
+    if (this.queue !== null) this.queue.freed()
     if (requestBucket !== null && requestHold !== null) requestBucket.settle(requestHold, used.requests, mono)
     this.settle(reservation, used, mono)
   }
@@ -171,7 +181,7 @@ export class Scope {
 
   /** @returns true = no request runs, the buckets are empty and nothing is spent, so that a new scope can replace this scope */
   idle(now: Moment): boolean {
-    return this.#running === 0 && (this.#requests?.idle(now.mono) ?? true)
+    return this.queue === null && this.#running === 0 && (this.#requests?.idle(now.mono) ?? true)
       && (this.#tokens?.idle(now.mono) ?? true) && this.#accounts.every(account => account.idle())
   }
 

@@ -1,8 +1,12 @@
 import type { Clock } from '../base/clock.ts'
 import type { Key, Limits } from '../config/key-types.ts'
+import type { Ticket, WaitTerms } from './queue/admission-queue.ts'
+import type { LimitRefusal } from './queue/limit-refusal.ts'
+
+export type { LimitReason, LimitRefusal } from './queue/limit-refusal.ts'
 
 /** Rates use the monotonic clock, so that changing the date does not affect rates. Budgets use the wall clock. */
-export type LimitClock = Pick<Clock, 'monotonic' | 'wall'>
+export type LimitClock = Pick<Clock, 'monotonic' | 'wall' | 'setTimeout'>
 
 /**
  * A key, group or upstream with limits. The limiter keeps counts by name, and uses the limits of the last object with the name. Limits are
@@ -73,21 +77,6 @@ export interface LeaseSize {
   readonly pico: bigint | null
 }
 
-export interface LimitRefusal {
-  readonly which: LimitReason
-  /** Where the refusing limit is configured. `model`: null = the limits of the whole key or group; otherwise a glob in `limits.models`. */
-  readonly scope: { readonly key: string; readonly group: string | null; readonly model: string | null }
-  /** Milliseconds until the request fits if no other request comes; a guess if running requests block it. null = waiting cannot help. */
-  readonly retryAfterMs: number | null
-  /** true = a client should wait and retry instead of reporting the error. */
-  readonly renewsSoon: boolean
-  /** English text for the client. The text can name limits and groups, but no keys. */
-  readonly message: string
-}
-
-/** `unpriced`: the key has a budget, and the price of the model is unknown. `unavailable`: shared limits cannot be checked. */
-export type LimitReason = 'requests' | 'tokens' | 'concurrent' | 'budget' | 'unpriced' | 'unavailable'
-
 export interface RateLimitState {
   readonly limit: number
   readonly remaining: number
@@ -112,6 +101,11 @@ export interface Spend {
 export interface Limiter {
   /** Reserves the estimate at all limits of the key or, if one of them refuses, at no limit. */
   admit(request: AdmissionRequest): Admission | Promise<Admission>
+  /**
+   * Waits until all limits have room, after `admit` has refused the request.
+   * @param done called once, also if the request has left
+   */
+  wait(request: AdmissionRequest, terms: WaitTerms, done: (admission: Admission) => void): Ticket
   /** The limit of each kind that allows the least for this key and model. */
   rateLimitStates(key: LimitedKey, model: string | null): RateLimitStates
   /** 1e-12 USD spent in the current period, by `idOf`, for groups and whole keys with a budget. Empty if another process counts spend. */

@@ -1,5 +1,6 @@
 import type { Limits } from '../../config/key-types.ts'
 import type { GrantedLease, LimiterReplies, LimiterRequest, SharedSpend } from '../../limits/workers/lease-messages.ts'
+import type { Decision, Ticket, WaitTerms } from '../../limits/queue/admission-queue.ts'
 import { LimiterConnection } from '../../limits/workers/limiter-connection.ts'
 import { normalizeEstimate, normalizeUsage } from '../../limits/reservation.ts'
 import { nanoOf, type SharedAdmission, type SharedChain, type SharedHold, type SharedScope } from './shared-key.ts'
@@ -7,7 +8,24 @@ import type { LimitedKey, RateLimitStates, LimitRefusal } from '../../limits/typ
 
 const LEASE_MS = 250
 
-export type Pending = SharedAdmission & { readonly id: number; readonly connection: SharedConnection; readonly pico: bigint | null }
+export type Pending = SharedAdmission & { readonly id: number; readonly connection: PendingConnection; readonly pico: bigint | null }
+
+/** What gets the decision. */
+export interface PendingConnection {
+  admitted(id: number, hold: SharedHold, lease: SharedHold | null, rateLimitStates: RateLimitStates, scopes: readonly SharedScope[]): void
+  /** @param rateLimitStates null = unchanged */
+  refused(id: number, refusal: LimitRefusal, rateLimitStates: RateLimitStates | null): void
+}
+
+/** A place in the limits that a waiting request got. */
+export interface SharedPlace {
+  readonly hold: SharedHold
+  readonly rateLimitStates: RateLimitStates
+  release(): void
+}
+
+/** A request that can wait. */
+export type SharedRequest = Omit<Pending, 'id' | 'connection' | 'turn'>
 
 /** The part of the shared limits that its connections use. */
 export interface SharedAdmitter {
@@ -16,13 +34,15 @@ export interface SharedAdmitter {
   configure(key: LimitedKey): SharedChain
   /** Decides later, by calling `admitted` or `refused` of the request's connection. */
   admit(pending: Pending): void
+  /** Decides when the limits have room, or when the wait ends. */
+  wait(request: SharedRequest, terms: WaitTerms, done: (decision: Decision<SharedPlace>) => void): Ticket
   changed(hold: SharedHold): void
   /** ms since 1970. */
   now(): number
 }
 
 /** The open requests and leases of one worker or, without workers, of this process. */
-export class SharedConnection extends LimiterConnection<SharedChain, SharedHold, SharedHold> {
+export class SharedConnection extends LimiterConnection<SharedChain, SharedHold, SharedHold> implements PendingConnection {
   readonly #limits: SharedAdmitter
 
   constructor(limits: SharedAdmitter, send: (replies: LimiterReplies) => void) {
@@ -40,7 +60,7 @@ export class SharedConnection extends LimiterConnection<SharedChain, SharedHold,
     this.reply({ id, refusal: null, rateLimitStates, lease: lease && this.#grant(lease, scopes) })
   }
 
-  refused(id: number, refusal: LimitRefusal, rateLimitStates: RateLimitStates): void {
+  refused(id: number, refusal: LimitRefusal, rateLimitStates: RateLimitStates | null): void {
     this.reply({ id, refusal, rateLimitStates, lease: null })
   }
 
@@ -51,6 +71,19 @@ export class SharedConnection extends LimiterConnection<SharedChain, SharedHold,
   protected override admit({ id, model, leaseRequests, isPart = false, ...estimate }: LimiterRequest & { kind: 'admit' }, chain: SharedChain): void {
     const { tokens, pico } = normalizeEstimate(estimate)
     this.#limits.admit({ id, connection: this, chain, model, tokens, pico, nano: pico === null ? null : nanoOf(pico), leaseRequests, isPart })
+  }
+
+  protected override wait({ id, model, terms, ...estimate }: LimiterRequest & { kind: 'wait' }, chain: SharedChain): void {
+    const { tokens, pico } = normalizeEstimate(estimate)
+    let isDecided = false
+    const request = { chain, model, tokens, pico, nano: pico === null ? null : nanoOf(pico), leaseRequests: 0, isPart: false }
+    const ticket = this.#limits.wait(request, terms, decision => {
+      isDecided = true
+      this.tickets.delete(id)
+      if (decision.ok) this.admitted(id, decision.reservation.hold, null, decision.reservation.rateLimitStates, [])
+      else this.refused(id, decision.refusal, null)
+    })
+    if (!isDecided) this.tickets.set(id, ticket)
   }
 
   protected override returnLease(lease: SharedHold, { requests, tokens, pico, open }: LimiterRequest & { kind: 'return-lease' }): void {

@@ -1,5 +1,6 @@
 import type { Limits } from '../../config/key-types.ts'
 import { periodOf } from '../../limits/budget-account.ts'
+import type { LimitQueue } from '../../limits/queue/admission-queue.ts'
 import { effectiveLimits } from '../../limits/effective-limits.ts'
 import { PERIOD_SEPARATOR } from './shared-script.ts'
 import { idOf, type CompileGlob, type LimitedKey, type Reservation, type ScopeLimits, type Spend } from '../../limits/types.ts'
@@ -39,6 +40,8 @@ export class SharedScope {
   readonly model: string | null
   readonly matches: (model: string | null) => boolean
   limits: ScopeLimits
+  /** The requests that wait at this instance; null = none. */
+  queue: LimitQueue | null = null
   running = 0
   refundRequests = 0
   refundTokens = 0
@@ -109,6 +112,7 @@ export class SharedHold {
     for (const { key, scope } of this.parts) {
       key.isDirty = true
       scope.running -= count
+      if (scope.queue !== null) scope.queue.freed()
     }
   }
 
@@ -152,6 +156,8 @@ export interface SharedAdmission {
   readonly nano: number | null
   readonly leaseRequests: number
   readonly isPart: boolean
+  /** The queue whose turn it is; absent or null = the request has to wait behind those that wait. */
+  readonly turn?: LimitQueue | null
 }
 
 /** @returns all scopes that count a request */
@@ -219,6 +225,7 @@ export class SharedKey {
       const scope = this.#byModel.get(model)
         ?? new SharedScope(this.isGroup ? this.name : null, model, limits, asked => globMatches === null || (asked !== null && globMatches(asked)))
       scope.limits = limits
+      scope.queue?.freed()
       this.#byModel.set(model, scope)
       return scope
     })
@@ -226,6 +233,11 @@ export class SharedKey {
 
   scopesFor(model: string | null): readonly SharedScope[] {
     return this.#scopes.filter(scope => scope.matches(model))
+  }
+
+  /** @param model a glob of `limits.models`; null = the whole key */
+  scope(model: string | null): SharedScope | null {
+    return this.#byModel.get(model) ?? null
   }
 
   /** The accounts of all budgets, including past periods. */

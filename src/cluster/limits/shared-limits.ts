@@ -1,17 +1,19 @@
 import { messageOf } from '../../base/message-of.ts'
 import type { Limits } from '../../config/key-types.ts'
 import { raiseToCommonSpend, restoreSpend, type CommonSpend } from './common-spend.ts'
+import { AdmissionQueue, type Decision, type LimitQueue, type Ticket, type WaitTerms } from '../../limits/queue/admission-queue.ts'
 import type { LimiterReplies } from '../../limits/workers/lease-messages.ts'
 import { OfflineShares } from './offline-shares.ts'
 import { refusalOf } from '../../limits/refusal.ts'
 import { SharedCall, ratesOf } from './shared-call.ts'
-import { SharedConnection, type Pending, type SharedAdmitter } from './shared-connection.ts'
+import { SharedConnection, type Pending, type SharedAdmitter, type SharedPlace, type SharedRequest } from './shared-connection.ts'
 import { scopesOf, takeHold, type SharedChain, type SharedHold, type SharedKey, type SharedScope } from './shared-key.ts'
 import { SharedLanes, type Lane } from './shared-lanes.ts'
 import type { AdmitReply, ScriptArgument, ScriptReply } from './shared-script.ts'
 import { INSTANCES_KEY, epochKey, hashOf } from './shared-store.ts'
 import { StoreHeartbeat, type StoreHeartbeatOptions } from './store-heartbeat.ts'
-import type { CompileGlob, LimitedKey, LimitReason } from '../../limits/types.ts'
+import type { BlockingLimit } from '../../limits/scope.ts'
+import type { CompileGlob, LimitedKey, LimitReason, LimitRefusal } from '../../limits/types.ts'
 
 export interface SharedLimitsOptions extends CommonSpend, StoreHeartbeatOptions {
   /** A name that differs for each process. */
@@ -47,6 +49,7 @@ export class SharedLimits implements SharedAdmitter {
   readonly #lanes: SharedLanes
   readonly #offline: OfflineShares
   readonly #heartbeat: StoreHeartbeat
+  readonly #queue: AdmissionQueue<SharedRequest, SharedPlace>
   #calls = 0
   #defaults: Limits | null = null
   #comparedAt: number
@@ -57,6 +60,15 @@ export class SharedLimits implements SharedAdmitter {
     this.#lanes = new SharedLanes(options.store.isPartitioned)
     this.#offline = new OfflineShares(options.offline, clock, compileGlob)
     this.#comparedAt = clock.monotonic()
+    this.#queue = new AdmissionQueue<SharedRequest, SharedPlace>({
+      decide: (request, turn, done) => this.#decide(request, turn, done),
+      setQueue: ({ chain }, { group, model }, queue) => {
+        const holder = group === null ? chain[0] : chain.find(({ name, isGroup }) => isGroup && name === group)
+        const scope = holder?.scope(model)
+        if (scope) scope.queue = queue
+      },
+      asksAgain: true,
+    }, clock)
     this.#heartbeat = new StoreHeartbeat(options, () => this.#report())
   }
 
@@ -112,9 +124,33 @@ export class SharedLimits implements SharedAdmitter {
   admit(pending: Pending): void {
     const { chain } = pending
     for (const key of chain) key.usedAt = this.#options.clock.monotonic()
+    const before = pending.isPart ? null : queueBefore(pending)
+    if (before !== null) return pending.connection.refused(pending.id, before, null)
     const lane = this.#lanes.of(chain[0]!)
     lane.queue.push(pending)
     this.#advance(lane)
+  }
+
+  wait(request: SharedRequest, terms: WaitTerms, done: (decision: Decision<SharedPlace>) => void): Ticket {
+    return this.#queue.wait(request, terms, done)
+  }
+
+  #decide(request: SharedRequest, turn: LimitQueue | null, done: (decision: Decision<SharedPlace>) => void): void {
+    this.admit({
+      ...request, turn, id: 0, connection: {
+        admitted: (_id, hold, _lease, rateLimitStates) => done({
+          ok: true, reservation: {
+            hold, rateLimitStates,
+            release: () => {
+              hold.settle({ requests: 0, tokens: 0, nano: 0 })
+              hold.offline?.release()
+              this.changed(hold)
+            },
+          },
+        }),
+        refused: (_id, refusal) => done({ ok: false, refusal }),
+      },
+    })
   }
 
   changed({ parts }: SharedHold): void {
@@ -207,11 +243,7 @@ export class SharedLimits implements SharedAdmitter {
     // If the rest of a budget is allowances of instances, this instance can still use its own allowance.
     if (which === 'budget' && this.#offline.admitOnAllowance(pending)) return
     const scope = scopes[at - 1] ?? { group: null, model: null, limits: {} as SharedScope['limits'] }
-    const { chain, model, tokens, pico } = pending
-    const { name, own } = chain[0]!
-    const request = { key: { name, limits: own }, model, estimate: { tokens, pico } }
-    const refusal = refusalOf({ which, waitMs: waitMs < 0 ? Infinity : waitMs, scope }, request)
-    connection.refused(id, refusal, rateLimitStates)
+    connection.refused(id, refusalFor(pending, { which, waitMs: waitMs < 0 ? Infinity : waitMs, scope }), rateLimitStates)
   }
 
   async #restore(lane: Lane): Promise<void> {
@@ -255,6 +287,20 @@ export class SharedLimits implements SharedAdmitter {
       await this.#call(lane, [], keys.filter(({ isCalling }) => !isCalling), true)
     }
   }
+}
+
+function refusalFor({ chain, model, tokens, pico }: Pending, blocking: BlockingLimit): LimitRefusal {
+  const { name, own } = chain[0]!
+  return refusalOf(blocking, { key: { name, limits: own }, model, estimate: { tokens, pico } })
+}
+
+/** @returns the refusal of a request that cannot pass those that wait for a limit; null = none waits */
+function queueBefore(pending: Pending): LimitRefusal | null {
+  for (const scope of scopesOf(pending.chain, pending.model)) {
+    const { queue } = scope
+    if (queue !== null && queue !== pending.turn) return refusalFor(pending, { which: queue.which, waitMs: queue.waitMs, scope })
+  }
+  return null
 }
 
 function chunks<T>(all: readonly T[], size: number): T[][] {

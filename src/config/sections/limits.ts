@@ -4,6 +4,7 @@ import type { Budget, Limits } from '../key-types.ts'
 import { decimalOf } from './prices.ts'
 import type { RawLimits } from '../raw.ts'
 import { checkGlob } from './routes.ts'
+import { buildQueue } from './values.ts'
 
 /** Builds the limits. A limit that is absent in the file is unlimited. */
 export function buildLimits(raw: RawLimits | undefined, path: Path, findings: Findings): Limits | null {
@@ -15,15 +16,16 @@ export function buildLimits(raw: RawLimits | undefined, path: Path, findings: Fi
     checkGlob(glob, at, findings, 'key')
     models.set(glob, buildFigures(limits, at, findings))
   }
-  return { ...buildFigures(raw, path, findings), models }
+  return { ...buildFigures(raw, path, findings), ...raw.priority !== undefined && { priority: raw.priority }, models }
 }
 
-function buildFigures(raw: Omit<RawLimits, 'models'>, path: Path, findings: Findings): Omit<Limits, 'models'> {
+function buildFigures(raw: Omit<RawLimits, 'models' | 'priority'>, path: Path, findings: Findings): Omit<Limits, 'models' | 'priority'> {
   return {
     requestsPerMinute: raw.requests_per_minute ?? null,
     tokensPerMinute: raw.tokens_per_minute ?? null,
     concurrent: raw.concurrent ?? null,
     budget: buildBudget(raw.budget, [...path, 'budget'], findings),
+    ...raw.queue !== undefined && { queue: buildQueue(raw.queue, [...path, 'queue'], findings) },
   }
 }
 

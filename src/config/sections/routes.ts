@@ -5,7 +5,7 @@ import type { RawConfig, RawRoute, RawTarget } from '../raw.ts'
 import type { Affinity, Route, Target, Timeouts, Upstream } from '../types.ts'
 import { headerName } from './header.ts'
 import { hookNames } from './hooks.ts'
-import { MAX_TIMER, buildTimeouts, timerDurationOf } from './values.ts'
+import { MAX_TIMER, buildQueue, buildTimeouts, timerDurationOf } from './values.ts'
 
 export function buildRoutes(raw: RawConfig, upstreams: ReadonlyMap<string, Upstream>, timeouts: Timeouts, findings: Findings): Route[] {
   // If `upstreams` is missing, report that once instead of once for each route.
@@ -33,6 +33,7 @@ export function buildRoutes(raw: RawConfig, upstreams: ReadonlyMap<string, Upstr
       translate: route.translate ?? 'lenient',
       hooks: hookNames(route.hooks, raw, [...path, 'hooks'], findings),
       fit: route.fit === 'check',
+      queue: buildQueue(route.queue, [...path, 'queue'], findings),
       timeouts: buildTimeouts(route.timeouts, [...path, 'timeouts'], timeouts, findings),
     }]
   })

@@ -1,6 +1,7 @@
 import type { Path } from '../text/document.ts'
 import { formatPath, type Findings } from '../text/findings.ts'
-import type { RawTimeouts } from '../raw.ts'
+import type { QueueLimits } from '../key-types.ts'
+import type { RawQueue, RawTimeouts } from '../raw.ts'
 import type { Timeouts } from '../types.ts'
 import { parseDuration, parseSize } from '../units.ts'
 
@@ -33,6 +34,12 @@ export function buildTimeouts(raw: RawTimeouts | undefined, path: Path, defaults
     idle: timerDurationOf(raw.idle, [...path, 'idle'], defaults.idle, findings),
     total: timerDurationOf(raw.total, [...path, 'total'], defaults.total, findings),
   }
+}
+
+/** @returns null = the values are missing, which is reported */
+export function buildQueue(raw: RawQueue | undefined, path: Path, findings: Findings): QueueLimits | null {
+  if (raw?.wait === undefined || raw.size === undefined) return null
+  return { wait: timerDurationOf(raw.wait, [...path, 'wait'], 0, findings), size: raw.size }
 }
 
 /** Parses a size. @returns bytes, at least 1 */

@@ -2,6 +2,7 @@ import type { Limits } from '../../config/key-types.ts'
 import type { GrantedLease, LimiterReplies, LimiterRequest, SharedSpend } from './lease-messages.ts'
 import { LimiterConnection } from './limiter-connection.ts'
 import type { LocalLimiter } from '../limiter.ts'
+import type { Ticket, WaitTerms } from '../queue/admission-queue.ts'
 import type { QuotaLease } from '../quota-lease.ts'
 import type { Admission, AdmissionRequest, LimitedKey, Reservation } from '../types.ts'
 
@@ -12,6 +13,8 @@ export interface LeaseService {
   setDefaults(limits: Limits | null): void
   /** Decides now, or after other workers have returned their leases. */
   admit(request: AdmissionRequest, decide: (admission: Admission) => void): void
+  /** Decides when the limits have room, or when the wait ends. */
+  wait(request: AdmissionRequest, terms: WaitTerms, decide: (admission: Admission) => void): Ticket
   /** @returns null = not enough is free, or a request waits until leases of the key or of its groups are returned */
   lease(request: AdmissionRequest, maxRequests: number, recall: () => void): OutstandingLease | null
 }
@@ -52,6 +55,22 @@ export class LeaseConnection extends LimiterConnection<LimitedKey, Reservation, 
       const lease = admission.ok && leaseRequests > 0 ? this.#lease(request, leaseRequests) : null
       this.reply({ id, refusal: admission.ok ? null : admission.refusal, rateLimitStates, lease })
     })
+  }
+
+  protected override wait({ id, model, tokens, pico, terms }: LimiterRequest & { kind: 'wait' }, key: LimitedKey): void {
+    let isDecided = false
+    const ticket = this.#server.wait({ key, model, estimate: { tokens, pico } }, terms, admission => {
+      isDecided = true
+      this.tickets.delete(id)
+      if (this.isClosed) {
+        if (admission.ok) admission.reservation.release()
+        return
+      }
+      if (admission.ok) this.open[id] = admission.reservation
+      const rateLimitStates = this.#limiter.rateLimitStates(key, model)
+      this.reply({ id, refusal: admission.ok ? null : admission.refusal, rateLimitStates, lease: null })
+    })
+    if (!isDecided) this.tickets.set(id, ticket)
   }
 
   protected override returnLease({ lease, markReturned }: OutstandingLease, { open, ...used }: LimiterRequest & { kind: 'return-lease' }): void {

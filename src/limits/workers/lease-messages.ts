@@ -1,4 +1,5 @@
 import type { Limits } from '../../config/key-types.ts'
+import type { WaitTerms } from '../queue/admission-queue.ts'
 import type { LeaseSettlement } from '../quota-lease.ts'
 import type { AdmissionRequest, Estimate, LimitedKey, RateLimitStates, LeaseSize, LimitRefusal, Spend } from '../types.ts'
 
@@ -14,6 +15,10 @@ export type LimiterRequest =
     /** The number of further requests for which the worker asks for a lease; 0 = no lease. */
     readonly leaseRequests: number
   } & Pick<AdmissionRequest, 'model' | 'isPart'> & Estimate)
+  /** Asks for a decision later: when the limits have room, or after `leave`. */
+  | ({ readonly kind: 'wait'; readonly id: number; readonly ref: number; readonly terms: WaitTerms } & Pick<AdmissionRequest, 'model'> & Estimate)
+  /** The request with the id `id` no longer waits. */
+  | { readonly kind: 'leave'; readonly id: number }
   | ({ readonly kind: 'return-lease', readonly leaseId: number, readonly open: readonly OpenRequest[] } & LeaseSettlement)
   | { readonly kind: 'release-concurrency'; readonly id: number }
   /** The usage of several reservations, in lists of equal length. */
@@ -29,7 +34,8 @@ export type SharedSpend = Omit<Spend, 'key'> & { readonly ref: number }
 export interface AdmissionReply {
   readonly id: number
   readonly refusal: LimitRefusal | null
-  readonly rateLimitStates: RateLimitStates
+  /** null = unchanged. */
+  readonly rateLimitStates: RateLimitStates | null
   /** A granted lease; null = none. The worker returns its current lease when it gets another lease. */
   readonly lease: GrantedLease | null
 }

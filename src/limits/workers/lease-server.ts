@@ -1,9 +1,10 @@
 import type { Clock, Timer } from '../../base/clock.ts'
 import type { Limits } from '../../config/key-types.ts'
+import { AdmissionQueue, type LimitQueue, type Ticket, type WaitTerms } from '../queue/admission-queue.ts'
 import { LeaseConnection, type LeaseService, type OutstandingLease } from './lease-connection.ts'
 import type { LimiterReplies } from './lease-messages.ts'
 import type { LocalLimiter } from '../limiter.ts'
-import { idOf, type Admission, type AdmissionRequest, type LimitedKey, type LimitRefusal } from '../types.ts'
+import { idOf, type Admission, type AdmissionRequest, type LimitedKey, type LimitRefusal, type Reservation } from '../types.ts'
 
 function textOf(limits: Limits | null): string {
   return JSON.stringify(limits, (_name, value: unknown) => (value instanceof Map ? [...value] : value))
@@ -27,12 +28,18 @@ export class LeaseServer implements LeaseService {
   /** The last limits of each key, so that equal limits from different workers become one object. */
   readonly #keys = new Map<string, { readonly text: string; readonly key: LimitedKey }>()
   readonly #leases = new Map<string, OwnerLeases>()
+  readonly #queue: AdmissionQueue<AdmissionRequest, Reservation>
   #defaults: string | null = null
 
   /** @param limiter a new limiter without defaults, because the workers send the defaults */
-  constructor(limiter: LocalLimiter, clock: Pick<Clock, 'setTimeout'>) {
+  constructor(limiter: LocalLimiter, clock: Pick<Clock, 'monotonic' | 'setTimeout'>) {
     this.#limiter = limiter
     this.#clock = clock
+    this.#queue = new AdmissionQueue<AdmissionRequest, Reservation>({
+      decide: (request, turn, done) => this.admit(request, done, turn),
+      setQueue: (request, scope, queue) => limiter.setQueue(request, scope, queue),
+      asksAgain: false,
+    }, clock)
   }
 
   connect(send: (replies: LimiterReplies) => void): LeaseConnection {
@@ -58,18 +65,22 @@ export class LeaseServer implements LeaseService {
   }
 
   /** Before a refusal, recalls the leases that use the limit. When they are returned, the limiter decides again. */
-  admit(request: AdmissionRequest, decide: (admission: Admission) => void): void {
-    const admission = this.#limiter.admit(request)
+  admit(request: AdmissionRequest, decide: (admission: Admission) => void, turn: LimitQueue | null = null): void {
+    const admission = this.#limiter.admit(request, turn)
     // If waiting cannot help, leases are not the cause of the refusal.
     const refusal = admission.ok || admission.refusal.retryAfterMs === null ? null : admission.refusal
     const owner = refusal && this.#leases.get(ownerOf(refusal.scope))
     if (!owner) return decide(admission)
-    owner.waiting.push(() => this.admit(request, decide))
+    owner.waiting.push(() => this.admit(request, decide, turn))
     for (const { recall } of owner.leases) recall()
     // After the timeout, the leases stay reserved, but requests no longer wait for their return.
     owner.recallTimeout ??= this.#clock.setTimeout(() => {
       for (const { markReturned } of owner.leases) markReturned()
     }, RECALL_TIMEOUT_MS)
+  }
+
+  wait(request: AdmissionRequest, terms: WaitTerms, decide: (admission: Admission) => void): Ticket {
+    return this.#queue.wait(request, terms, decide)
   }
 
   lease(request: AdmissionRequest, maxRequests: number, recall: () => void): OutstandingLease | null {

@@ -1,5 +1,6 @@
 import { Slots } from '../../base/slots.ts'
 import type { Limits } from '../../config/key-types.ts'
+import type { Ticket } from '../queue/admission-queue.ts'
 import type { LimitedKey } from '../types.ts'
 import type { AdmissionReply, LimiterReplies, LimiterRequest, SharedSpend } from './lease-messages.ts'
 
@@ -10,6 +11,8 @@ export abstract class LimiterConnection<Key, Open, Lease extends object> {
   /** The open requests, indexed by the worker's ids, which are small numbers. */
   protected readonly open: (Open | null)[] = []
   protected readonly leases = new Slots<Lease>()
+  /** The requests that wait, by the worker's ids. */
+  protected readonly tickets = new Map<number, Ticket>()
   /** true = the worker has ended, and its reservations and leases count as used. */
   protected isClosed = false
   readonly #send: (replies: LimiterReplies) => void
@@ -29,6 +32,7 @@ export abstract class LimiterConnection<Key, Open, Lease extends object> {
   /** Call this when the worker has ended. Counts its reservations and leases as used, so that budgets are not exceeded. */
   close(): void {
     this.isClosed = true
+    for (const ticket of this.tickets.values()) ticket.leave()
     for (const open of this.open.splice(0)) if (open) this.settle(open, null, null)
     for (const lease of this.leases) this.settleLost(lease)
   }
@@ -45,6 +49,8 @@ export abstract class LimiterConnection<Key, Open, Lease extends object> {
 
   protected abstract registerKey(key: LimitedKey): Key
   protected abstract admit(request: RequestOf<'admit'>, key: Key): void
+  /** Adds the request to `tickets` until it is decided. */
+  protected abstract wait(request: RequestOf<'wait'>, key: Key): void
   protected abstract returnLease(lease: Lease, request: RequestOf<'return-lease'>): void
   protected abstract releaseConcurrency(open: Open): void
   /** @param tokens null = unknown, so that the reserved amount counts @param pico 1e-12 USD; null as for tokens */
@@ -62,6 +68,10 @@ export abstract class LimiterConnection<Key, Open, Lease extends object> {
       }
       case 'admit':
         return this.admit(request, this.#key(request.ref))
+      case 'wait':
+        return this.wait(request, this.#key(request.ref))
+      case 'leave':
+        return this.tickets.get(request.id)?.leave()
       case 'return-lease': {
         const lease = this.leases.at(request.leaseId)
         if (lease === null) return

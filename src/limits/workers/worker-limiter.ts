@@ -4,6 +4,7 @@ import type { Limits } from '../../config/key-types.ts'
 import { KeyModelState } from './key-model-state.ts'
 import type { LimiterReplies, GrantedLease, AdmissionReply, LimiterRequest } from './lease-messages.ts'
 import { LeaseOutbox } from './lease-outbox.ts'
+import type { Ticket, WaitTerms } from '../queue/admission-queue.ts'
 import { UNLIMITED } from '../reservation.ts'
 import { idOf, isUnlimited } from '../types.ts'
 import type { Admission, AdmissionRequest, Estimate, RateLimitStates, LimitedKey, Limiter, ActualUsage, Spend } from '../types.ts'
@@ -79,6 +80,25 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
     return promise
   }
 
+  wait({ key, model, estimate }: AdmissionRequest, terms: WaitTerms, done: (admission: Admission) => void): Ticket {
+    const ref = this.#ref(key)
+    const state = this.#keyState(key, model)
+    let isDone = false
+    const resolve = (admission: Admission): void => {
+      isDone = true
+      done(admission)
+    }
+    const id = this.#open.add({ state, ref, model, estimate, isPart: false, isLeaseRequested: false, resolve })
+    const { tokens, pico } = estimate
+    this.#outbox.post({ kind: 'wait', id, ref, model, tokens, pico, terms })
+    // The lease server refuses a request that leaves, which frees its id.
+    return {
+      leave: () => {
+        if (!isDone) this.#outbox.post({ kind: 'leave', id })
+      },
+    }
+  }
+
   receive({ replies, recalledLeases }: LimiterReplies): void {
     for (const reply of replies) this.#handleReply(reply)
     for (const leaseId of recalledLeases) {
@@ -127,7 +147,7 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
     const pending = this.#open.at(id)
     if (pending === null || pending instanceof WorkerReservation) return
     const { state, estimate, isPart, isLeaseRequested, resolve } = pending
-    state.updateRateLimitStates(rateLimits, this.#clock.monotonic())
+    if (rateLimits !== null) state.updateRateLimitStates(rateLimits, this.#clock.monotonic())
     if (lease !== null) this.#startLease(state, lease)
     if (refusal === null) {
       const reservation = new WorkerReservation(estimate, !isPart)

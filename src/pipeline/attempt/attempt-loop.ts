@@ -11,6 +11,7 @@ import type { Reservation } from '../../limits/types.ts'
 import { ACCOUNT_CHOICE_HEADERS, GATEWAY_KEY_HEADER, OWN_CREDENTIAL_HEADERS } from '../../protocols/http/vendor-headers.ts'
 import type { RetryStep } from '../../routing/retry-policy.ts'
 import type { LiveTarget } from '../../upstreams/live-targets.ts'
+import type { RefusedRequest } from '../parts/wait-for-room.ts'
 import { failureWithoutResponse, type AttemptFailure } from './attempt-failure.ts'
 import { otherCredential, type AttemptRecorder } from './recorder.ts'
 
@@ -26,6 +27,14 @@ export type AttemptOutcome<A extends UpstreamAttempt, End> =
   | { readonly kind: 'failed', readonly attempt: A, readonly failure: AttemptFailure, readonly isLast: boolean }
   /** Another attempt continues the response, whose beginning the client got. */
   | { readonly kind: 'interrupted', readonly attempt: A, readonly failure: AttemptFailure, readonly step: RetryStep }
+
+/** A target that was skipped because its upstream is at its limit. */
+export type RefusedTarget = RefusedRequest & { readonly target: Target }
+
+export interface WaitedTarget {
+  readonly target: Target
+  readonly reservation: Reservation
+}
 
 export interface TargetPlan {
   /** The target of the running attempt or, before any attempt, of the first attempt. */
@@ -45,6 +54,8 @@ export interface AttemptCarrier<A extends UpstreamAttempt, End> {
   /** @param refused credentials that the target refused for this request @returns the error if the request cannot be made for the target */
   begin(target: Target, refused: readonly Authorization[], reservation: Reservation | null): A | GatewayError
   carry(attempt: A): Promise<AttemptOutcome<A, End>>
+  /** Waits until an upstream at its limit has room; null = the request does not wait, or there was no room. */
+  waitForTarget(refused: readonly RefusedTarget[]): Promise<WaitedTarget | null>
   /** Called if no further attempt follows. @throws GatewayError if the client gets nothing from an upstream */
   giveUp(failure: AttemptFailure): Promise<End>
 }
@@ -56,6 +67,8 @@ export class AttemptLoop<A extends UpstreamAttempt, End> {
   readonly #recorder: AttemptRecorder
   /** The error with the shortest retry-after among those of upstreams at their limit. */
   #full: GatewayError | null = null
+  /** The last refusals of upstreams at their limit. */
+  readonly #refused = new Map<UpstreamLimits, RefusedRequest>()
   #cancelWait: (() => void) | null = null
 
   constructor(gateway: Gateway, exchange: Exchange, plan: TargetPlan, recorder: AttemptRecorder) {
@@ -68,6 +81,8 @@ export class AttemptLoop<A extends UpstreamAttempt, End> {
   async run(carrier: AttemptCarrier<A, End>): Promise<End> {
     let target = this.#plan.current
     let refused = NONE_REFUSED
+    let held: Reservation | null = null
+    const passedOver: Target[] = []
     const isLarge = (this.#exchange.request.body?.bytes.length ?? 0) > LARGE_BODY
     for (;;) {
       if (isLarge) {
@@ -76,11 +91,14 @@ export class AttemptLoop<A extends UpstreamAttempt, End> {
       }
       const end = carrier.endBefore(target)
       if (end !== null) return end
-      const reservation = target.upstream.limits && await this.reserve(target.upstream.limits)
+      const reservation: Reservation | GatewayError | null = held ?? (target.upstream.limits && await this.reserve(target.upstream.limits))
+      held = null
       if (reservation instanceof GatewayError) {
-        const next = this.#passOver(target, reservation, carrier.isContinuation)
+        if (!passedOver.includes(target)) passedOver.push(target)
+        const next: RetryStep | WaitedTarget | null = this.#passOver(target, reservation, carrier.isContinuation) ?? await this.#wait(carrier, passedOver)
         if (next === null) return carrier.giveUp(this.#failure(this.#full ?? reservation))
         target = next.target
+        if ('reservation' in next) held = next.reservation
         refused = NONE_REFUSED
         continue
       }
@@ -105,7 +123,7 @@ export class AttemptLoop<A extends UpstreamAttempt, End> {
       if (step === null) return carrier.giveUp(outcome.failure)
       if (outcome.kind !== 'unsent') {
         this.#recorder.logRetry(outcome.attempt, step)
-        if (step.delayMs > 0) await this.#wait(step.delayMs)
+        if (step.delayMs > 0) await this.#pause(step.delayMs)
         this.#exchange.throwIfStopped()
       }
       target = step.target
@@ -130,12 +148,14 @@ export class AttemptLoop<A extends UpstreamAttempt, End> {
   /** @returns an error, and reserves nothing, if the limits have no room */
   async reserve(key: UpstreamLimits): Promise<Reservation | GatewayError> {
     const estimate = { tokens: this.#exchange.reserved?.tokens ?? 0, pico: 0n }
-    const admission = await this.#gateway.accounts.limiter.admit({ key, model: null, estimate })
+    const request = { key, model: null, estimate }
+    const admission = await this.#gateway.accounts.limiter.admit(request)
     if (admission.ok) {
       if (this.#exchange.stopped !== null) admission.reservation.release()
       this.#exchange.throwIfStopped()
       return admission.reservation
     }
+    this.#refused.set(key, { request, refusal: admission.refusal })
     const { which, message, retryAfterMs } = admission.refusal
     return which === 'unavailable' ? new GatewayError('limits_unavailable', message) : upstreamRateLimited(retryAfterMs ?? DEFAULT_WAIT)
   }
@@ -152,12 +172,21 @@ export class AttemptLoop<A extends UpstreamAttempt, End> {
     return step
   }
 
+  /** @param passedOver the targets whose upstreams are at their limits */
+  #wait(carrier: AttemptCarrier<A, End>, passedOver: readonly Target[]): Promise<WaitedTarget | null> {
+    const refused = passedOver.flatMap(target => {
+      const found = target.upstream.limits && this.#refused.get(target.upstream.limits)
+      return found ? [{ ...found, target }] : []
+    })
+    return carrier.waitForTarget(refused)
+  }
+
   #failure(error: GatewayError): AttemptFailure {
     return failureWithoutResponse(error, this.#gateway.clock.wall())
   }
 
   /** Resolves after `ms`, or at once when the exchange is stopped. */
-  #wait(ms: number): Promise<void> {
+  #pause(ms: number): Promise<void> {
     this.#recorder.waitedMs += ms
     const { promise, resolve } = Promise.withResolvers<void>()
     const timer = this.#gateway.clock.setTimeout(resolve, ms)

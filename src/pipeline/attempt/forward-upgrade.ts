@@ -98,6 +98,11 @@ class Upgrading implements Stoppable, AttemptCarrier<WebSocketAttempt, TunnelEnd
     return null
   }
 
+  /** Handshakes do not wait, because most clients give up on them early. */
+  waitForTarget(): Promise<null> {
+    return Promise.resolve(null)
+  }
+
   begin(target: Target, refused: readonly Authorization[], reservation: Reservation | null): WebSocketAttempt | GatewayError {
     const gateway = this.#gateway
     const exchange = this.#exchange

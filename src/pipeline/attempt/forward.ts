@@ -7,8 +7,9 @@ import type { Reservation } from '../../limits/types.ts'
 import { Deadlines } from '../../proxy/http/deadlines.ts'
 import { isUnsuited } from '../../routing/failure.ts'
 import { StreamBreak } from '../respond/response-stream.ts'
+import { canWait, queuedMs, waitForRoom } from '../parts/wait-for-room.ts'
 import { failureWithoutResponse, undeliveredError, type AttemptFailure } from './attempt-failure.ts'
-import { AttemptLoop, type AttemptCarrier, type AttemptOutcome } from './attempt-loop.ts'
+import { AttemptLoop, type AttemptCarrier, type AttemptOutcome, type RefusedTarget, type WaitedTarget } from './attempt-loop.ts'
 import { ClientStream } from './client-stream.ts'
 import { HedgedAttempts, type HedgeHost } from './hedge.ts'
 import { beginHttpAttempt, type HttpAttempt } from './http-attempt.ts'
@@ -63,6 +64,7 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
     exchange.stopBy(this)
     if (resumeMode === 'hold' && wantsEventStream(exchange)) this.#stream.keepAlive()
     try {
+      if (exchange.pendingRoom !== null) await this.#waitFor(exchange.pendingRoom)
       return await this.#loop.run(this)
     } catch (thrown) {
       if (relay.status === 0) throw thrown
@@ -87,6 +89,41 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
   }
 
   /** @param own deadlines of a second, hedged attempt; null = use the deadlines of the exchange */
+  async waitForTarget(all: readonly RefusedTarget[]): Promise<WaitedTarget | null> {
+    const { route } = this.#exchange.plan as Plan
+    const refused = all.filter(({ refusal, target }) => (
+      canWait(this.#gateway, route, refusal) && (!this.isContinuation || target.prefill)
+    ))
+    if (refused.length === 0) return null
+    const result = await this.#waitFor(() => waitForRoom(this.#gateway, this.#exchange, refused))
+    if ('which' in result) {
+      this.#exchange.throwIfStopped()
+      return null
+    }
+    if (this.#exchange.stopped !== null) result.reservation.release()
+    this.#exchange.throwIfStopped()
+    const { target } = refused[result.at] as RefusedTarget
+    this.#plan.resume(target)
+    return { target, reservation: result.reservation }
+  }
+
+  /** Sends keep-alive events during the wait to clients that accept them before a response. */
+  async #waitFor<T>(wait: () => Promise<T>): Promise<T> {
+    const { relay, resumeMode, keepAliveTimer } = this.#stream
+    const isKeptAlive = wantsEventStream(this.#exchange) && keepAliveTimer?.isRunning !== true
+    const before = queuedMs(this.#exchange)
+    if (isKeptAlive) this.#stream.keepAlive()
+    // The total timeout applies to the wait too.
+    this.#deadlines.betweenAttempts()
+    try {
+      return await wait()
+    } finally {
+      this.#recorder.waitedMs += queuedMs(this.#exchange) - before
+      // Without a keep-alive event, the client still gets the upstream's own status.
+      if (isKeptAlive && relay.status === 0 && resumeMode !== 'hold') this.#stream.keepAliveTimer?.stop()
+    }
+  }
+
   begin(
     target: Target, refused: readonly Authorization[], reservation: Reservation | null, own: Deadlines | null = null,
   ): HttpAttempt | GatewayError {

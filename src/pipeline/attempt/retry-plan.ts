@@ -77,6 +77,11 @@ export class RetryPlan {
     this.#state = select(this.#state, target)
   }
 
+  /** Makes a target that was skipped the current one, because its upstream has room now. */
+  resume(target: Target): void {
+    this.#state = { ...select(this.#state, target), attemptsLeft: Math.max(0, this.#state.attemptsLeft - 1) }
+  }
+
   /** Skips the current target without counting an attempt. @returns null = there is no other target */
   passOver(isContinuation: boolean): RetryStep | null {
     this.#state = { ...this.#state, attemptsLeft: this.#state.attemptsLeft + 1 }

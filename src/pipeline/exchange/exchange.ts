@@ -32,6 +32,26 @@ export interface ClientDelivery {
 
 const NOTHING_SENT: ClientDelivery = { status: 0, delivered: false, bytes: 0, firstByteAt: 0 }
 
+/** Whose limit has no room. */
+export type QueueScope = 'key' | 'group' | 'upstream'
+
+/** A wait for room that has ended. */
+export interface QueueWait {
+  readonly scope: QueueScope
+  readonly ms: number
+  /** The wait ended without room, or the queue was full. */
+  readonly isRefused: boolean
+}
+
+/** A running wait for room. */
+export interface RunningWait extends Pick<QueueWait, 'scope'> {
+  readonly which: LimitReason
+  readonly priority: number
+  /** ms on the monotonic clock. */
+  readonly since: number
+  leave(): void
+}
+
 export interface Stoppable {
   stop(reason: GatewayError): void
 }
@@ -74,6 +94,7 @@ export interface Reserved {
 /** A request after the phases accept, identify and classify. */
 export type LocatedRequest = Pick<Exchange, 'target' | 'classified' | 'identity' | 'request'>
 
+const NO_WAITS: readonly QueueWait[] = []
 const NO_CONTENT: RequestContent = { model: null, stream: false, body: null }
 const EMPTY_TARGET: RequestTarget = { path: '/', query: '', queryKey: null, isGoogles: false }
 const NO_ENDPOINT = classifyPath(EMPTY_TARGET.path)
@@ -154,6 +175,12 @@ class WritableExchange {
   overheadMs: number | null = null
   /** Why the exchange must end early, for example `client_gone` or a deadline; null = not stopped. Written by `stop`. */
   stopped: GatewayError | null = null
+  /** Waits for room in the limits, then reserves; null = nothing to wait for. Written by `reserve`. */
+  pendingRoom: (() => Promise<void>) | null = null
+  /** null = the request does not wait in a queue. Written by `waitForRoom`. */
+  waiting: RunningWait | null = null
+  /** The ended waits. Written by `waitForRoom`. */
+  queueWaits: readonly QueueWait[] = NO_WAITS
   #stoppable: Stoppable | null = null
 
   constructor(init: ExchangeInit) {
@@ -208,6 +235,7 @@ class WritableExchange {
     if (this.stopped !== null) return
     this.stopped = reason
     this.#stoppable?.stop(reason)
+    this.waiting?.leave()
   }
 
   /** @param stoppable what `stop` stops from now on: the reading of the body, or the attempts; null = nothing */

@@ -220,6 +220,8 @@ export interface GatewayHeaders {
   readonly inConsole?: boolean
   /** The client's protocol and the upstream's; absent or null = not translated. */
   readonly translated?: { readonly from: string, readonly to: string } | null | undefined
+  /** ms that the request waited in queues; absent or 0 = it did not wait. */
+  readonly queuedMs?: number
   /** Client fields that were not sent upstream. */
   readonly dropped?: readonly string[]
 }
@@ -234,6 +236,8 @@ export function gatewayHeaders(own: GatewayHeaders, headers: string[] = []): str
     const { upstream, attempts } = served
     headers.push('x-gateway-upstream', percentEncoded(upstream.name), 'x-gateway-attempts', String(attempts))
   }
+  const waitedMs = Math.round(own.queuedMs ?? 0)
+  if (waitedMs > 0) headers.push('x-gateway-queued-ms', String(waitedMs))
   if (translated) headers.push('x-gateway-translated', `${translated.from}->${translated.to}`)
   // Encode field names, because they come from the client.
   if (dropped.length > 0) headers.push('x-gateway-dropped', dropped.map(percentEncoded).join(', ').slice(0, MAX_DROPPED_LENGTH))
