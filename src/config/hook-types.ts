@@ -5,7 +5,7 @@ export interface HookConfig {
   readonly url: string
   readonly onRequest: boolean
   readonly onResponse: boolean
-  /** What the service gets of a request or response: only facts about it, also its texts, or also its body. */
+  /** What the service gets of a request or response: only facts about it, also its texts, or also its whole body. */
   readonly send: 'metadata' | 'text' | 'body'
   /** ms from the start of a call to the end of its reply, with the time in the queue. */
   readonly timeout: number

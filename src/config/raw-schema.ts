@@ -134,7 +134,7 @@ export interface RawConfig {
     url?: string
     plain_http?: boolean
     on?: ('request' | 'response' | undefined)[]
-    send?: 'metadata' | 'body'
+    send?: 'metadata' | 'text' | 'body'
     timeout?: string
     when_down?: 'allow' | 'refuse'
     concurrency?: number

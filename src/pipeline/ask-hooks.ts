@@ -2,9 +2,10 @@ import { GatewayError, asGatewayError, overloaded, upgradeRequired } from '../ba
 import { isRead, type PolicyAction, type Writes } from './exchange/exchange.ts'
 import { requestFacts } from './exchange/request-facts.ts'
 import type { Gateway } from './parts/gateway.ts'
-import { callBody } from '../policy/hooks/hook-call.ts'
+import { callBody, contentFor } from '../policy/hooks/hook-call.ts'
 import type { HookReply } from '../policy/hooks/hook-reply.ts'
 import type { HookSet, LiveHook } from '../policy/hooks/hook-set.ts'
+import { textEdits, type RequestText } from '../protocols/request/request-texts.ts'
 import { memberEdits } from '../protocols/json/member-edits.ts'
 import { attributeWithHooks } from './attribute.ts'
 import { replaceBody } from './replace-body.ts'
@@ -12,10 +13,9 @@ import type { Route } from '../config/types.ts'
 
 /** A call takes this many bytes for each byte of the body: the body in JSON, and a copy while it is masked. */
 const BYTES_PER_BODY_BYTE = 2
-const NO_IDS: ReadonlySet<string> = new Set()
 
 /**
- * Asks the hooks of the request one after the other, the more general first, and adds their tags. Taps are kept for `settle`.
+ * Asks the hooks of the request one after the other, the more general first. Adds their tags and changes the body as they say. Taps are kept for `settle`.
  * @param isUpgrade the request is a handshake: hooks that need a body cannot decide about it
  * @throws GatewayError policy_refused, policy_unavailable, attribution_required, upgrade_required
  */
@@ -30,31 +30,40 @@ export async function askHooks(
     const { config } = live.hook
     if (config.tap || !config.onRequest) continue
     if (isUpgrade && config.send !== 'metadata') throw upgradeRequired('a rule of the operator checks requests, and cannot read WebSockets; use plain HTTP')
-    const reply = await askHook(exchange, live)
+    const answer = await askHook(exchange, live)
+    const reply = answer?.reply ?? null
     if (reply === null || reply.action !== 'allow') exchange.policy = [...exchange.policy ?? [], actionOf(config.name, reply)]
-    if (reply === null) continue
+    if (answer === null || reply === null) continue
     if (reply.action === 'refuse') throw refused(config.name, reply.message)
     for (const [name, value] of reply.tags) tags.set(name, value)
     noteUnread(gateway, live, reply.tags)
-    if (reply.action === 'replace') replace(gateway, exchange, live, reply)
+    if (reply.action === 'replace') replace(gateway, exchange, live, answer)
   }
   if (gateway.attribution !== null) attributeWithHooks(gateway.attribution, exchange, tags)
 }
 
+/** What a hook decided, and the places of the texts that it was sent. */
+interface Answer {
+  readonly reply: HookReply
+  readonly places: ReadonlyMap<string, RequestText>
+}
+
 /** @returns null = the hook is down, and requests pass then @throws GatewayError policy_unavailable, overloaded */
-async function askHook(exchange: Writes<'policy'>, { hook, failures }: LiveHook): Promise<HookReply | null> {
+async function askHook(exchange: Writes<'policy'>, { hook, failures }: LiveHook): Promise<Answer | null> {
   const { config } = hook
-  const body = config.send === 'body' ? exchange.request.body : null
-  const reserved = (body?.json ? body.bytes.length : 0) * BYTES_PER_BODY_BYTE
+  const { body } = exchange.request
+  const reserved = (config.send !== 'metadata' && body?.json ? body.bytes.length : 0) * BYTES_PER_BODY_BYTE
   if (reserved > 0 && !exchange.memory.reserve(reserved)) throw overloaded('the bodies of running requests use all of server.body_memory')
   try {
+    const content = contentFor(config, body?.json ? body.bytes : null)
+    const places = new Map(content?.places?.map(place => [place.id, place]))
     const question = {
-      on: 'request' as const, ids: NO_IDS, replaces: exchange.request.body?.json?.root === 'object', requestId: exchange.id,
-      body: callBody(config, requestFacts(exchange), null, { texts: null, body: body?.json ? body.bytes : null }),
+      on: 'request' as const, ids: new Set(places.keys()), replaces: body?.json?.root === 'object', requestId: exchange.id,
+      body: content && callBody(config, requestFacts(exchange), null, content),
     }
     const result = await hook.ask(question, stop => exchange.stopBy({ stop }))
     exchange.throwIfStopped()
-    if (result.ok) return result.reply
+    if (result.ok) return { reply: result.reply, places }
     failures.note(`${result.failure}: ${result.detail}`)
     if (config.whenDown === 'allow') return null
     exchange.policy = [...exchange.policy ?? [], { rule: config.name, action: 'unavailable', count: 1 }]
@@ -74,12 +83,13 @@ function actionOf(rule: string, reply: HookReply | null): PolicyAction {
 }
 
 /** @throws GatewayError policy_unavailable, overloaded */
-function replace(gateway: Gateway, exchange: Writes<'request'>, { hook: { config }, failures }: LiveHook, { parameters }: HookReply): void {
+function replace(gateway: Gateway, exchange: Writes<'request'>, { hook: { config }, failures }: LiveHook, { reply, places }: Answer): void {
   const bytes = exchange.request.body?.bytes ?? Buffer.alloc(0)
   try {
-    replaceBody(gateway, exchange, memberEdits(bytes, parameters))
+    replaceBody(gateway, exchange, [...memberEdits(bytes, reply.parameters), ...textEdits(places, reply.texts)])
   } catch (error) {
-    const { code, message } = asGatewayError(error)
+    // A RangeError: a parameter and a text in it are both replaced.
+    const { code, message } = error instanceof RangeError ? { code: null, message: error.message } : asGatewayError(error)
     if (code === 'overloaded' || code === 'internal') throw error
     // The client's own body was valid, so the reply is not.
     failures.note(`invalid: ${message}`)

@@ -1,5 +1,9 @@
 import type { HookConfig } from '../../config/hook-types.ts'
 import { withoutCredentials } from './body-credentials.ts'
+import { requestTexts, textOf, type RequestText } from '../../protocols/request/request-texts.ts'
+
+/** Bytes of a call at most. A larger one is a failure of the hook, so `when_down` decides. */
+export const MAX_CALL_BYTES = 4 * 1024 * 1024
 
 /** What a hook learns of every request. No credential, no header, no query: a query can have a key. */
 export interface RequestFacts {
@@ -34,11 +38,13 @@ export interface HookText {
   /** Unique in the call. The reply names texts by it. */
   readonly id: string
   readonly role: string
+  /** `text`, `tool_arguments`, `tool_result` or `document`. */
+  readonly kind: string
   readonly text: string
 }
 
 export interface HookContent {
-  /** null = `send: metadata`, or the gateway cannot read the body. */
+  /** null = the gateway cannot read the body. Read only with `send: text`. */
   readonly texts: readonly HookText[] | null
   /** The JSON body; null = it is no JSON. Read only with `send: body`. */
   readonly body: Buffer | null
@@ -51,10 +57,24 @@ export function callBody(
   const head = {
     version: 1, hook: name, on: response === null ? 'request' : 'response', tap, request,
     ...response !== null && { response },
-    ...send !== 'metadata' && { texts },
+    ...send === 'text' && { texts },
   }
   const json = JSON.stringify(head)
   if (send !== 'body') return Buffer.from(json)
   // The body stands in the call as it was received: it is not parsed and written again.
   return Buffer.concat([Buffer.from(`${json.slice(0, -1)},"body":`), body === null ? Buffer.from('null') : withoutCredentials(body), Buffer.from('}')])
+}
+
+/**
+ * What a hook with this configuration gets of a request's body.
+ * @param body JSON; null = the body is not JSON @param limit bytes of the body, or of its texts @returns null = it has more
+ */
+export function contentFor(
+  { send }: HookConfig, body: Buffer | null, limit = MAX_CALL_BYTES,
+): HookContent & { readonly places: readonly RequestText[] | null } | null {
+  if (send === 'metadata' || body === null) return { texts: null, places: null, body: null }
+  if (send === 'body') return body.length > limit ? null : { texts: null, places: null, body }
+  const places = requestTexts(body)
+  if (places === null || places.reduce((sum, { start, end }) => sum + end - start, 0) > limit) return null
+  return { places, body: null, texts: places.map(place => ({ id: place.id, role: place.role, kind: place.kind, text: textOf(body, place) })) }
 }

@@ -8,6 +8,7 @@ import { createTransport, type Transport } from '../../proxy/upstream/transport.
 import { withoutModel } from '../../routing/candidate.ts'
 import type { Health } from '../../routing/health.ts'
 import { CallQueue } from './call-queue.ts'
+import { MAX_CALL_BYTES } from './hook-call.ts'
 import { readReply, type AskedOf, type HookReply } from './hook-reply.ts'
 
 /** Why a hook did not decide. `stopped`: the client disconnected. */
@@ -24,7 +25,8 @@ export type HookResult =
 /** A call of a hook: what it asks, and the JSON that says so. */
 export interface HookQuestion extends AskedOf {
   readonly requestId: string
-  readonly body: Buffer
+  /** null = it would be too large. */
+  readonly body: Buffer | null
 }
 
 export interface HookParts {
@@ -35,8 +37,6 @@ export interface HookParts {
   readonly observe: (hook: string, on: AskedOf['on'], outcome: HookOutcome, ms: number) => void
 }
 
-/** Bytes of a call at most. A larger one is a failure of the hook, so `when_down` decides. */
-export const MAX_CALL_BYTES = 4 * 1024 * 1024
 /** Bytes of a reply at most, besides twice those of the call: a reply can repeat each text. */
 const REPLY_BYTES = 64 * 1024
 
@@ -78,9 +78,8 @@ export class Hook {
   async #ask(question: HookQuestion, begin: number, onStoppable: (stop: () => void) => void): Promise<HookResult> {
     const { health, clock } = this.#parts
     const id = withoutModel(circuitName(this.config.name))
-    if (question.body.length > MAX_CALL_BYTES) {
-      return failed('call_too_large', `the call has ${question.body.length} bytes, and may have ${MAX_CALL_BYTES}`)
-    }
+    const { body } = question
+    if (body === null || body.length > MAX_CALL_BYTES) return failed('call_too_large', `the call has more than ${MAX_CALL_BYTES} bytes`)
     if (!health.allows(id)) return failed('circuit_open', health.causeOf(id).last?.reason ?? 'the service failed')
     const waited = await this.#waitForRoom(onStoppable)
     if (waited !== null) return waited
@@ -90,7 +89,7 @@ export class Hook {
       const timeout = Math.max(1, this.config.timeout - (clock.monotonic() - begin))
       const record = { outcome: '' }
       const reporter = health.begin(id, { requestId: question.requestId, record })
-      const call = this.#send(question, timeout)
+      const call = this.#send(question, body, timeout)
       onStoppable(() => call.stop())
       const result = readResult(await call.reply, question)
       if (result.ok) {
@@ -129,7 +128,7 @@ export class Hook {
     return promise.finally(() => timer.cancel())
   }
 
-  #send({ on, body, requestId }: HookQuestion, timeout: number): ServiceCall {
+  #send({ on, requestId }: HookQuestion, body: Buffer, timeout: number): ServiceCall {
     const { name, secret } = this.config
     const headers = {
       'content-type': 'application/json', accept: 'application/json', 'user-agent': 'model-gateway',

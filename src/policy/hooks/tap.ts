@@ -32,7 +32,7 @@ export class Tap {
   }
 
   add(question: HookQuestion): void {
-    const { length } = question.body
+    const length = question.body?.length ?? 0
     if (this.waiting >= MAX_WAITING || this.#bytes + length > MAX_WAITING_BYTES) {
       this.#dropped++
       this.#onDrop(question.on)
@@ -55,7 +55,7 @@ export class Tap {
 
   async #send(question: HookQuestion): Promise<void> {
     const result = await this.#hook.ask(question)
-    this.#bytes -= question.body.length
+    this.#bytes -= question.body?.length ?? 0
     this.#running--
     if (!result.ok) {
       this.#dropped++

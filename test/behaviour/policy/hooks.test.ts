@@ -99,6 +99,38 @@ t.test('parameters of a hook are sent, and the rest of the body as the client wr
   t.match(await books.gateway.waitForLog(line => line['msg'] === 'exchange'), { policy: [{ rule: 'dlp', action: 'replace', count: 3 }] })
 })
 
+t.test('texts of a hook are sent in each protocol, and every other byte stays', async t => {
+  const card = 'card 4111 1111 1111 1111 \u00fc'
+  const { ask, calls, bodies } = await start(t, (res, { body }) => {
+    const texts = body['texts'] as { id: string, text: string }[]
+    json(res, { action: 'replace', texts: texts.filter(({ text }) => text.includes('4111')).map(({ id, text }) => ({ id, text: text.replace(/\d[\d ]{18}/, '[CARD_1]') })) })
+  }, { hook: ', send: text' })
+  const extras = {
+    chat: { messages: [{ role: 'user', content: card }, { role: 'assistant', tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: JSON.stringify({ card }) } }] }, { role: 'tool', tool_call_id: 'a', content: card }] },
+    responses: { input: [{ type: 'function_call_output', call_id: 'c', output: card }] },
+    messages: { system: card, messages: [{ role: 'user', content: [{ type: 'document', source: { type: 'text', media_type: 'text/plain', data: card } }, { type: 'tool_result', tool_use_id: 'x', content: [{ type: 'text', text: card }] }] }] },
+    generate: { contents: [{ role: 'user', parts: [{ text: card }, { functionResponse: { name: 'f', response: { deep: [card] } } }] }] },
+  } as const
+  for (const protocol of Object.keys(PATHS) as (keyof typeof PATHS)[]) {
+    t.equal((await ask(protocol, extras[protocol])).status, 200)
+    t.ok(isCall(calls.at(-1)?.body), JSON.stringify(isCall.errors))
+    t.equal(bodies.at(-1), JSON.stringify({ ...PATHS[protocol][1], ...extras[protocol] }).replaceAll('4111 1111 1111 1111', '[CARD_1]'))
+  }
+})
+
+t.test('a request that is too large for a hook is as if the hook were down', async t => {
+  const { ask, calls } = await start(t, res => json(res, { action: 'allow' }), { hook: ', send: text' })
+  t.equal((await ask('chat', { messages: [{ role: 'user', content: 'x'.repeat(5_000_000) }] })).status, 503)
+  t.equal((await ask('chat', { input: Array.from({ length: 20_001 }, () => 'x') })).status, 503)
+  t.equal(calls.length, 0)
+})
+
+t.test('a text and a parameter that holds it cannot both be replaced', async t => {
+  const { ask, received } = await start(t, res => json(res, { action: 'replace', texts: [{ id: 't1', text: 'y' }], parameters: { messages: [] } }), { hook: ', send: text' })
+  t.equal((await ask()).status, 503)
+  t.equal(received.length, 0)
+})
+
 t.test('a hook cannot change the route that is chosen already, nor make the body too large', async t => {
   for (const parameters of [{ model: 'other' }, { stream: true }, { user: 'x'.repeat(50_000) }]) {
     const { ask, books, received } = await start(t, res => json(res, { action: 'replace', parameters }), {
