@@ -1,4 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
+import { issuerOf } from '../auth/callers/caller-keys.ts'
 import { callerDigest } from '../auth/callers/caller-of.ts'
 import { limitsText, modelsText } from '../auth/key-texts.ts'
 import { isoTime } from '../base/clock.ts'
@@ -106,6 +107,9 @@ export function keyOperations({ host, clock, store, reports }: Context): KeyOper
       writable()
       const { name, models, limits, group, expires_at: expires, ...described } = asked.body
       checkName(name)
+      if (issuerOf(name, host.current().config.callers) !== null) {
+        throw new ConsoleProblem('bad_request', 'name belongs to callers: it begins with the name of an entry of callers.', { field: 'name' })
+      }
       if (configured(name)) {
         throw new ConsoleProblem('conflict', 'gateway.yaml already has a key with this name.', { field: 'name' })
       }

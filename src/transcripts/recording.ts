@@ -6,6 +6,9 @@ export interface RecordingMask {
   rest(): Buffer
 }
 
+/** The longest secret: it comes in a header, and is longer if it is URL-encoded. */
+const MAX_SECRET_BYTES = 64 * 1024
+
 /** Collects the beginning of a response as it passes. */
 export class ResponseRecorder {
   /** Maximum bytes of a body that are kept. */
@@ -17,12 +20,15 @@ export class ResponseRecorder {
   readonly #chunks: Buffer[] = []
   /** null = nothing is masked. */
   readonly #mask: RecordingMask | null
+  readonly #newMask: (() => RecordingMask) | null
   #kept = 0
   #total = 0
 
-  constructor(limit: number, mask: RecordingMask | null = null) {
+  /** @param newMask null = nothing is masked */
+  constructor(limit: number, newMask: (() => RecordingMask) | null = null) {
     this.limit = limit
-    this.#mask = mask
+    this.#newMask = newMask
+    this.#mask = newMask === null ? null : newMask()
   }
 
   push(chunk: Buffer): void {
@@ -52,7 +58,15 @@ export class ResponseRecorder {
     return this.encoding === null ? null : { encoding: this.encoding, limit: this.limit }
   }
 
-  requestBody(body: Uint8Array, contentType: string | null): CapturedBody {
+  /** @param isEncoded the body is compressed, so that it cannot be masked */
+  requestBody(body: Uint8Array, contentType: string | null, isEncoded = false): CapturedBody {
+    if (this.#newMask !== null) {
+      if (isEncoded) return { contentType, bytes: Buffer.alloc(0), total: body.length }
+      const mask = this.#newMask()
+      // A secret can begin before the limit and end behind it.
+      const masked = Buffer.concat([mask.push(Buffer.from(body.subarray(0, this.limit + MAX_SECRET_BYTES))), mask.rest()])
+      return { contentType, bytes: Uint8Array.from(masked.subarray(0, this.limit)), total: body.length }
+    }
     return { contentType, bytes: Uint8Array.from(body.subarray(0, this.limit)), total: body.length }
   }
 }

@@ -7,7 +7,7 @@ import { KeyFile, keyFileOf } from '../../src/auth/key-file.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { CLIENT_ID, CLIENT_SECRET, startIdentityProvider } from '../support/identity-provider.ts'
 import { makeKey, startTokenIssuer } from '../support/token-issuer.ts'
-import { startUpstream } from '../support/upstream.ts'
+import { startRawUpstream, startUpstream } from '../support/upstream.ts'
 import { connect } from '../support/wire.ts'
 
 const COMPLETION = { model: 'm', choices: [{ message: { role: 'assistant', content: 'x' } }], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } }
@@ -164,6 +164,31 @@ callers: [{ name: corp, issuer: "${issuer.issuer}", audience: gateway, require: 
   let status = 401
   while (status === 401) status = (await models()).status
   t.equal(status, 200)
+})
+
+t.test('a WebSocket ends with the token that opened it', async t => {
+  const { url } = await startRawUpstream(t, socket => socket.once('data', () => {
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+  }))
+  const issuer = await startTokenIssuer(t)
+  const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${url}", websocket: true } }
+routes: [{ to: up }]
+callers: [{ name: corp, issuer: "${issuer.issuer}", audience: gateway, require: { sub: "*" } }]
+`)
+  // With 30 s of leeway, it is valid for about 2 s more.
+  const token = await issuer.token({ exp: Math.floor(Date.now() / 1_000) - 28 })
+  const client = await connect(t, gateway.url)
+  client.send([
+    'GET /v1/realtime?model=m HTTP/1.1', 'Host: gateway', `Authorization: Bearer ${token}`, 'Connection: Upgrade',
+    'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', '', '',
+  ].join('\r\n'))
+  const received = await client.until(/expired/)
+  t.match(received, /^HTTP\/1\.1 101 /)
+  const at = received.indexOf('the token of this session has expired')
+  t.equal(Buffer.from(received, 'latin1').readUInt16BE(at - 2), 1008)
+  await client.ended
+  t.match(await gateway.waitForLog(line => line.msg === 'exchange'), { error: 'token_expired', status: 101, key: 'corp:alice' })
 })
 
 t.test('made-up tokens count as guesses, expired ones do not, and neither keeps a good one out', async t => {

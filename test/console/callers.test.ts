@@ -19,6 +19,7 @@ t.test('the list of callers says who they are and what they may do', async t => 
   })
   t.match((await admin.browser.ask('/callers?search=CAROL')).json, { total: 1 })
   t.equal((await block('test')).status, 404, 'a key is no caller')
+  t.equal((await admin.browser.ask('/keys', { method: 'POST', body: { name: 'corp:dave' } })).status, 400, 'the name belongs to callers')
   t.equal((await alice.browser.ask('/callers')).status, 403)
   t.equal((await gateway.browser().ask('/callers')).status, 401)
   const { entries } = (await admin.browser.ask('/audit')).json as { entries: object[] }

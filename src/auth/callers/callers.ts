@@ -6,7 +6,7 @@ import type { Group } from '../../config/key-types.ts'
 import { identityOf, type Identity } from '../keyring.ts'
 import { callerDigest, compileIssuer, type CompiledIssuer, type CompileGlobs, type VerifiedCaller } from './caller-of.ts'
 import { IssuerUnavailable } from './fetch-json.ts'
-import { IssuerKeys, type IssuerKeysOptions } from './issuer-keys.ts'
+import { IssuerKeys, KeyUnknown, type IssuerKeysOptions } from './issuer-keys.ts'
 import { REFUSALS, tokenError } from './token-error.ts'
 import { TokenMemory } from './token-memory.ts'
 import { readToken, verifyToken } from './verify.ts'
@@ -178,7 +178,7 @@ export class Callers {
         const found = this.#admit(this.#remember(caller, issuer, at, this.#options.clock.wall() + VERIFY_AGAIN_MS), at)
         if (found !== null) return found
       } catch (error) {
-        refusal = furthest(refusal, error instanceof IssuerUnavailable ? unavailable(error) : error)
+        refusal = furthest(refusal, isUnavailable(error) ? unavailable(error) : error)
       }
     }
     const error = refusal ?? tokenError('token_issuer', 'no entry of callers has this issuer')
@@ -216,8 +216,13 @@ function blocked(name: string): GatewayError {
   })
 }
 
-function unavailable(cause: Error): GatewayError {
-  return new GatewayError('token_keys_unavailable', 'the token cannot be verified now; try again soon', { headers: { 'retry-after': '5' }, cause })
+function isUnavailable(error: unknown): error is IssuerUnavailable | KeyUnknown {
+  return error instanceof IssuerUnavailable || error instanceof KeyUnknown
+}
+
+function unavailable(cause: IssuerUnavailable | KeyUnknown): GatewayError {
+  const seconds = cause instanceof KeyUnknown ? cause.retryAfter : 5
+  return new GatewayError('token_keys_unavailable', 'the token cannot be verified now; try again soon', { headers: { 'retry-after': `${seconds}` }, cause })
 }
 
 /** The refusal of the issuer that the token fits best. @throws what is no refusal */

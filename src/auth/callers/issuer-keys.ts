@@ -20,6 +20,19 @@ const MAX_WAITING = 100
 /** Keys that are tried for a token that names none. */
 const MAX_KEYS = 8
 
+/** The issuer may have published the key since its keys were read. */
+export class KeyUnknown extends Error {
+  override readonly name = 'KeyUnknown'
+  /** Seconds until the keys can be read again. */
+  readonly retryAfter: number
+
+  /** @param waitMs until the keys can be read again */
+  constructor(issuer: string, waitMs: number) {
+    super(`the keys of ${issuer} were read moments ago, and do not have the key of this token`)
+    this.retryAfter = Math.max(1, Math.ceil(waitMs / 1_000))
+  }
+}
+
 export interface IssuerKeysOptions {
   readonly clock: Clock
   /** Called at the first failure of a series. @param why for the operator */
@@ -58,13 +71,18 @@ export class IssuerKeys {
     this.#timer?.cancel()
   }
 
-  /** @returns the keys that can have signed a token with this header; empty = unknown @throws IssuerUnavailable */
+  /**
+   * @returns the keys that can have signed a token with this header; empty = the issuer does not have it
+   * @throws IssuerUnavailable
+   * @throws KeyUnknown the keys were read too recently to be read again
+   */
   async keysFor(header: JWTHeaderParameters): Promise<readonly CryptoKey[]> {
     if (this.#current === null && (this.#reading !== null || this.#now >= this.#retryAt)) await this.#read()
     const keys = this.#current
     if (keys === null) throw new IssuerUnavailable(`no keys of ${this.#issuer.issuer}`)
     const found = await matching(keys, header)
-    if (found.length > 0 || !await this.#readForUnknownKey()) return found
+    if (found.length > 0) return found
+    if (!await this.#readForUnknownKey()) throw new KeyUnknown(this.#issuer.issuer, this.#unknownKeyAt + UNKNOWN_KEY_INTERVAL - this.#now)
     return matching(this.#current ?? keys, header)
   }
 

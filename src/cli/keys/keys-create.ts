@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
+import { issuerOf } from '../../auth/callers/caller-keys.ts'
 import { openKeys } from '../../cluster/keys/open-keys.ts'
 import { limitsText, modelsText } from '../../auth/key-texts.ts'
 import { generateKey } from '../../base/secrets/key-format.ts'
@@ -62,6 +63,10 @@ async function create(options: Options, command: Command): Promise<void> {
   const { name, models = null, limit: limits = null, group, owner, note, expires: expiresAt } = options
   requireReader(command)
   const { config, file } = keyStoreOf(options.config, command)
+  const issuer = issuerOf(name, config.callers)
+  if (issuer !== null) {
+    command.error(`error: names that begin with "${issuer.name}:" belong to callers; choose another name`, { exitCode: EXIT.usage })
+  }
   if (config.keys.some(key => key.name === name)) {
     command.error(`error: ${options.config} has a key named "${name}"; choose another name`, { exitCode: EXIT.failed })
   }

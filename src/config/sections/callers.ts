@@ -9,16 +9,34 @@ import { isReservedName } from './keys.ts'
 import { buildLimits } from './limits.ts'
 import { durationOf } from './values.ts'
 
+const WHOLE = /^[^*]+$/
+/** The first part of a path. */
+const OWNER = /^[^*/]+\//
+const NAMESPACE = /^[^*/]+(?:$|\/)/
 const DEFAULT_JWKS_GRACE = 24 * 3_600_000
 /** The asymmetric algorithms of the library jose. */
 const ALGORITHMS = [
   'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'Ed25519', 'EdDSA', 'ML-DSA-44', 'ML-DSA-65', 'ML-DSA-87',
 ]
-/** Issuers that give tokens to everybody, for any audience. */
-const PUBLIC_ISSUERS: readonly { readonly issuer: RegExp, readonly who: string, readonly claim: string }[] = [
-  { issuer: /^https:\/\/token\.actions\.githubusercontent\.com\/?$/, who: 'every repository of GitHub', claim: 'repository_owner' },
-  { issuer: /^https:\/\/gitlab\.com\/?$/, who: 'every project of GitLab', claim: 'namespace_path' },
-  { issuer: /^https:\/\/accounts\.google\.com\/?$/, who: 'every account of Google', claim: 'email or hd' },
+/** Issuers that give tokens to everybody, and the claims that say whose they are, with the part of the value that must have no star. */
+const PUBLIC_ISSUERS: readonly { readonly issuer: RegExp, readonly who: string, readonly owners: ReadonlyMap<string, RegExp> }[] = [
+  {
+    issuer: /^https:\/\/token\.actions\.githubusercontent\.com\/?$/, who: 'every repository of GitHub',
+    owners: new Map([
+      ['repository_owner', WHOLE], ['repository_owner_id', WHOLE], ['repository', OWNER], ['repository_id', WHOLE], ['enterprise', WHOLE],
+      ['enterprise_id', WHOLE], ['sub', /^repo:[^*/]+\//], ['job_workflow_ref', OWNER],
+    ]),
+  },
+  {
+    issuer: /^https:\/\/gitlab\.com\/?$/, who: 'every project of GitLab',
+    owners: new Map([
+      ['namespace_path', NAMESPACE], ['namespace_id', WHOLE], ['project_path', OWNER], ['project_id', WHOLE], ['sub', /^project_path:[^*/]+\//],
+    ]),
+  },
+  {
+    issuer: /^https:\/\/accounts\.google\.com\/?$/, who: 'every account of Google',
+    owners: new Map([['email', /@[^*@]+$/], ['hd', WHOLE], ['sub', WHOLE]]),
+  },
 ]
 
 /** Builds the issuers of callers' tokens. */
@@ -55,7 +73,7 @@ function buildCaller(raw: RawCaller, path: Path, groupNames: readonly string[], 
   if (!findings.has([...path, 'groups']) && require.size === 0) {
     findings.error(path, 'this needs groups or require: without both, every token of the issuer for this audience could call', 'key')
   }
-  warnOfPublicIssuer(issuer, require, groups, path, findings)
+  checkPublicIssuer(issuer, require, groups, path, findings)
   const audience = listOf(raw.audience)
   const algorithms = algorithmsOf(raw.algorithms, [...path, 'algorithms'], findings)
   const limits = buildLimits(raw.limits, [...path, 'limits'], findings)
@@ -95,12 +113,20 @@ function algorithmsOf(raw: RawCaller['algorithms'], path: Path, findings: Findin
   return algorithms
 }
 
-function warnOfPublicIssuer(
-  issuer: string | undefined, require: ReadonlyMap<string, unknown>, groups: CallerGroups | null, path: Path, findings: Findings,
+function checkPublicIssuer(
+  issuer: string | undefined, require: ReadonlyMap<string, readonly string[]>, groups: CallerGroups | null, path: Path, findings: Findings,
 ): void {
   const known = PUBLIC_ISSUERS.find(each => issuer !== undefined && each.issuer.test(issuer))
-  if (known === undefined || require.size > 0 || (groups !== null && groups.default === null)) return
-  findings.error([...path, 'issuer'], `${known.who} can get a token of this issuer, for any audience: require ${known.claim}`)
+  if (known === undefined) return
+  const namesOwner = (claim: string, globs: readonly string[]) => {
+    const owner = known.owners.get(claim)
+    return owner !== undefined && globs.length > 0 && globs.every(glob => owner.test(glob))
+  }
+  const isGrouped = groups !== null && groups.default === null && namesOwner(groups.claim, [...groups.map.keys()])
+  if (isGrouped || [...require].some(([claim, globs]) => namesOwner(claim, globs))) return
+  const claims = [...known.owners.keys()]
+  findings.error([...path, 'issuer'], `${known.who} can get a token of this issuer, for any audience: require ${claims.slice(0, -1).join(', ')} or `
+    + `${claims.at(-1)}, without a star in the name of the owner`)
 }
 
 /** A key with the name of a caller would share its budget. */

@@ -208,7 +208,8 @@ class WebSocketAttempt extends UpstreamAttempt {
       return failureWithoutResponse(asGatewayError(thrown), clock.wall())
     }
     const tunnel = this.#tunnel = this.#createTunnel(route, socket, head, rules)
-    const error = await tunnel.run(this.#gateway.proxy)
+    const stopTimer = endWithIdentity(this.#gateway, this.#exchange, tunnel)
+    const error = await tunnel.run(this.#gateway.proxy).finally(stopTimer)
     if (this.#exchange.delivery.status === 101) {
       this.endError = error ?? await this.session?.connectionClosed(tunnel.endedBy) ?? null
       return null
@@ -257,6 +258,23 @@ class WebSocketAttempt extends UpstreamAttempt {
     })
     return tunnel
   }
+}
+
+/** ms. A timer cannot be longer than 2^31 - 1 ms: later ends are not waited for. */
+const MAX_TIMER = 24 * 86_400_000
+
+/** Ends the session with the caller's token or the key. @returns stops the timer */
+function endWithIdentity({ clock }: Gateway, exchange: Exchange, tunnel: Tunnel): () => void {
+  const { expiresAt, claims } = exchange.identity
+  const left = expiresAt === undefined ? Infinity : expiresAt - clock.wall()
+  if (left > MAX_TIMER) return () => {}
+  const timer = clock.setTimeout(() => {
+    const error = claims === undefined ? new GatewayError('key_expired', 'the API key has expired')
+      : new GatewayError('token_expired', 'the token of this session has expired; open a new session with a new token')
+    if (exchange.delivery.status === 101) tunnel.refuse(error)
+    else tunnel.abort(error)
+  }, Math.max(0, left))
+  return () => timer.cancel()
 }
 
 /** @param nowMs ms since 1970 @param isClients the client's own credential was refused */

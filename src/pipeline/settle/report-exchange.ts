@@ -7,6 +7,7 @@ import type { LedgerRow } from '../../ledger/row.ts'
 import { genAiCall } from '../../protocols/endpoint/gen-ai.ts'
 import { ResponseFactsReader, type ResponseFacts } from '../../protocols/events/response-facts.ts'
 import { parseJsonText } from '../../protocols/events/stream-event.ts'
+import { isEncoded } from './record-bodies.ts'
 import type { Settlement } from '../../telemetry/settlement.ts'
 import type { AttemptFacts, RequestFacts } from '../../telemetry/tracing.ts'
 
@@ -112,10 +113,11 @@ function bodyFacts({ response }: UpstreamAttempt): ResponseFacts | null {
   return facts
 }
 
-function contentOf({ recording, request: { body } }: Exchange): RequestFacts['content'] {
+function contentOf(exchange: Exchange): RequestFacts['content'] {
+  const { recording, request: { body } } = exchange
   if (recording === null) return null
   return {
-    request: body === null ? '' : textOf(recording.requestBody(body.bytes, null).bytes),
+    request: body === null ? '' : textOf(recording.requestBody(body.bytes, null, isEncoded(exchange)).bytes),
     response: textOf(recording.responseBody().bytes),
   }
 }

@@ -72,7 +72,7 @@ models: { m: { price: { input: 1, output: 1 } } }
     const response = await fetch(`${gateway.url}/v1/chat/completions?key=${OWN}&x=${OWN}`, {
       method: 'POST', redirect: 'manual',
       headers: { 'content-type': 'application/json', 'x-gateway-key': KEY, 'authorization': `Bearer ${OWN}`, 'x-copy': `see ${OWN}` },
-      body: JSON.stringify({ model, stream: model === 'stream' || model === 'hedge', max_tokens: 5, messages: [{ role: 'user', content: 'x' }] }),
+      body: JSON.stringify({ model, stream: model === 'stream' || model === 'hedge', max_tokens: 5, messages: [{ role: 'user', content: model === 'success' ? `my key is ${OWN}` : 'x' }] }),
     }).catch((error: unknown) => t.fail(String(error)))
     if (!(response instanceof Response)) continue
     const text = await response.text().catch(() => '')
@@ -90,6 +90,7 @@ models: { m: { price: { input: 1, output: 1 } } }
   t.notMatch(own.received.join(), KEY)
   t.ok(other.received.some(text => text.includes('"failover"')), 'the failover took place')
   t.ok(other.received.some(text => text.includes('"hedge"')), 'the hedge took place')
+  t.ok(own.received.some(text => text.includes(`my key is ${OWN}`)), 'what the client writes into its body is sent')
   t.notMatch(other.received.join(), OWN)
   t.notMatch(responses.join('\n'), OWN)
   t.notMatch(JSON.stringify(gateway.logged), OWN)

@@ -50,6 +50,11 @@ t.test('wrong issuers are errors that say what to do', async t => {
     [`${good}, groups: { default: reserach }`, /error: there is no group "reserach"; did you mean "research"/],
     [`${good}, groups: {}`, /warning: no caller gets a group here, so every caller is refused/],
     [`issuer: https://token.actions.githubusercontent.com, audience: a, groups: { default: research }`, /error: every repository of GitHub/],
+    ...['ref: refs/heads/main', 'repository_owner: "*"', 'repository: "*/app"', 'repository: "acm*"', 'repository_owner: [acme, "*"]', 'sub: "repo:*"'].map(
+      (claim): [string, RegExp] => [`issuer: https://token.actions.githubusercontent.com, audience: a, require: { ${claim} }`, /error: every repository of GitHub/],
+    ),
+    [`issuer: https://accounts.google.com, audience: a, require: { email: "*@*" }`, /error: every account of Google/],
+    [`issuer: https://gitlab.com, audience: a, groups: { claim: namespace_path, map: { "*": research } }`, /error: every project of GitLab/],
     [`${good}, ${require} }\n  - { name: corp, ${good}, ${require}`, /error: the issuer on line 5 has the same name/],
     [`${good}, ${require} }\n  - { name: console, ${good}, ${require}`, /error: "console" is reserved/],
     [`${good}, ${require}`, /error: names that begin with "corp:" belong to callers/, 'keys: [{ name: "corp:a", key: sk-0123456789abcdef }]\n'],
@@ -62,6 +67,16 @@ t.test('wrong issuers are errors that say what to do', async t => {
     return found.some(each => expected.test(each)) ? [] : [`${entry}: ${found.join(' | ')}`]
   })
   t.strictSame(missing, [])
+})
+
+t.test('a public issuer is accepted if require or groups name the owner', async t => {
+  const errors = (entry: string) => problems(t, `${LEAST}${GROUPS}callers:\n  - { name: corp, audience: a, ${entry} }\n`)
+    .filter(({ severity }) => severity === 'error')
+  for (const claim of [
+    'repository_owner_id: "1", ref: "*"', 'repository: "acme/*"', 'repository_owner: [acme, other]', 'sub: "repo:acme/app:*"',
+  ]) t.strictSame(errors(`issuer: https://token.actions.githubusercontent.com, require: { ${claim} }`), [], claim)
+  t.strictSame(errors('issuer: https://accounts.google.com, require: { email: "*@my-project.iam.gserviceaccount.com" }'), [])
+  t.strictSame(errors('issuer: https://gitlab.com, groups: { claim: namespace_path, map: { acme: research, "acme/*": research } }'), [])
 })
 
 t.test('callers without keys are enough', async t => {
