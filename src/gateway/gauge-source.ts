@@ -11,6 +11,7 @@ const CIRCUIT_STATES = { closed: 'closed', probing: 'half-open', open: 'open' } 
 export function gaugeSource(current: () => Gateway): GaugeSource {
   return {
     inFlight: () => inFlight(current()),
+    queued: () => queued(current()),
     circuits: () => circuits(current()),
     hookCircuits: () => {
       const { hooks } = current()
@@ -41,6 +42,12 @@ function inFlight({ sharedState: { activeExchanges } }: Gateway): ReadonlyMap<st
     if (endpoint.ownResponse === 'status') continue
     counts.set(endpoint.protocol, (counts.get(endpoint.protocol) ?? 0) + 1)
   }
+  return counts
+}
+
+function queued({ sharedState: { activeExchanges } }: Gateway): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>([['key', 0], ['group', 0], ['upstream', 0]])
+  for (const { waiting } of activeExchanges) if (waiting !== null) counts.set(waiting.scope, (counts.get(waiting.scope) ?? 0) + 1)
   return counts
 }
 

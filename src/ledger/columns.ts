@@ -13,7 +13,7 @@ export const COLUMNS = [
   'input_tokens', 'cached_input_tokens', 'cache_write_5m_tokens', 'cache_write_1h_tokens', 'output_tokens', 'reasoning_tokens',
   'input_audio_tokens', 'output_audio_tokens', 'input_image_tokens', 'output_image_tokens', 'seconds', 'characters', 'images',
   'cost_pico_usd', 'price', 'price_version', 'attempts', 'bytes_in', 'bytes_out', 'route', 'trace_id', 'group', 'owner',
-  'upstream_protocol', 'user', 'tags', 'billed',
+  'upstream_protocol', 'user', 'tags', 'billed', 'queued_ms',
 ] as const
 
 /** `"request_id", "started_at", ...` */
@@ -43,7 +43,7 @@ function withoutText(attempt: AttemptRecord, n: number): AttemptRecord {
 const MAX_COST = 2n ** 63n - 1n
 
 /** Numbers that are not counts: they have three decimals. */
-const DECIMALS = columnsOf('first_byte_ms', 'duration_ms', 'seconds')
+const DECIMALS = columnsOf('first_byte_ms', 'duration_ms', 'seconds', 'queued_ms')
 const [ROUTE] = columnsOf('route')
 /** Texts that are JSON: cutting would break them. */
 const JSON_TEXTS = columnsOf('price', 'attempts', 'tags')
@@ -87,13 +87,14 @@ export function encode(row: LedgerRow): RowValues {
     row.costPico, price === null ? null : JSON.stringify(price), row.priceVersion,
     attempts.length === 0 ? null : JSON.stringify(attempts.length <= MAX_ERROR_TEXTS ? attempts : attempts.slice(0, MAX_ATTEMPTS).map(withoutText)),
     row.bytesIn, row.bytesOut, row.route, row.traceId, row.group, row.owner, row.upstreamProtocol,
-    row.user, row.tags === null ? null : tagsText(row.tags), row.billed,
+    row.user, row.tags === null ? null : tagsText(row.tags), row.billed, row.queuedMs ?? null,
   ])
 }
 
 /** The inverse of `encode`. @param stored selected with READ_LIST @returns the row, with the names of unreadable columns */
 export function decode(stored: StoredRow): LedgerRow {
   const values = new StoredValues(stored)
+  const queuedMs = values.number('queued_ms')
   const row: LedgerRow = {
     requestId: values.text('request_id') ?? '',
     startedAt: values.time('started_at'),
@@ -138,6 +139,7 @@ export function decode(stored: StoredRow): LedgerRow {
     user: values.text('user'),
     tags: values.tags('tags'),
     billed: values.text('billed'),
+    ...queuedMs !== null && { queuedMs },
   }
   return values.unreadable.length === 0 ? row : { ...row, unreadable: values.unreadable }
 }

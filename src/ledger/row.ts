@@ -85,6 +85,8 @@ export interface LedgerRow {
   readonly tags: Readonly<Record<string, string>> | null
   /** Who pays the upstream: `client` = the client sent its own credential; null = the operator. */
   readonly billed: string | null
+  /** ms that the request waited in queues; absent = it did not wait. */
+  readonly queuedMs?: number
   /** Columns whose stored value is unreadable. */
   readonly unreadable?: readonly string[]
 }

@@ -3,6 +3,8 @@ import { Counter, Gauge, Registry, collectDefaultMetrics, type Metric } from 'pr
 /** The state of the gateway for gauges. It is read at each scrape. */
 export interface GaugeSource {
   inFlight(): ReadonlyMap<string, number>
+  /** Requests that wait for room, by whose limit has none. */
+  queued(): ReadonlyMap<string, number>
   circuits(): readonly CircuitGauge[]
   /** The circuits of hooks; empty = there are none. */
   hookCircuits(): readonly { readonly hook: string, readonly state: CircuitGauge['state'] }[]
@@ -96,6 +98,13 @@ function trafficGauges(source: GaugeSource): unknown[] {
       collect() {
         this.reset()
         for (const [protocol, count] of source.inFlight()) this.set({ protocol }, count)
+      },
+    }),
+    new Gauge({
+      ...UNREGISTERED, name: 'gateway_queue_depth', help: 'Requests that wait in a queue for room.', labelNames: ['scope'],
+      collect() {
+        this.reset()
+        for (const [scope, count] of source.queued()) this.set({ scope }, count)
       },
     }),
     new Gauge({

@@ -9,9 +9,12 @@ import { errorTypeOf, type Settlement } from './settlement.ts'
 /** Bounds of the buckets in seconds: from a request that is refused at once to a stream of half an hour. */
 const DURATION_BUCKETS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800]
 const FIRST_TOKEN_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 1, 1.5, 2.5, 5, 10, 30, 60, 300]
+const QUEUE_BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 300, 600]
 const OVERHEAD_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1]
 
 const HOOK_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+
+const NO_WAITS: NonNullable<Settlement['queueWaits']> = []
 
 type TokenType = 'input' | 'cached_input' | 'cache_write' | 'output' | 'reasoning'
 
@@ -58,6 +61,9 @@ export class Metrics {
   readonly #hookCalls = this.#counter('gateway_hook_calls_total', 'Calls of hooks, by what they decided or why they did not.')
   readonly #hookDuration = this.#histogram('gateway_hook_duration_seconds', 'Time that a call of a hook took, with the time in its queue.', HOOK_BUCKETS)
 
+  readonly #queueWait = this.#histogram('gateway_queue_wait_seconds', 'Time that requests waited in a queue for room.', QUEUE_BUCKETS)
+  readonly #queueRefusals = this.#counter('gateway_queue_refusals_total', 'Requests that a queue refused: it was full, or the wait ended without room.')
+
   constructor(conventions: Conventions, models: ModelLabels, callers: CallerLabels) {
     this.models = models
     this.callers = callers
@@ -65,13 +71,17 @@ export class Metrics {
   }
 
   record(settlement: Settlement): void {
-    const { row, refusedBy, overheadMs, isStream } = settlement
+    const { row, refusedBy, overheadMs, isStream, queueWaits = NO_WAITS } = settlement
     const series = this.#seriesOf(settlement)
     series.requests.value++
     if (row.durationMs !== null) series.duration.observe(row.durationMs / 1000)
     if (isStream && row.firstByteMs !== null) series.firstToken.observe(row.firstByteMs / 1000)
     if (overheadMs !== null) series.overhead.observe(overheadMs / 1000)
     if (refusedBy !== null) this.#rejections.series({ key: this.callers.labelOf(row.key) ?? '', limit: refusedBy }).value++
+    for (const { scope, ms, isRefused } of queueWaits) {
+      this.#queueWait.series({ scope }).observe(ms / 1000)
+      if (isRefused) this.#queueRefusals.series({ scope }).value++
+    }
     this.#countAttempts(settlement, series.model)
     const { usage, costPico } = row
     const { tokens, cost } = series

@@ -17,6 +17,8 @@ export interface Settlement {
   readonly isStream: boolean
   /** ms that the gateway added before the first byte; null = no upstream sent a byte. */
   readonly overheadMs: number | null
+  /** Waits in queues, by whose limit had no room; absent = none. */
+  readonly queueWaits?: readonly { readonly scope: string, readonly ms: number, readonly isRefused: boolean }[]
 }
 
 /** @param row row of a request whose process was killed */

@@ -14,7 +14,7 @@ const promtool = spawnSync('promtool', ['--version']).error === undefined ? fals
 /** Names of metrics that a scrape can contain, with the suffixes of histograms. */
 function metricNames(): Set<string> {
   const gauges = createGauges({
-    inFlight: () => new Map(), circuits: () => [], hookCircuits: () => [], budgets: () => [], ledger: () => null, shipping: () => null, stores: () => [], certificateEnd: () => 1,
+    inFlight: () => new Map(), queued: () => new Map(), circuits: () => [], hookCircuits: () => [], budgets: () => [], ledger: () => null, shipping: () => null, stores: () => [], certificateEnd: () => 1,
     reloads: () => ({ applied: 0, rejected: 0, loadedAt: 0 }),
   }, '0')
   const metrics = [...new Metrics('v1.41', new ModelLabels(), new CallerLabels()).registry.getMetricsAsArray(), ...gauges.getMetricsAsArray()]

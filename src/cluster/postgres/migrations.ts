@@ -284,6 +284,9 @@ const ATTRIBUTION = `
   ALTER TABLE gateway.requests ADD COLUMN tags text;
   ALTER TABLE gateway.requests ADD COLUMN billed text;`
 
+/** The previous version's rows have none. */
+const QUEUED_MS = 'ALTER TABLE gateway.requests ADD COLUMN queued_ms double precision'
+
 export const MIGRATIONS: readonly string[] = [
-  LEDGER, INSTANCES, GROUPS, UPSTREAM_PROTOCOL, KEYS, COPIED_TO, DETAILED, RELOADS, JSON_LIST, ATTRIBUTION, CALLER_KEYS,
+  LEDGER, INSTANCES, GROUPS, UPSTREAM_PROTOCOL, KEYS, COPIED_TO, DETAILED, RELOADS, JSON_LIST, ATTRIBUTION, CALLER_KEYS, QUEUED_MS,
 ]

@@ -71,6 +71,10 @@ const ROWS_10 = `
   ALTER TABLE in_flight ADD COLUMN tags TEXT;
   ALTER TABLE in_flight ADD COLUMN billed TEXT;`
 
+const ROWS_11 = `
+  ALTER TABLE requests ADD COLUMN queued_ms REAL;
+  ALTER TABLE in_flight ADD COLUMN queued_ms REAL;`
+
 /**
  * `requests`: one row for each ended request. `in_flight`: checkpoints of running requests, in case the process dies. They are in a
  * separate, small table, so that a request needs only one insertion into the large table and its indexes.
@@ -98,6 +102,7 @@ export const MIGRATIONS: readonly string[] = [
   DETAILED_SCHEMA,
   TAKEN_BACK_SCHEMA,
   ROWS_10,
+  ROWS_11,
 ]
 
 /** @param scripts migration scripts, one for each version of the schema */

@@ -62,6 +62,7 @@ export const ROW_FIELDS: readonly Field<LedgerRow>[] = ([
   { name: 'user', value: row => row.user },
   { name: 'tags', value: row => row.tags },
   { name: 'billed', value: row => row.billed },
+  { name: 'queued_ms', value: row => row.queuedMs ?? null },
 ] satisfies Field<LedgerRow>[]).map(({ name, value }) => ({ name, value: row => (isUnreadable(row, name) ? 'unreadable' : value(row)) }))
 
 /** The ledger's columns from which computed fields are computed. */

@@ -3,6 +3,7 @@ import type { UpstreamAttempt } from '../exchange/upstream-attempt.ts'
 import { clientReceivedError } from '../exchange/error-response.ts'
 import { callsModel, isBackgroundRequest, type Exchange } from '../exchange/exchange.ts'
 import type { EndReason, LedgerRow } from '../../ledger/row.ts'
+import { queuedMs } from '../parts/wait-for-room.ts'
 import { isMetered, isUnmetered } from '../../pricing/metering.ts'
 import type { QuotedPrice } from '../../pricing/prices.ts'
 import { provisional } from '../../pricing/provisional.ts'
@@ -109,6 +110,7 @@ export function ledgerRow(exchange: Exchange, { usage, source, costPico, billed,
     user: exchange.attributed?.user ?? null,
     tags: exchange.attributed?.tags ?? null,
     billed,
+    ...exchange.queueWaits.length > 0 && { queuedMs: round(queuedMs(exchange)) },
     usage,
     source,
     costPico,

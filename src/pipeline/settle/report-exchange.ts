@@ -33,6 +33,7 @@ export function logExchange(gateway: Gateway, exchange: Exchange, failure: Gatew
     error: row.error ?? undefined,
     first_byte_ms: row.firstByteMs ?? undefined,
     ms: row.durationMs,
+    queued_ms: row.queuedMs,
     bytes_in: row.bytesIn,
     bytes_out: row.bytesOut,
     input_tokens: usage.inputTokens ?? undefined,
@@ -74,6 +75,7 @@ function settlementOf(exchange: Exchange, failure: GatewayError | null, row: Led
     call: isCall ? { ...genAiCall(endpoint, servedBy.upstream.vendor), serverAddress: host } : null,
     isStream: isCall && wantsEventStream(exchange),
     overheadMs: exchange.overheadMs,
+    queueWaits: exchange.queueWaits,
   }
 }
 

@@ -1,7 +1,10 @@
 import type { ServerResponse } from 'node:http'
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import type { Test } from 'tap'
 import { KEY, startTestGateway, type TestGateway } from '../../support/gateway.ts'
+import { samplesOf, sum } from '../../support/metrics.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 import { connect } from '../../support/wire.ts'
 
@@ -28,6 +31,7 @@ routes: [{ to: a }]
   const served = await second
   t.equal(served.status, 200)
   t.ok(Number(served.headers.get('x-gateway-queued-ms')) > 0)
+  t.ok(await gateway.waitForLog(({ msg, status, queued_ms }) => msg === 'exchange' && status === 200 && Number(queued_ms) > 0))
 })
 
 t.test('a wait that ends without room is refused as without a queue', async t => {
@@ -66,6 +70,36 @@ routes: [{ to: [a, b] }]
   t.equal(served.headers.get('x-gateway-upstream'), 'b')
   respond(onA)
   await Promise.all([one, two])
+})
+
+t.test('metrics and the ledger have depth, waits and refusals', async t => {
+  const upstream = await startHeld(t)
+  const gateway = await startTestGateway(t, `
+keys: [{ name: test, key: ${KEY}, limits: { concurrent: 1, queue: { wait: 20s, size: 1 } } }]
+upstreams: { a: { url: "${upstream.url}" } }
+routes: [{ to: a }]
+ledger: { file: gateway.db }
+telemetry: { prometheus: { listen: 127.0.0.1:0 } }
+`)
+  const samples = async () => samplesOf(await (await fetch(`${gateway.addresses.metrics}/metrics`)).text())
+  const first = ask(gateway)
+  const running = await upstream.next()
+  const second = ask(gateway)
+  await waiting(gateway, 1)
+  t.equal(sum(await samples(), 'gateway_queue_depth', { scope: 'key' }), 1)
+  t.equal((await ask(gateway)).status, 429)
+  respond(running)
+  respond(await upstream.next())
+  await Promise.all([first, second])
+  await gateway.waitForLog(({ msg, status, queued_ms: ms }) => msg === 'exchange' && status === 200 && ms !== undefined)
+  const after = await samples()
+  t.equal(sum(after, 'gateway_queue_depth', { scope: 'key' }), 0)
+  t.equal(sum(after, 'gateway_queue_wait_seconds_count', { scope: 'key' }), 2)
+  t.equal(sum(after, 'gateway_queue_refusals_total', { scope: 'key' }), 1)
+  await gateway.close()
+  using db = new DatabaseSync(join(dirname(gateway.file), 'gateway.db'))
+  const rows = db.prepare('SELECT status, queued_ms FROM requests ORDER BY started_at').all()
+  t.match(rows.map(({ status, queued_ms: ms }) => [status, ms === null ? null : typeof ms]), [[200, null], [200, 'number'], [429, 'number']])
 })
 
 t.test('a client that disconnects leaves the queue at once', async t => {

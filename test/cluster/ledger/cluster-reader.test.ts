@@ -65,10 +65,10 @@ t.test('the reader of all gateways', { skip: withoutPostgres }, async t => {
     const database = await opened()
     await migrate(database, MIGRATIONS.slice(0, 6))
     t.comment('the previous version does not write these columns')
-    const columns = ['"user"', 'tags', 'billed']
-    await server.query(`ALTER TABLE gateway.requests ${columns.map(name => `ADD COLUMN ${name} text`).join(', ')}`)
+    const columns = ['"user" text', 'tags text', 'billed text', 'queued_ms double precision']
+    await server.query(`ALTER TABLE gateway.requests ${columns.map(column => `ADD COLUMN ${column}`).join(', ')}`)
     await insert(database, 'gw1', ROWS.slice(700))
-    await server.query(`ALTER TABLE gateway.requests ${columns.map(name => `DROP COLUMN ${name}`).join(', ')}`)
+    await server.query(`ALTER TABLE gateway.requests ${columns.map(column => `DROP COLUMN ${column.split(' ')[0]}`).join(', ')}`)
     await migrate(database, MIGRATIONS)
     await insert(database, 'gw1', ROWS.slice(0, 700))
     t.comment('rows of earlier days, some for the second time and changed')
