@@ -144,11 +144,11 @@ export async function startGateway(config: Config, options: ServerParts): Promis
       unwatch()
       unwatchAlerts?.()
       await mounted?.close()
-      const { upstreams, keyStore, accounts, checks, callers } = reloader.gateway
+      const { upstreams, hooks, keyStore, accounts, checks, callers } = reloader.gateway
       checks.stop()
       callers?.stop(null)
       for (const { credential } of upstreams.values()) credential?.credential.close()
-      await Promise.all([...upstreams.values()].map(({ transport }) => transport.destroy()))
+      await Promise.all([hooks?.destroy(), ...[...upstreams.values()].map(({ transport }) => transport.destroy())])
       await simulator?.close()
       keyStore?.close()
       reloader.gateway.sharedState.capsuleKeys.close()

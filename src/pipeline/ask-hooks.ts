@@ -1,5 +1,5 @@
 import { GatewayError, asGatewayError, overloaded, upgradeRequired } from '../base/errors.ts'
-import { isRead, type PolicyAction, type Writes } from './exchange/exchange.ts'
+import { isRead, type Writes } from './exchange/exchange.ts'
 import { requestFacts } from './exchange/request-facts.ts'
 import type { Gateway } from './parts/gateway.ts'
 import { callBody, contentFor } from '../policy/hooks/hook-call.ts'
@@ -15,7 +15,8 @@ import type { Route } from '../config/types.ts'
 const BYTES_PER_BODY_BYTE = 2
 
 /**
- * Asks the hooks of the request one after the other, the more general first. Adds their tags and changes the body as they say. Taps are kept for `settle`.
+ * Asks the hooks of the request one after the other, the more general first. Adds their tags, and changes the body as they say. Taps are
+ * kept for `settle`.
  * @param isUpgrade the request is a handshake: hooks that need a body cannot decide about it
  * @throws GatewayError policy_refused, policy_unavailable, attribution_required, upgrade_required
  */
@@ -31,10 +32,16 @@ export async function askHooks(
     if (config.tap || !config.onRequest) continue
     if (isUpgrade && config.send !== 'metadata') throw upgradeRequired('a rule of the operator checks requests, and cannot read WebSockets; use plain HTTP')
     const answer = await askHook(exchange, live)
-    const reply = answer?.reply ?? null
-    if (reply === null || reply.action !== 'allow') exchange.policy = [...exchange.policy ?? [], actionOf(config.name, reply)]
-    if (answer === null || reply === null) continue
-    if (reply.action === 'refuse') throw refused(config.name, reply.message)
+    if (answer === null) {
+      note(exchange, config.name, 'unchecked')
+      continue
+    }
+    const { reply } = answer
+    if (reply.action === 'refuse') {
+      note(exchange, config.name, 'refuse')
+      throw refused(config.name, reply.message)
+    }
+    if (reply.action === 'tag') note(exchange, config.name, 'tag', reply.tags.size)
     for (const [name, value] of reply.tags) tags.set(name, value)
     noteUnread(gateway, live, reply.tags)
     if (reply.action === 'replace') replace(gateway, exchange, live, answer)
@@ -66,7 +73,7 @@ async function askHook(exchange: Writes<'policy'>, { hook, failures }: LiveHook)
     if (result.ok) return { reply: result.reply, places }
     failures.note(`${result.failure}: ${result.detail}`)
     if (config.whenDown === 'allow') return null
-    exchange.policy = [...exchange.policy ?? [], { rule: config.name, action: 'unavailable', count: 1 }]
+    note(exchange, config.name, 'unavailable')
     throw unavailable(config.name)
   } finally {
     exchange.stopBy(null)
@@ -74,25 +81,24 @@ async function askHook(exchange: Writes<'policy'>, { hook, failures }: LiveHook)
   }
 }
 
-/** @param reply null = the hook is down, and the request passes unchecked */
-function actionOf(rule: string, reply: HookReply | null): PolicyAction {
-  if (reply === null) return { rule, action: 'unchecked', count: 1 }
-  const { action, texts, parameters, tags } = reply
-  const count = action === 'replace' ? texts.size + parameters.size : action === 'tag' ? tags.size : 1
-  return { rule, action, count }
+/** `unchecked`: the hook is down, and the request passes; `unavailable`: it is down, and the request is refused. */
+function note(exchange: Writes<'policy'>, rule: string, action: HookReply['action'] | 'unchecked' | 'unavailable', count = 1): void {
+  exchange.policy = [...exchange.policy ?? [], { rule, action, count }]
 }
 
 /** @throws GatewayError policy_unavailable, overloaded */
-function replace(gateway: Gateway, exchange: Writes<'request'>, { hook: { config }, failures }: LiveHook, { reply, places }: Answer): void {
+function replace(gateway: Gateway, exchange: Writes<'request' | 'policy'>, { hook: { config }, failures }: LiveHook, { reply, places }: Answer): void {
   const bytes = exchange.request.body?.bytes ?? Buffer.alloc(0)
   try {
     replaceBody(gateway, exchange, [...memberEdits(bytes, reply.parameters), ...textEdits(places, reply.texts)])
+    note(exchange, config.name, 'replace', reply.parameters.size + reply.texts.size)
   } catch (error) {
     // A RangeError: a parameter and a text in it are both replaced.
     const { code, message } = error instanceof RangeError ? { code: null, message: error.message } : asGatewayError(error)
     if (code === 'overloaded' || code === 'internal') throw error
     // The client's own body was valid, so the reply is not.
     failures.note(`invalid: ${message}`)
+    note(exchange, config.name, config.whenDown === 'refuse' ? 'unavailable' : 'unchecked')
     if (config.whenDown === 'refuse') throw unavailable(config.name)
   }
 }

@@ -82,6 +82,11 @@ export class HookSet {
     }
   }
 
+  /** Ends all calls, for the end of the process. */
+  async destroy(): Promise<void> {
+    await Promise.all(Array.from(this.#hooks.values(), ({ hook }) => hook.destroy()))
+  }
+
   /** Closes the connections of hooks that no configuration uses. */
   release(): void {
     for (const held of this.#hooks.values()) {

@@ -144,6 +144,11 @@ export class Hook {
   close(): void {
     void this.#transport.close()
   }
+
+  /** Ends running calls, and closes the connections. */
+  destroy(): Promise<void> {
+    return this.#transport.destroy()
+  }
 }
 
 /** The name of a hook among upstreams, in circuits, alerts and the console. */

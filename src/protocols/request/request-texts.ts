@@ -21,11 +21,11 @@ export interface RequestText {
 /** Members of a request that hold its conversation, prompt or input. */
 const ROOTS: ReadonlySet<string> = new Set([
   'messages', 'contents', 'content', 'input', 'inputs', 'item', 'items', 'instructions', 'system', 'systeminstruction', 'prompt', 'suffix', 'documents', 'query',
-  'prediction', 'texts',
+  'prediction', 'texts', 'instances',
 ])
 const SYSTEM_ROOTS: ReadonlySet<string> = new Set(['system', 'systeminstruction', 'instructions'])
-/** Members that hold whole requests. */
-const REQUESTS: ReadonlySet<string> = new Set(['requests', 'generatecontentrequest'])
+/** Members that hold whole requests, as in batches. */
+const REQUESTS: ReadonlySet<string> = new Set(['requests', 'request', 'generatecontentrequest', 'batch', 'inputconfig', 'params', 'body'])
 /** Members inside a conversation that hold no text: names, ids, places and bytes. */
 const STRUCTURE: ReadonlySet<string> = new Set([
   'type', 'role', 'id', 'name', 'index', 'status', 'model', 'toolcallid', 'tooluseid', 'callid', 'itemid', 'containerid', 'serverlabel', 'mediatype', 'mimetype',

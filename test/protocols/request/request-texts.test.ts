@@ -67,6 +67,12 @@ t.test('generate', t => {
   t.end()
 })
 
+t.test('batches', t => {
+  t.strictSame(textsOf({ requests: [{ custom_id: 'a', params: { model: 'm', system: 's', messages: [{ role: 'user', content: 'q' }] } }] }), ['system text: s', 'user text: q'])
+  t.strictSame(textsOf({ batch: { display_name: 'b', input_config: { requests: { requests: [{ request: { contents: [{ parts: [{ text: 'q' }] }] } }] } } } }), ['user text: q'])
+  t.end()
+})
+
 t.test('a text cannot hide: in a repeated member, in other case, behind escapes, at depth', t => {
   t.strictSame(textsOf('{"MESSAGES":[{"role":"user","content":"a","Content":"b","\\u0063ontent":"c"}],"messages":[{"content":"d"}]}'), [
     'user text: a', 'user text: b', 'user text: c', 'user text: d',
