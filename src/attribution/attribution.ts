@@ -26,6 +26,9 @@ export interface Attributed {
 type Claims = ReadonlyMap<string, string>
 /** Tags by their name, and the user as `user`. */
 type HookTags = ReadonlyMap<string, string>
+/** Tags of the key, by name. */
+type KeyTags = ReadonlyMap<string, string>
+const NO_KEY_TAGS: KeyTags = new Map()
 const NO_CLAIMS: Claims = new Map()
 const NO_HOOK_TAGS: HookTags = new Map()
 
@@ -41,6 +44,7 @@ interface Sources {
   readonly pairs: ReadonlyMap<string, string>
   readonly body: BodyValues
   readonly hook: HookTags
+  readonly key: KeyTags
 }
 
 /** Reads users and tags of requests, as the configuration says. */
@@ -67,11 +71,14 @@ export class Attribution {
 
   /**
    * @param body inspected with its attribution members; null = none @param claims of the caller's verified token
+   * @param key the tags of the key
    * @param hook what hooks say; absent = they were not asked yet
    */
-  read(headers: IncomingHttpHeaders, body: InspectedBody | null, claims: Claims = NO_CLAIMS, hook: HookTags = NO_HOOK_TAGS): Attributed {
+  read(
+    headers: IncomingHttpHeaders, body: InspectedBody | null, claims: Claims = NO_CLAIMS, key: KeyTags = NO_KEY_TAGS, hook: HookTags = NO_HOOK_TAGS,
+  ): Attributed {
     const { user: userSources, tags: tagSources, values: limit } = this.#config
-    const sources: Sources = { claims, headers, pairs: pairsIn(headers[TAGS_HEADER]), body: this.#body.read(body), hook }
+    const sources: Sources = { claims, headers, pairs: pairsIn(headers[TAGS_HEADER]), body: this.#body.read(body), hook, key }
     const ignored = this.#untrusted(sources)
     const user = firstValid(userSources.flatMap(source => userOf(source, sources)), ignored)
     const tags: [string, string][] = []
@@ -107,6 +114,7 @@ export class Attribution {
         case 'tags': return `the header ${TAGS_HEADER}: ${name}=VALUE`
         case 'claim': return `a token with the claim ${source.name}`
         case 'header': return `the header ${source.name}: VALUE`
+        case 'key': return 'nothing with a key that has the tag'
         case 'hook': return 'nothing: a hook of the operator gives it'
         case 'body': return isUser ? 'user, safety_identifier or metadata.user_id in the body' : `metadata.${name} or labels.${name} in the body`
       }
@@ -136,17 +144,25 @@ function userOf(source: AttributionSource, { claims, headers, pairs, body, hook 
     case 'header': return headerOf(source.name, headers)
     case 'body': return body.user
     case 'hook': return hookTagOf('user', hook)
+    // The configuration refuses it.
+    case 'key': return []
   }
 }
 
-function tagOf(source: AttributionSource, name: string, { claims, headers, pairs, body, hook }: Sources): readonly Given[] {
+function tagOf(source: AttributionSource, name: string, { claims, headers, pairs, body, hook, key }: Sources): readonly Given[] {
   switch (source.from) {
     case 'tags': return pairOf(name, pairs)
     case 'claim': return claimOf(source.name, claims)
     case 'header': return headerOf(source.name, headers)
     case 'body': return body.tags.get(name) ?? []
     case 'hook': return hookTagOf(name, hook)
+    case 'key': return keyTagOf(name, key)
   }
+}
+
+function keyTagOf(name: string, tags: KeyTags): readonly Given[] {
+  const text = tags.get(name)
+  return text === undefined ? [] : [{ where: `key: ${name}`, text }]
 }
 
 function claimOf(name: string, claims: Claims): readonly Given[] {

@@ -25,11 +25,12 @@ function figureTexts({ requestsPerMinute, tokensPerMinute, concurrent, budget }:
 }
 
 /** `owner: research; note: batch jobs; expires: 2027-01-01T00:00:00.000Z`; null = no description. */
-export function descriptionText({ group, owner, note, expiresAt }: Partial<Key>): string | null {
+export function descriptionText({ group, owner, note, tags, expiresAt }: Partial<Key>): string | null {
   const parts = [
     ...group === undefined ? [] : [`group: ${group}`],
     ...owner === undefined ? [] : [`owner: ${owner}`],
     ...note === undefined ? [] : [`note: ${note}`],
+    ...tags === undefined ? [] : [`tags: ${[...tags].map(([name, value]) => `${name}=${value}`).join(', ')}`],
     ...expiresAt === undefined ? [] : [`expires: ${new Date(expiresAt).toISOString()}`],
   ]
   return parts.length === 0 ? null : parts.join('; ')

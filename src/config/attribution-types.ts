@@ -21,3 +21,5 @@ export type AttributionSource =
   | { readonly from: 'body' }
   /** The reply of a hook. */
   | { readonly from: 'hook' }
+  /** The tags of the key; only of tags. */
+  | { readonly from: 'key' }

@@ -111,6 +111,7 @@ export interface RawConfig {
     sha256?: string
     group?: string
     owner?: string
+    tags?: Record<string, string | undefined>
     note?: string
     expires?: string
     models?: string | (string | undefined)[]

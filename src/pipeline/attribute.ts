@@ -5,7 +5,7 @@ import type { Gateway } from './parts/gateway.ts'
 
 /** For whom and for what is the request? @throws GatewayError attribution_required */
 export function attribute({ hooks }: Gateway, attribution: Attribution, exchange: Writes<'attributed'>): void {
-  const attributed = attribution.read(exchange.req.headers, exchange.request.body, exchange.identity.claims)
+  const attributed = attribution.read(exchange.req.headers, exchange.request.body, exchange.identity.claims, exchange.identity.key?.tags)
   exchange.attributed = attributed
   const name = mustTag(exchange) ? attribution.missing(attributed, hooks === null) : null
   if (name !== null) throw required(name, attribution, attributed)
@@ -13,7 +13,7 @@ export function attribute({ hooks }: Gateway, attribution: Attribution, exchange
 
 /** Reads user and tags again, with what hooks say. @throws GatewayError attribution_required */
 export function attributeWithHooks(attribution: Attribution, exchange: Writes<'attributed'>, tags: ReadonlyMap<string, string>): void {
-  if (tags.size > 0) exchange.attributed = attribution.read(exchange.req.headers, exchange.request.body, exchange.identity.claims, tags)
+  if (tags.size > 0) exchange.attributed = attribution.read(exchange.req.headers, exchange.request.body, exchange.identity.claims, exchange.identity.key?.tags, tags)
   if (exchange.attributed === null || !mustTag(exchange)) return
   const name = attribution.missing(exchange.attributed)
   if (name !== null) throw required(name, attribution, exchange.attributed)

@@ -118,3 +118,11 @@ t.test('values of a tag are bounded, also over a reload; users are not', async t
   t.match(tagged(after, 2), { tags: { project: 'other' }, user: 'u2' })
   t.strictSame(tagged(after, 1).tags, { project: 'p1' })
 })
+
+t.test('tags of the key count where the source key is listed', async t => {
+  const tags = new Map([['env', [{ from: 'tags' }]], ['project', [{ from: 'key' }, { from: 'tags' }]]] as const)
+  const attribution = new Attribution({ ...CONFIG, tags })
+  const key = new Map([['project', 'alpha'], ['env', 'prod'], ['constructor', 'x']])
+  t.strictSame(attribution.read({ 'x-gateway-tags': 'project=beta' }, null, undefined, key).tags, { project: 'alpha' }, 'the key comes first, and env is not read from it')
+  t.strictSame(attribution.read({ 'x-gateway-tags': 'project=beta' }, null).tags, { project: 'beta' })
+})

@@ -4,6 +4,7 @@ import { keyNameError } from '../../config/sections/key-name.ts'
 import type { Budget, Limits } from '../../config/key-types.ts'
 import { didYouMean } from '../../config/nearest.ts'
 import { parseDuration } from '../../config/units.ts'
+import { isTagName } from '../../ledger/tags.ts'
 
 type LimitValues = { -readonly [figure in keyof Omit<Limits, 'models'>]: Limits[figure] }
 
@@ -29,6 +30,7 @@ export function parseName(text: string): string {
 }
 
 const MAX_NOTE_LENGTH = 512
+const MAX_TAGS = 20
 
 export function parseOwner(text: string): string {
   return parseLine(text, MAX_OWNER_LENGTH)
@@ -42,6 +44,16 @@ function parseLine(text: string, maxLength: number): string {
   // oxlint-disable-next-line no-control-regex -- those are the ones to refuse
   if (text.trim() !== '' && text.length <= maxLength && !/[\x00-\x1f\x7f]/.test(text)) return text
   throw new InvalidArgumentError(`It needs 1 to ${maxLength} characters, and no control characters.`)
+}
+
+/** Adds a tag, NAME=VALUE, to those of earlier options. @throws InvalidArgumentError */
+export function parseTag(text: string, previous: ReadonlyMap<string, string> = new Map()): ReadonlyMap<string, string> {
+  const at = text.indexOf('=')
+  const name = text.slice(0, Math.max(0, at))
+  if (!isTagName(name)) throw new InvalidArgumentError('A tag is NAME=VALUE, such as project=alpha.')
+  if (previous.has(name)) throw new InvalidArgumentError(`${name} is given twice.`)
+  if (previous.size === MAX_TAGS) throw new InvalidArgumentError(`A key has at most ${MAX_TAGS} tags.`)
+  return new Map([...previous, [name, parseLine(text.slice(at + 1), MAX_OWNER_LENGTH)]])
 }
 
 /** @param text a duration from now, or a date @param now ms since 1970 @returns ms since 1970 @throws InvalidArgumentError */

@@ -11,7 +11,7 @@ import { didYouMean } from '../../config/nearest.ts'
 import type { Limits } from '../../config/key-types.ts'
 import type { Config } from '../../config/types.ts'
 import { EXIT, EXIT_CODES } from '../../process/exit.ts'
-import { parseExpiry, parseLimit, parseModels, parseName, parseNote, parseOwner } from './key-options.ts'
+import { parseExpiry, parseLimit, parseModels, parseName, parseNote, parseOwner, parseTag } from './key-options.ts'
 import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from '../common/key-store-command.ts'
 import { printSecret, requireReader } from './secret-output.ts'
 
@@ -41,6 +41,7 @@ interface Options {
   readonly group?: string
   readonly owner?: string
   readonly note?: string
+  readonly tag?: ReadonlyMap<string, string>
   /** Time of expiry, in ms since 1970. */
   readonly expires?: number
 }
@@ -54,13 +55,14 @@ export function keysCreateCommand(): Command {
     .option('--group <group>', 'the group of gateway.yaml whose limits hold too')
     .option('-o, --owner <owner>', 'who is responsible for the key: a team or a person', parseOwner)
     .option('--note <text>', 'what the key is for', parseNote)
+    .option('--tag <tag>', 'a tag of its requests, as NAME=VALUE; can be repeated', parseTag)
     .option('-e, --expires <when>', 'when the key stops working: a duration such as 30d, or a date', text => parseExpiry(text, Date.now()))
     .addHelpText('after', HELP)
     .action(create)
 }
 
 async function create(options: Options, command: Command): Promise<void> {
-  const { name, models = null, limit: limits = null, group, owner, note, expires: expiresAt } = options
+  const { name, models = null, limit: limits = null, group, owner, note, tag: tags, expires: expiresAt } = options
   requireReader(command)
   const { config, file } = keyStoreOf(options.config, command)
   const issuer = issuerOf(name, config.callers)
@@ -76,6 +78,10 @@ async function create(options: Options, command: Command): Promise<void> {
       { exitCode: EXIT.usage },
     )
   }
+  for (const name of tags?.keys() ?? []) {
+    const isReadFromKey = config.attribution?.tags.get(name)?.some(({ from }) => from === 'key') === true
+    if (!isReadFromKey) process.stderr.write(`warning: attribution.tags of ${options.config} does not read "${name}" from the key\n`)
+  }
   for (const warning of unservedModelWarnings(config, models ?? [])) process.stderr.write(`warning: ${warning}\n`)
   await exitOnStoreError(file, command, async () => {
     using store = openKeys(file, config.cluster)
@@ -83,7 +89,7 @@ async function create(options: Options, command: Command): Promise<void> {
     const digest = hash('sha256', key, 'buffer')
     await store.create({
       name, digest, models, limits, prefix: key.slice(0, PREFIX_LENGTH),
-      ...group !== undefined && { group }, ...owner !== undefined && { owner }, ...note !== undefined && { note }, ...expiresAt !== undefined && { expiresAt },
+      ...group !== undefined && { group }, ...owner !== undefined && { owner }, ...note !== undefined && { note }, ...tags !== undefined && { tags }, ...expiresAt !== undefined && { expiresAt },
     }, Date.now(), operator())
     const expiry = expiresAt === undefined ? '' : `; expires: ${new Date(expiresAt).toISOString()}`
     process.stderr.write(`Created the key "${name}" (models: ${modelsText(models)}; limits: ` +

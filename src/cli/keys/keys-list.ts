@@ -102,9 +102,9 @@ function latest(here: ReadonlyMap<string, number>, all: ReadonlyMap<string, numb
 }
 
 function jsonLine({ id, key, source, createdAt, revokedAt, blockedAt, lastUsedAt }: ListedKey): string {
-  const { group = null, owner = null, note = null, expiresAt = null, prefix = null, oldSecrets = [] } = key
+  const { group = null, owner = null, note = null, tags = null, expiresAt = null, prefix = null, oldSecrets = [] } = key
   return `${JSON.stringify({
-    id, name: key.name, source, models: key.models, limits: key.limits && limitsToJson(key.limits), group, owner, note, caller: key.caller ?? null,
+    id, name: key.name, source, models: key.models, limits: key.limits && limitsToJson(key.limits), group, owner, note, caller: key.caller ?? null, tags: tags && Object.fromEntries(tags),
     created_at: isoTimeOrNull(createdAt),
     expires_at: isoTimeOrNull(expiresAt),
     last_used_at: isoTimeOrNull(lastUsedAt),

@@ -14,6 +14,9 @@ export function buildAttribution({ attribution: raw }: RawConfig, findings: Find
   if (raw === undefined) return null
   const path = ['attribution']
   const user = sourcesOf(raw.user, [...path, 'user'], findings)
+  for (const [at, { from }] of user.entries()) {
+    if (from === 'key') findings.error([...path, 'user', at], 'a key has tags, and no end user; name another source')
+  }
   const tags = Object.entries(raw.tags ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, sources]) => [name, sourcesOf(sources, [...path, 'tags', name], findings)] as const)
   const known = [...tags.map(([name]) => name), ...raw.user === undefined ? [] : [USER]]
@@ -33,6 +36,7 @@ function sourcesOf(raw: readonly (string | undefined)[] | undefined, path: Path,
     if (text === undefined) return []
     if (text === 'body') return [{ from: 'body' }]
     if (text === 'hook') return [{ from: 'hook' }]
+    if (text === 'key') return [{ from: 'key' }]
     if (text === 'header') return [{ from: 'tags' }]
     if (text.startsWith('claim:')) return [{ from: 'claim', name: text.slice('claim:'.length) }]
     const name = headerName(text.slice('header:'.length), [...path, at], findings)

@@ -47,6 +47,7 @@ export function buildKeys(raw: RawConfig, findings: Findings, isGatewayEnvironme
     const expiresAt = expiryOf(key, path, findings)
     if (name === undefined || digest === null) return []
     const { group, owner, note } = key
+    const tags = tagsOf(key, raw, [...path, 'tags'], findings)
     if (group !== undefined) isKnownGroup(group, Object.keys(raw.groups ?? {}), [...path, 'group'], findings)
     const hooks = hookNames(key.hooks, raw, [...path, 'hooks'], findings)
     return [{
@@ -54,11 +55,20 @@ export function buildKeys(raw: RawConfig, findings: Findings, isGatewayEnvironme
       ...group !== undefined && { group },
       ...owner !== undefined && { owner },
       ...note !== undefined && { note },
+      ...tags.size > 0 && { tags },
       ...expiresAt !== null && { expiresAt },
       ...hooks.length > 0 && { hooks },
       ...key.key !== undefined && key.key.length >= MIN_SAFE_KEY_LENGTH && { prefix: key.key.slice(0, PREFIX_LENGTH) },
     }]
   })
+}
+
+function tagsOf({ tags = {} }: RawKey, { attribution }: RawConfig, path: Path, findings: Findings): ReadonlyMap<string, string> {
+  for (const name of Object.keys(tags)) {
+    const sources = Object.hasOwn(attribution?.tags ?? {}, name) ? attribution?.tags?.[name] : undefined
+    if (sources?.includes('key') !== true) findings.warn([...path, name], `attribution.tags does not read "${name}" from the key; add the source key`, 'key')
+  }
+  return new Map(Object.entries(tags).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
 }
 
 /** The first key that is a default in the file, as in `${DEMO_KEY:-...}`: it is not secret, so an example can show it. */

@@ -67,7 +67,7 @@ t.test('standard output contains only the new key, and the store contains only a
   const prefix = hash('sha256', stdout.trim()).slice(0, 8)
   t.strictSame(listed.stdout.trimEnd().split('\n').map(line => JSON.parse(line) as unknown).slice(0, 1), [
     { id: null,
-      name: 'team', source: 'yaml', models: ['demo'], limits: null, group: null, owner: null, note: null, caller: null,
+      name: 'team', source: 'yaml', models: ['demo'], limits: null, group: null, owner: null, note: null, caller: null, tags: null,
       created_at: null, expires_at: null, last_used_at: null, revoked_at: null, blocked_at: null, prefix: null, sha256_prefix: null,
       old_secrets: [] },
   ])
