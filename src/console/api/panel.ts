@@ -70,6 +70,11 @@ export const Live = StrictObject({
   exchanges: Type.Array(StrictObject({
     request_id: Type.String(), started_at: Timestamp, key: Nullable(Name), model: Nullable(Name), upstream: Nullable(Name),
     stream: Type.Boolean(), bytes_out: Count,
+    waits_for: Nullable(StrictObject({
+      scope: StringEnum(['key', 'group', 'upstream'], 'Whose limit has no room'),
+      limit: StringEnum(['requests', 'tokens', 'concurrent']),
+      priority: Count,
+    })),
   })),
   concerns: Type.Array(Alert, { description: 'Most severe first, at most 100; for key holders those of the own key' }),
 })

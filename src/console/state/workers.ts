@@ -87,10 +87,11 @@ function activityOf({ sharedState, health, config, upstreams, accounts: { limite
 }
 
 function toLiveExchange(exchange: Exchange): Live['exchanges'][number] {
-  const { id, startedWall, identity, request: { model }, servedBy, delivery } = exchange
+  const { id, startedWall, identity, request: { model }, servedBy, delivery, waiting } = exchange
   return {
     request_id: id, started_at: isoTime(startedWall), key: identity.key?.name ?? null,
     model, upstream: servedBy?.target.upstream.name ?? null, stream: wantsEventStream(exchange), bytes_out: delivery.bytes,
+    waits_for: waiting && { scope: waiting.scope, limit: waiting.which as 'requests' | 'tokens' | 'concurrent', priority: waiting.priority },
   }
 }
 

@@ -12,6 +12,7 @@ type Live = ResponseOf<'GET /live'>
 type Exchange = Live['exchanges'][number]
 
 const SHOWN = 8
+const LIMITS = { requests: 'requests/min', tokens: 'tokens/min', concurrent: 'concurrency' } as const
 
 /** The running requests. @param isLive - true if the last refresh succeeded */
 export function RunningRequests({ live, isLive }: { readonly live: Live; readonly isLive: boolean }) {
@@ -50,6 +51,10 @@ function columnsOf(now: number, withUpstream: boolean): Column<Exchange>[] {
           cell: (row: Exchange) => <NameLabel kind="upstream" name={row.upstream} />,
         }]
       : [],
+    {
+      id: 'waits', title: 'Queue', cell: row => row.waits_for === null ? null
+        : <StatusBadge tone="warn">{`waits: ${LIMITS[row.waits_for.limit]} of the ${row.waits_for.scope}, priority ${row.waits_for.priority}`}</StatusBadge>,
+    },
     { id: 'sent', title: 'Sent', align: 'right', deskOnly: true, cell: row => bytes(row.bytes_out) },
     {
       id: 'type', title: 'Type', deskOnly: true,
