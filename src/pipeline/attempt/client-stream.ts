@@ -124,7 +124,9 @@ export class ClientStream {
       return recovery.rest
     }
     if (recovery?.can === 'nothing') this.#recorder.logNotContinued(recovery.reason)
-    return recovery === null || recovery.can === 'nothing' ? null : 'continue'
+    if (recovery === null || recovery.can === 'nothing') return null
+    attempt.sentNoText = this.continuation?.needsPrefill === false
+    return 'continue'
   }
 
   /** Ends a stream that has begun with an error event: the upstream's event if there is one, otherwise an event for `error`. */

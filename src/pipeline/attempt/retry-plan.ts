@@ -89,9 +89,9 @@ export class RetryPlan {
     return this.#decide(failure, isContinuation ? this.#canContinue : undefined)
   }
 
-  /** A target that supports prefill can continue the stream. Any target can, if the stream has no content yet. */
+  /** A target that supports prefill can continue the stream. Any target can, if the client has no text yet. */
   readonly #canContinue = ({ prefill }: Target): boolean => (
-    prefill || !this.#exchange.attempts.some(({ metered }) => metered?.kind === 'stream' && metered.meter.sawContent)
+    prefill || !this.#exchange.attempts.some(({ metered, sentNoText }) => !sentNoText && metered?.kind === 'stream' && metered.meter.sawContent)
   )
 
   #decide(failure: FailedAttempt, suits?: (target: Target) => boolean): RetryStep | null {

@@ -109,6 +109,8 @@ export abstract class UpstreamAttempt extends Attempt {
   receivedError: boolean | null = null
   /** The gateway completed the response: only the protocol's end was missing. */
   completedByGateway = false
+  /** The stream broke before the client had text of the response. */
+  sentNoText = false
   readonly startedAt: number
   readonly #clock: Clock
   /** The endpoint at the upstream; null = the client's endpoint, because the request is not translated. */

@@ -1,15 +1,20 @@
+import type { Clock } from '../../base/clock.ts'
 import { GatewayError } from '../../base/errors.ts'
 import { MemoryReservation, type ReserveMemory } from '../../base/memory-reservation.ts'
 import { ownCopy } from '../../base/own-copy.ts'
 import type { UsageFilter } from '../../protocols/endpoint/protocol.ts'
+import type { CallReader } from '../../protocols/events/call-reader.ts'
 import type { EventTranslator, ResumableStream } from '../../protocols/events/resumable-stream.ts'
 import { MAX_EVENT, missingLineEnds } from '../../protocols/events/sse.ts'
 import { kindOf, looksLikeData } from '../../protocols/events/stream-event.ts'
 import type { EventContent, EventReader, EventSink, StreamEvent } from '../../protocols/events/stream-event.ts'
 import { ChunkList } from '../../proxy/http/chunk-list.ts'
 import { invalidEvent } from './classification.ts'
+import { HeldCall, MAX_HELD_CALL } from './held-call.ts'
 
 const NOTHING = Buffer.alloc(0)
+/** Milliseconds after which a client that waits for a held call gets a keep-alive with the next bytes of the upstream. */
+const KEEP_ALIVE_AFTER = 10_000
 
 /** Faults of a stream after which nothing more of the stream goes to the client. */
 const FAULTS = {
@@ -36,13 +41,18 @@ export interface ContinuationStageOptions {
   readonly resumable: ResumableStream
   /** Translates a response that continues another response; null = the first response, which passes unchanged. */
   readonly translate: EventTranslator | null
-  /** Reserves memory for incomplete events; absent = no limit. */
+  /** Finds the tool calls, which are held until they are complete; null = the protocol sends whole calls only. */
+  readonly calls: CallReader | null
+  readonly clock: Clock
+  /** The keep-alive of the client's protocol. */
+  readonly keepAlive: string
+  /** Reserves memory for incomplete events and calls; absent = no limit. */
   readonly reserveMemory?: ReserveMemory | undefined
   /** Called in a microtask after an event that the client must not get. */
   readonly onStreamFault: OnStreamFault
 }
 
-/** Passes on only whole events, so that another upstream can continue the stream. Drops an error or malformed event and what follows. */
+/** Passes on only whole events and whole tool calls, so that another upstream can continue the stream. Drops an error or malformed event and what follows. */
 export class ContinuationStage implements EventSink {
   /** The event that the client must not get; null = none. */
   fault: { readonly kind: StreamFaultKind; readonly bytes: Buffer } | null = null
@@ -51,6 +61,8 @@ export class ContinuationStage implements EventSink {
   readonly #options: ContinuationStageOptions
   readonly #held = new ChunkList()
   readonly #memory: MemoryReservation
+  readonly #call: HeldCall
+  #lastSentAt: number
   /** Offset of the held bytes in the stream. */
   #heldFrom = 0
   #faultLocation: FaultLocation | null = null
@@ -64,6 +76,8 @@ export class ContinuationStage implements EventSink {
   constructor(options: ContinuationStageOptions) {
     this.#options = options
     this.#memory = new MemoryReservation(options.reserveMemory)
+    this.#call = new HeldCall(options.calls, event => this.#deliver(event))
+    this.#lastSentAt = options.clock.monotonic()
   }
 
   event(event: StreamEvent): void {
@@ -74,9 +88,9 @@ export class ContinuationStage implements EventSink {
     } else if (this.#isClosed) {
       this.#inspectLast(event)
     } else if (!this.#findFault(event) && filter?.event(event) !== false) {
-      if (translate) this.#translated += translate(event)
-      else if (isTooLong(event)) resumable.recordOversize()
-      else resumable.recordSent(event)
+      if (this.#call.holds(event)) return
+      if (!translate && isTooLong(event)) resumable.recordOversize()
+      else this.#deliver(event)
     }
   }
 
@@ -87,23 +101,22 @@ export class ContinuationStage implements EventSink {
     if (this.fault !== null) return NOTHING
     if (this.#faultLocation !== null) return this.#stopAtFault(this.#faultLocation, chunk)
     const { blockStart, offset } = reader
+    if (!this.#mayHoldCall(offset)) this.#call.release()
     const open = offset - blockStart
-    if (open > MAX_EVENT || !this.#memory.resize(open)) {
+    const { from } = this.#call
+    if (open > MAX_EVENT || from === null && !this.#memory.resize(open)) {
       if (translate) return this.#stopAtFault({ kind: 'too_long', error: faultError('too_long', ''), start: blockStart, end: blockStart }, chunk)
       this.overflowed = true
       this.#memory.resize(0)
       const bytes = this.#join(chunk)
       return filter?.take(bytes) ?? bytes
     }
-    if (blockStart === this.#heldFrom) {
+    const until = from ?? blockStart
+    if (until === this.#heldFrom) {
       this.#hold(chunk)
-      return NOTHING
+      return this.#keepAlive()
     }
-    const bytes = this.#join(chunk)
-    const start = this.#heldFrom
-    this.#heldFrom = blockStart
-    this.#hold(bytes.subarray(blockStart - start))
-    return this.#passOn(open === 0 ? bytes : bytes.subarray(0, blockStart - start), start)
+    return this.#passUntil(until, this.#join(chunk))
   }
 
   /** The stream has ended: the rest of it that the reader emits as an event is incomplete. */
@@ -114,13 +127,34 @@ export class ContinuationStage implements EventSink {
   /** @returns the rest of an ended stream. Adds the blank line after the last event if it is missing */
   rest(): Buffer {
     if (this.overflowed) return this.#options.filter?.rest() ?? NOTHING
-    return this.#isHalf ? NOTHING : this.#passLast()
+    return this.#isHalf ? this.#passCall() : this.#passLast()
   }
 
   /** @returns the last event of a stream that broke if no event can follow; otherwise nothing: a continuation may repeat the event */
   takeLastEvent(): Buffer {
     const isWanted = this.#last !== null && this.#options.resumable.isLastEvent(this.#last)
     return isWanted ? this.#passLast() : NOTHING
+  }
+
+  /** @returns false = the held call is too long */
+  #mayHoldCall(offset: number): boolean {
+    const { from } = this.#call
+    // A call is held as bytes and as text.
+    return from === null || offset - from <= MAX_HELD_CALL && this.#memory.resize(2 * (offset - from))
+  }
+
+  #keepAlive(): Buffer {
+    const { clock, keepAlive } = this.#options
+    if (this.#call.from === null || clock.monotonic() - this.#lastSentAt < KEEP_ALIVE_AFTER) return NOTHING
+    this.#lastSentAt = clock.monotonic()
+    return Buffer.from(keepAlive)
+  }
+
+  /** Records or translates an event that the client gets. */
+  #deliver(event: EventContent): void {
+    const { translate, resumable } = this.#options
+    if (translate) this.#translated += translate(event)
+    else resumable.recordSent(event)
   }
 
   #findFault(event: StreamEvent): boolean {
@@ -135,17 +169,36 @@ export class ContinuationStage implements EventSink {
 
   #stopAtFault({ kind, error, start, end }: FaultLocation, chunk: Buffer): Buffer {
     const heldFrom = this.#heldFrom
+    const until = this.#call.from ?? start
+    this.#call.discard()
     const bytes = this.#join(chunk)
     this.fault = { kind, bytes: Buffer.from(bytes.subarray(start - heldFrom, end - heldFrom)) }
     this.#memory.resize(0)
     // Call later, because the client must first get the bytes before the fault.
     queueMicrotask(() => this.#options.onStreamFault(error))
-    return this.#passOn(bytes.subarray(0, start - heldFrom), heldFrom)
+    return this.#passOn(bytes.subarray(0, until - heldFrom), heldFrom)
+  }
+
+  /** Passes on the bytes before an offset, and holds the rest. @param bytes the bytes from `#heldFrom` on */
+  #passUntil(until: number, bytes: Buffer): Buffer {
+    const start = this.#heldFrom
+    this.#heldFrom = until
+    this.#hold(bytes.subarray(until - start))
+    return this.#passOn(bytes.subarray(0, until - start), start)
+  }
+
+  /** @returns the whole events of a call that the upstream did not complete */
+  #passCall(): Buffer {
+    const { from, end } = this.#call
+    if (from === null) return NOTHING
+    this.#call.release()
+    return this.#passUntil(end, this.#join(NOTHING))
   }
 
   /** @param bytes whole events @param start offset of `bytes` in the stream */
   #passOn(bytes: Buffer, start: number): Buffer {
-    const { filter, translate } = this.#options
+    const { clock, filter, translate } = this.#options
+    this.#lastSentAt = clock.monotonic()
     if (!translate) return filter?.withoutHidden(bytes, start) ?? bytes
     const translated = Buffer.from(this.#translated)
     this.#translated = ''
@@ -153,23 +206,25 @@ export class ContinuationStage implements EventSink {
   }
 
   #inspectLast(event: StreamEvent): void {
-    const { text, value, terminated, oversize } = event
+    const { text, value, terminated, oversize, start } = event
     this.#isHalf = !terminated && !oversize && text !== '[DONE]' && value === undefined
     if (this.#isHalf) return
     if (!looksLikeData(event) && kindOf(event, true) === 'error') {
-      this.fault = { kind: 'error', bytes: withLineEnds(this.#join(NOTHING)) }
+      this.fault = { kind: 'error', bytes: withLineEnds(this.#join(NOTHING).subarray(start - this.#heldFrom)) }
+      this.#call.discard()
       return
     }
     this.#last = { text, value, isHidden: this.#options.filter?.event(event) === false }
   }
 
   #passLast(): Buffer {
+    const call = this.#passCall()
     const bytes = this.#join(NOTHING)
-    if (bytes.length === 0 || this.#last?.isHidden) return NOTHING
+    if (bytes.length === 0 || this.#last?.isHidden) return call
     const { translate, resumable } = this.#options
-    if (translate) return Buffer.from(this.#last ? translate(this.#last) : '')
+    if (translate) return Buffer.concat([call, Buffer.from(this.#last ? translate(this.#last) : '')])
     if (this.#last) resumable.recordSent(this.#last)
-    return withLineEnds(bytes)
+    return Buffer.concat([call, withLineEnds(bytes)])
   }
 
   /** Copies the bytes, because a slice would keep its whole buffer in memory. */

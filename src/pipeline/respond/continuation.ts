@@ -48,6 +48,11 @@ export class Continuation {
     return typeof this.#resumable !== 'string'
   }
 
+  /** true = only a target that continues a text can continue the stream. */
+  get needsPrefill(): boolean {
+    return typeof this.#resumable !== 'string' && this.#resumable.hasText
+  }
+
   /** Edits of the client's body that request the rest of the response; null = request a whole response. */
   get edits(): ((body: Buffer) => Edit[]) | null {
     const resumable = this.#resumable
@@ -69,7 +74,12 @@ export class Continuation {
   createStage(stream: Pick<ContinuationStageOptions, 'reader' | 'filter' | 'reserveMemory'>): ContinuationStage {
     const resumable = this.#resumable as ResumableStream
     const translate = this.#priorUsage && resumable.createTranslator(this.#priorUsage)
-    return this.#stage = new ContinuationStage({ ...stream, resumable, translate, onStreamFault: this.#onStreamFault })
+    const { clock } = this.#gateway
+    const { streams, format: { keepAlive } } = this.#exchange.classified.endpoint
+    const calls = streams?.createCallReader?.() ?? null
+    return this.#stage = new ContinuationStage({
+      ...stream, resumable, translate, calls, clock, keepAlive, onStreamFault: this.#onStreamFault,
+    })
   }
 
   /** @returns how a stream that broke can end or continue for the client. Call this once for each break */

@@ -1,5 +1,6 @@
 import { isObject } from '../../base/is-object.ts'
 import { appendToList, fieldsOf, reduceLimits } from '../json/body-edits.ts'
+import type { CallReader } from '../events/call-reader.ts'
 import { objectIn, objectsIn, hasValue, addPriorUsage } from '../events/resumable-stream.ts'
 import type { PriorUsage, StreamProtocol, EventTranslation, Json } from '../events/resumable-stream.ts'
 import type { Edit } from '../json/splice.ts'
@@ -24,6 +25,22 @@ export function chatObstacle(request: Json): string | null {
   const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined
   if (!isObject(last)) return 'the request has no messages'
   return last['role'] === 'assistant' ? 'the request ends with a message of the assistant itself' : null
+}
+
+/** Chunks do not tell that a call is complete: the next call or the finish does. */
+export function createChatCallReader(): CallReader {
+  let open: unknown = null
+  return chunk => {
+    const [choice] = objectsIn(chunk, 'choices')
+    if (choice === undefined) return 'within'
+    if (hasValue(choice['finish_reason'])) return 'ends'
+    const delta = objectIn(choice, 'delta')
+    const call = objectsIn(delta, 'tool_calls').at(-1)
+    const name = call ? `tool ${Number(call['index'] ?? 0)}` : hasValue(delta['function_call']) ? 'function' : null
+    if (name === null || name === open) return 'within'
+    open = name
+    return 'starts'
+  }
 }
 
 const REASONING = ['reasoning_content', 'reasoning', 'reasoning_details']

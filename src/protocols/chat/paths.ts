@@ -2,7 +2,7 @@ import { ChunkMeter } from './meter.ts'
 import { defineEndpoint, modelCardEndpoint, modelCardPath, modelListEndpoint, otherEndpoint, withoutPathModel } from '../endpoint/classified.ts'
 import { OPENAI_FORMAT } from '../endpoint/openai-format.ts'
 import type { Classified, KnownPath, StreamSupport } from '../endpoint/protocol.ts'
-import { ChatStreamProtocol, asksForSeveralChats, chatObstacle, chatText } from './continuation.ts'
+import { ChatStreamProtocol, asksForSeveralChats, chatObstacle, chatText, createChatCallReader } from './continuation.ts'
 import { CHAT_USAGE, EMBEDDING_USAGE } from './usage.ts'
 import { USAGE_OPTION } from './usage-option.ts'
 
@@ -10,7 +10,7 @@ const format = OPENAI_FORMAT
 
 const STREAMS: StreamSupport = {
   createProtocol: request => new ChatStreamProtocol(request), text: chatText, obstacle: chatObstacle,
-  asksForSeveral: asksForSeveralChats, endsWithEach: false,
+  asksForSeveral: asksForSeveralChats, createCallReader: createChatCallReader, endsWithEach: false,
 }
 
 const TEXT = {

@@ -105,11 +105,16 @@ export class UsageChunkFilter {
     if (this.#hidden.length === 0) return bytes
     const pieces: Buffer[] = []
     let from = 0
+    const later: { start: number; end: number }[] = []
     for (const hidden of this.#hidden) {
+      if (hidden.start - start >= bytes.length) {
+        later.push(hidden)
+        continue
+      }
       pieces.push(bytes.subarray(from, Math.max(from, hidden.start - start)))
       from = hidden.end - start
     }
-    this.#hidden = []
+    this.#hidden = later
     pieces.push(bytes.subarray(from))
     return Buffer.concat(pieces)
   }

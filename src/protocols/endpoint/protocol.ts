@@ -5,6 +5,7 @@ import type { Translation } from '../neutral/translation.ts'
 import type { ValidJson } from '../json/json-scan.ts'
 import type { RateLimitFigures } from './rate-limit-headers.ts'
 import type { ReportedUsage, UsageReader } from '../usage/reported-usage.ts'
+import type { CallReader } from '../events/call-reader.ts'
 import type { Json, StreamProtocol } from '../events/resumable-stream.ts'
 import type { Edit } from '../json/splice.ts'
 import type { EventReader, StreamEvent } from '../events/stream-event.ts'
@@ -215,6 +216,8 @@ export interface UsageFilter {
 export interface StreamSupport {
   /** Creates the reader of the response to one request. */
   createProtocol(request: Json): StreamProtocol
+  /** Creates the reader that finds the tool calls of one response; null = the protocol sends whole calls only. */
+  readonly createCallReader: (() => CallReader) | null
   /** The text that an event adds to the response. */
   text(event: Json): string
   /** The reason why a response to the request cannot be continued; null = it can be continued. */

@@ -84,6 +84,11 @@ export class ResumableStream {
     return isObject(value) && this.#protocol.completes(value)
   }
 
+  /** false = a request for the rest has no text to continue. */
+  get hasText(): boolean {
+    return this.#text.trimEnd() !== ''
+  }
+
   get recovery(): Recovery {
     const { finished, missing, endMarker: ending } = this.#protocol
     if (finished && this.#done) return { can: 'finish', rest: Buffer.alloc(0) }

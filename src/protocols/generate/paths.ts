@@ -12,7 +12,7 @@ const format = GENERATE_FORMAT
 
 const STREAMS: StreamSupport = {
   createProtocol: () => new GenerateStreamProtocol(), text: generateText, obstacle: generateObstacle,
-  asksForSeveral: asksForSeveralCandidates, endsWithEach: true,
+  asksForSeveral: asksForSeveralCandidates, createCallReader: null, endsWithEach: true,
 }
 
 const OF_MODEL = { format, modelIn: 'path', modelRequired: true, respondsWithJson: true } as const satisfies EndpointOptions

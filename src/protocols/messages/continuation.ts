@@ -1,6 +1,7 @@
 import { appendToList, fieldsOf, reduceLimits } from '../json/body-edits.ts'
 import type { Field } from '../json/json-scan.ts'
 import { parseRequest } from '../../base/json-size.ts'
+import type { CallReader } from '../events/call-reader.ts'
 import { objectIn, objectsIn, hasValue, addPriorUsage } from '../events/resumable-stream.ts'
 import type { PriorUsage, StreamProtocol, EventTranslation, Json } from '../events/resumable-stream.ts'
 import { replaceValues, type Edit } from '../json/splice.ts'
@@ -15,6 +16,20 @@ export function messagesText(event: Json): string {
 export function messagesObstacle(request: Json): string | null {
   if (hasValue(request['output_format']) || hasValue(objectIn(request, 'output_config')['format'])) return 'structured output was asked for'
   return Array.isArray(request['messages']) ? null : 'the request has no messages'
+}
+
+export function createMessagesCallReader(): CallReader {
+  let isOpen = false
+  return event => {
+    if (event['type'] === 'content_block_start' && objectIn(event, 'content_block')['type'] === 'tool_use') {
+      isOpen = true
+      return 'starts'
+    }
+    // Blocks never overlap, so the next end of a block ends the call. A call without an end is as complete as it gets.
+    if (!isOpen || event['type'] !== 'content_block_stop' && event['type'] !== 'message_delta') return 'within'
+    isOpen = false
+    return 'ends'
+  }
 }
 
 const THINKING_BLOCKS: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking'])

@@ -1,7 +1,7 @@
 import { defineEndpoint, otherEndpoint, withoutPathModel } from '../endpoint/classified.ts'
 import { OPERATIONS, PUBLISHER_PATH, verbPath } from '../endpoint/google-paths.ts'
 import type { Classified, Endpoint, KnownPath, StreamSupport } from '../endpoint/protocol.ts'
-import { MessagesStreamProtocol, messagesObstacle, messagesText } from './continuation.ts'
+import { MessagesStreamProtocol, messagesObstacle, messagesText, createMessagesCallReader } from './continuation.ts'
 import { MESSAGES_FORMAT } from './errors.ts'
 import { MessagesMeter } from './meter.ts'
 import { MESSAGES_USAGE } from './usage.ts'
@@ -10,7 +10,7 @@ const format = MESSAGES_FORMAT
 
 const STREAMS: StreamSupport = {
   createProtocol: () => new MessagesStreamProtocol(), text: messagesText, obstacle: messagesObstacle,
-  asksForSeveral: () => false, endsWithEach: false,
+  asksForSeveral: () => false, createCallReader: createMessagesCallReader, endsWithEach: false,
 }
 
 const MESSAGES = defineEndpoint({

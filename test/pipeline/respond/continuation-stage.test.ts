@@ -2,10 +2,11 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { ReserveMemory } from '../../../src/base/memory-reservation.ts'
 import { ContinuationStage } from '../../../src/pipeline/respond/continuation-stage.ts'
-import { ChatStreamProtocol, chatText } from '../../../src/protocols/chat/continuation.ts'
+import { ChatStreamProtocol, chatText, createChatCallReader } from '../../../src/protocols/chat/continuation.ts'
 import { ResumableStream } from '../../../src/protocols/events/resumable-stream.ts'
 import { SseReader } from '../../../src/protocols/events/sse.ts'
 import type { EventContent } from '../../../src/protocols/events/stream-event.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
 
 /** A stream whose only last event is {"a":1}. */
 class Resumable extends ResumableStream {
@@ -16,6 +17,7 @@ class Resumable extends ResumableStream {
 
 /** A stage with the reader that gives it its events. */
 class StagedStream {
+  readonly clock = new FakeClock()
   readonly stage: ContinuationStage
   readonly #reader: SseReader = new SseReader({ event: event => this.stage.event(event) })
 
@@ -26,6 +28,9 @@ class StagedStream {
       filter: null,
       resumable: new Resumable(new ChatStreamProtocol({}), chatText),
       translate: isJoined ? ({ text }) => `data: ${text}\n\n` : null,
+      calls: createChatCallReader(),
+      clock: this.clock,
+      keepAlive: ': keep-alive\n\n',
       reserveMemory,
       onStreamFault: () => {},
     })
@@ -182,4 +187,90 @@ t.test('an event beyond the memory limit is forwarded as it arrives, and its mem
   t.ok(events.stage.overflowed)
   t.equal(reserved, 0)
   t.equal(passed, 18 + 12 * piece.length, 'all bytes pass')
+})
+
+const textChunk = (content: string) => `data: {"choices":[{"delta":{"content":"${content}"}}]}\n\n`
+const callChunk = (index: number, part: string) =>
+  `data: {"choices":[{"delta":{"tool_calls":[{"index":${index},"function":{"arguments":"${part}"}}]}}]}\n\n`
+const FINISH = 'data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}\n\n'
+/** Parts of a stream: what a client gets at the end of each part, it gets whole. */
+const PARTS = [
+  [textChunk('\u4e2d')], [callChunk(0, 'a'), ': ping\n\n', callChunk(0, 'b')], [callChunk(1, 'c'), callChunk(1, 'd')], [FINISH],
+  ['data: [DONE]\n\n'],
+]
+
+for (const isJoined of [false, true]) {
+  t.test(`wherever a stream is cut, only whole tool calls have passed${isJoined ? ', in a continuation too' : ''}`, t => {
+    const events = PARTS.flat()
+    const whole = Buffer.from(events.join(''))
+    for (let cut = 0; cut <= whole.length; cut++) for (const size of [1, 7, whole.length]) {
+      const gate = new StagedStream(isJoined)
+      const out: Buffer[] = []
+      for (let from = 0; from < cut; from += size) out.push(Buffer.from(gate.push(Buffer.from(whole.subarray(from, Math.min(cut, from + size))))))
+      const passed = Buffer.concat(out)
+      // A call is complete when the event behind it is.
+      let expected = ''
+      for (const part of PARTS) {
+        const at = Buffer.byteLength(expected + part.join(''))
+        const isCall = part[0]?.includes('tool_calls":[') === true
+        const next = PARTS[PARTS.indexOf(part) + 1]?.[0] ?? ''
+        if (cut < at + (isCall ? Buffer.byteLength(next) : 0)) break
+        expected += part.join('')
+      }
+      const shown = isJoined ? expected.replace(': ping\n\n', '') : expected
+      if (passed.toString() === shown) continue
+      t.equal(passed.toString(), shown, `cut at ${cut}, pieces of ${size}`)
+      break
+    }
+    t.end()
+  })
+}
+
+t.test('an error inside a tool call drops the call, and the whole events before it have passed', t => {
+  const { gate, passed } = feed(textChunk('a') + callChunk(0, 'a') + ERRORS[0] + callChunk(0, 'b'), [])
+  t.equal(passed, textChunk('a'))
+  t.equal(gate.stage.fault?.bytes.toString(), ERRORS[0])
+  t.equal(gate.end().length, 0)
+  t.end()
+})
+
+t.test('a call that the upstream ends without a finish passes at the end', t => {
+  for (const rest of ['', 'data: {"ha']) {
+    const { gate, passed } = feed(textChunk('a') + callChunk(0, 'a') + rest, [])
+    t.equal(passed, textChunk('a'))
+    t.equal(gate.end().toString(), callChunk(0, 'a'))
+  }
+  t.end()
+})
+
+t.test('a tool call above 1 MB or beyond the memory limit passes as it arrives', t => {
+  const part = callChunk(0, 'x'.repeat(64 * 1024))
+  let reserved = 0
+  for (const [limit, held] of [[Infinity, 15], [600 * 1024, 4]] as const) {
+    reserved = 0
+    const gate = new StagedStream(false, bytes => {
+      if (reserved + bytes > limit) return false
+      reserved += bytes
+      return true
+    })
+    const passed = Array.from({ length: 20 }, () => gate.push(Buffer.from(part)).length)
+    t.equal(passed.findIndex(length => length > 0), held)
+    t.equal(passed.reduce((sum, length) => sum + length), 20 * part.length)
+    t.equal(reserved, 0)
+    t.notOk(gate.stage.overflowed)
+  }
+  t.end()
+})
+
+t.test('a client that waits for a held call gets a keep-alive every ten seconds', t => {
+  const gate = new StagedStream()
+  const push = (text: string) => gate.push(Buffer.from(text)).toString()
+  t.equal(push(callChunk(0, 'a')), '')
+  gate.clock.advance(9_999)
+  t.equal(push(callChunk(0, 'b')), '')
+  gate.clock.advance(1)
+  t.equal(push(callChunk(0, 'c')), ': keep-alive\n\n')
+  t.equal(push(callChunk(0, 'd')), '')
+  t.equal(push(FINISH), ['a', 'b', 'c', 'd'].map(part => callChunk(0, part)).join('') + FINISH)
+  t.end()
 })
