@@ -75,6 +75,8 @@ function undiciInPart() {
       handler: () => [
         "export { default as Client } from 'undici/lib/dispatcher/client.js'",
         "export { default as buildConnector } from 'undici/lib/core/connect.js'",
+        "export { default as Agent } from 'undici/lib/dispatcher/agent.js'",
+        "export { getGlobalDispatcher, setGlobalDispatcher } from 'undici/lib/global.js'",
       ].join('\n'),
     },
   }

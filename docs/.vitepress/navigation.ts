@@ -87,6 +87,7 @@ export const SECTIONS: readonly Section[] = [
       { text: 'Container', link: '/operation/container' },
       { text: 'Kubernetes', link: '/operation/kubernetes' },
       { text: 'TLS', link: '/operation/tls' },
+      { text: 'Outgoing proxy', link: '/operation/proxy' },
       { text: 'nginx', link: '/operation/nginx' },
       { text: 'HAProxy', link: '/operation/haproxy' },
       { text: 'Load balancers', link: '/operation/load-balancers' },

@@ -1,3 +1,4 @@
+import type { ProxyServer } from '../base/outgoing-proxy.ts'
 /** A service of the operator that sees requests or responses, and decides about them. */
 export interface HookConfig {
   readonly name: string
@@ -21,4 +22,6 @@ export interface HookConfig {
   readonly all: boolean
   /** A PEM file with additional trusted roots; null = the default roots. */
   readonly ca: string | null
+  /** null = direct */
+  readonly proxy: ProxyServer | null
 }

@@ -39,6 +39,7 @@ export interface RawConfig {
   docs?: { listen?: string | number }
   auth?: 'keys' | 'open'
   timeouts?: RawTimeouts
+  proxy?: { url?: string, except?: (string | undefined)[], ca?: string } | boolean
   upstreams?: Record<string, {
     url?: string
     azure?: { endpoint?: string, api_version?: string }
@@ -71,6 +72,7 @@ export interface RawConfig {
     usage?: 'ask' | 'as_is'
     speaks?: ('chat' | 'responses' | 'messages' | 'generate' | 'converse' | undefined)[]
     ca?: string
+    proxy?: string | boolean
     connection_age?: string
     limits?: { requests_per_minute?: number, tokens_per_minute?: number, concurrent?: number, queue?: RawQueue }
     health?: { path?: string, every?: string }

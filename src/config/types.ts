@@ -5,6 +5,7 @@ import type { ClusterConfig } from './cluster-types.ts'
 import type { HookConfig } from './hook-types.ts'
 import type { Group, Key, Limits, QueueLimits } from './key-types.ts'
 import type { Model } from './price-types.ts'
+import type { ProxyRules, ProxyServer } from '../base/outgoing-proxy.ts'
 
 /**
  * The configuration as the gateway uses it: checked, with all defaults and names resolved. load.ts builds it once and freezes it. Durations
@@ -21,6 +22,8 @@ export interface Config {
   /** `keys` (the default): every request needs a key. `open`: only requests from web pages of other sites need a key. */
   readonly auth: 'keys' | 'open'
   readonly timeouts: Timeouts
+  /** null = all connections are direct, except those of upstreams with a proxy. */
+  readonly proxy: ProxyRules | null
   readonly upstreams: ReadonlyMap<string, Upstream>
   /** The routes in the order of the file. The first route that matches is used. */
   readonly routes: readonly Route[]
@@ -78,6 +81,8 @@ export interface OtlpConfig {
   readonly sample: number
   /** true if traces contain prompts and responses. */
   readonly content: boolean
+  /** The rules for connections to the collector; null = direct. */
+  readonly proxy: ProxyRules | null
 }
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
@@ -199,6 +204,8 @@ export interface Upstream {
   readonly models: ReadonlyMap<string, Model>
   /** PEM file with additional trusted roots; null = none. */
   readonly ca: string | null
+  /** null = direct */
+  readonly proxy: ProxyServer | null
   /** ms after which a connection gets no more requests. */
   readonly connectionAge: number
   /** Limits for all requests to the upstream together; null = no limits. */

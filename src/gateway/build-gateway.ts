@@ -25,6 +25,7 @@ import type { LimitedKey } from '../limits/types.ts'
 import { interruptedSettlement } from '../telemetry/settlement.ts'
 import { HookSet } from '../policy/hooks/hook-set.ts'
 import type { HookParts } from '../policy/hooks/hook.ts'
+import { routeFetch } from '../proxy/upstream/fetch-route.ts'
 import { createProxy } from '../proxy/upstream/http-proxy.ts'
 import { ReadTurns } from '../proxy/http/read-turns.ts'
 import { CircuitLog } from '../routing/circuit-log.ts'
@@ -81,6 +82,7 @@ export function buildGateway(config: Config, parts: GatewayParts, simulatorSocke
  */
 export function activate(gateway: Gateway, before: Gateway | null): void {
   const { config, keyring, keyStore, accounts, upstreams, log } = gateway
+  routeFetch(config.proxy)
   gateway.hooks?.retain(before?.hooks ?? null)
   const unknownBudgets = before === null ? [] : newBudgets(config, before)
   const unknownCallers = before === null ? [] : newCallerBudgets(config, before.config)

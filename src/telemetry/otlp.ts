@@ -5,7 +5,9 @@ import { MeterProvider, PeriodicExportingMetricReader, type MetricProducer, type
 import { AlwaysOnSampler, BatchSpanProcessor, ParentBasedSampler, TraceIdRatioBasedSampler, TracerProvider } from '@opentelemetry/sdk-trace'
 import type { ReadableSpan, Span, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace'
 import type { Logger } from 'pino'
+import { proxyFor, proxyHref, type ProxyRules } from '../base/outgoing-proxy.ts'
 import type { OtlpConfig } from '../config/types.ts'
+import { agentBy } from '../proxy/upstream/fetch-route.ts'
 import { PresetIds, RequestTracer, SpanWriter } from './tracing.ts'
 
 /** Maximum number of waiting spans, which is about 10 MB. Further spans are dropped and counted. */
@@ -85,19 +87,36 @@ function resourceOf({ version, worker }: OtlpOptions): Resource {
   }).merge(detectResources({ detectors: [envDetector] }))
 }
 
-function httpOptions({ endpoint, headers }: OtlpConfig, path: string) {
+function httpOptions({ endpoint, headers, proxy }: OtlpConfig, path: string) {
   return {
+    ...proxy !== null && { httpAgentOptions: (protocol: string) => agentBy(proxy, protocol) },
     ...endpoint !== null && { url: `${endpoint}/${path}` },
     ...Object.keys(headers).length > 0 && { headers: { ...headers } },
     timeoutMillis: EXPORT_TIMEOUT,
   }
 }
 
-async function grpcOptions({ endpoint, headers }: OtlpConfig) {
+async function grpcOptions({ endpoint, headers, proxy }: OtlpConfig) {
+  setGrpcProxy(proxy, endpoint)
   const { Metadata } = await import('@grpc/grpc-js')
   const metadata = new Metadata()
   for (const [name, value] of Object.entries(headers)) metadata.set(name, value)
   return { ...endpoint !== null && { url: endpoint }, metadata, timeoutMillis: EXPORT_TIMEOUT }
+}
+
+/**
+ * The library reads its proxy from the environment only, and supports http proxies only. For an endpoint of the environment, the
+ * environment stays as it is.
+ */
+function setGrpcProxy(rules: ProxyRules | null, endpoint: string | null): void {
+  const collector = endpoint === null ? null : URL.parse(endpoint)
+  if (collector === null) return
+  const proxy = proxyFor(rules, collector)
+  // oxlint-disable-next-line no-restricted-properties -- the library has no other setting
+  const { env } = process
+  if (proxy !== null) env.grpc_proxy = proxyHref(proxy)
+  // A name that no collector has keeps the library from reading NO_PROXY, which the rules have applied.
+  env.no_grpc_proxy = proxy === null ? collector.hostname : 'proxy.invalid'
 }
 
 /** Loads only the exporter of the configured protocol, because all three need several MB. */

@@ -40,7 +40,7 @@ export interface LiveUpstream extends UpstreamAddress {
  */
 export class Connections {
   readonly transport: Transport
-  /** Identifies address, CA and connection age: with an equal key, a reload keeps the connections. */
+  /** Identifies address, CA, proxy and connection age: with an equal key, a reload keeps the connections. */
   readonly connectionKey: string
   /** The connect timeout, ms. */
   readonly timeout: number
@@ -122,8 +122,8 @@ export function liveUpstreams(
     const url = upstream.url ?? new URL('http://simulator')
     const socketPath = upstream.simulator ? simulatorSocket : null
     const connectTimeout = maxConnectTimeout(config, upstream)
-    const { ca, connectionAge } = upstream
-    const options = { origin: url.origin, socketPath, connectTimeout, ca, connectionAge }
+    const { ca, connectionAge, proxy } = upstream
+    const options = { origin: url.origin, socketPath, connectTimeout, ca, connectionAge, proxy }
     const connectionKey = connectionKeyOf(options)
     const old = known.get(name)?.connections
     const connections = old?.connectionKey === connectionKey && old.timeout === connectTimeout
@@ -163,6 +163,7 @@ function maxConnectTimeout({ routes, timeouts }: Config, upstream: Upstream): nu
 }
 
 /** The key contains the content of the CA file, because a replaced file needs new connections. */
-function connectionKeyOf({ origin, socketPath, ca, connectionAge }: TransportOptions): string {
-  return JSON.stringify([origin, socketPath, ca && readFileSync(ca, 'utf8'), connectionAge])
+function connectionKeyOf({ origin, socketPath, ca, connectionAge, proxy = null }: TransportOptions): string {
+  const read = (file: string | null): string | null => file && readFileSync(file, 'utf8')
+  return JSON.stringify([origin, socketPath, read(ca), connectionAge, proxy, proxy && read(proxy.ca)])
 }

@@ -1,6 +1,7 @@
 import type * as http from 'node:http'
 import t from 'tap'
 import type { Test } from 'tap'
+import { startConnectProxy } from '../support/connect-proxy.ts'
 import { freePort } from '../support/free-port.ts'
 import { serviceAccountFile } from '../support/google-credentials.ts'
 import { sendJson, startTokenServer } from '../support/token-server.ts'
@@ -148,4 +149,23 @@ t.test("a client's own credential is not tried", async t => {
 t.test('simulators are not tried, because they have no credential', async t => {
   const cwd = t.testdir({ 'gateway.yaml': 'upstreams: { one: { simulator: true } }\nroutes: [{ to: one }]\nauth: open\n' })
   t.match(await gateway(['check', '--online'], { cwd }), { code: 0, stdout: /\nnothing to try: all upstreams are simulated\n$/ })
+})
+
+t.test('check --online shows the proxy of each upstream', async t => {
+  const { url } = await startVendor(t)
+  const proxy = await startConnectProxy(t)
+  const cwd = t.testdir({ 'gateway.yaml': `
+proxy: { url: "${proxy.url.replace('//', '//me:pw-secret@')}" }
+upstreams:
+  direct: { url: "${url}", auth: { bearer: "\${GOOD}" } }
+  tunnel: { url: "${url.replace('127.0.0.1', 'vendor.test')}", auth: { bearer: "\${GOOD}" } }
+  closed: { url: "${url.replace('127.0.0.1', 'vendor.test')}", proxy: "http://127.0.0.1:1" }
+routes: [{ to: direct }]
+auth: open
+` })
+  const { stdout } = await gateway(['check', '--online'], { cwd, env: { GOOD } })
+  t.match(stdout, /^direct +ok +\d+ +direct +list of models$/m)
+  t.match(stdout, new RegExp(`^tunnel +ok +\\d+ +${proxy.url} +list of models$`, 'm'))
+  t.match(stdout, /^closed +failed +\d+ +http:\/\/127\.0\.0\.1:1 +the upstream cannot be reached through its proxy: PROXY_FAILED: proxy http:\S+ ECONNREFUSED$/m)
+  t.notMatch(stdout, 'pw-secret')
 })

@@ -18,6 +18,7 @@ import { buildListeners } from '../sections/listeners.ts'
 import { buildLog } from '../sections/log.ts'
 import { buildModels } from '../sections/prices.ts'
 import { ConfigError, type Problem } from '../problem.ts'
+import { buildProxy } from '../sections/proxy.ts'
 import type { RawConfig } from '../raw.ts'
 import { UnreadableError, rereadText, readText } from '../text/read.ts'
 import type { Environment } from '../text/references.ts'
@@ -93,8 +94,8 @@ function loadSource(
 }
 
 /** The TLS files that a configuration names: certificates and the server's private key. */
-export function referencedFiles({ server, upstreams, hooks }: Pick<Config, 'server' | 'upstreams' | 'hooks'>): string[] {
-  const authorities = [...upstreams.values(), ...hooks.values()].flatMap(({ ca }) => ca ?? [])
+export function referencedFiles({ server, proxy, upstreams, hooks }: Pick<Config, 'server' | 'proxy' | 'upstreams' | 'hooks'>): string[] {
+  const authorities = [proxy?.https, ...upstreams.values(), ...hooks.values()].flatMap(each => each?.ca ?? [])
   return [...server.tls ? [server.tls.cert, server.tls.key] : [], ...authorities]
 }
 
@@ -127,27 +128,28 @@ function buildConfig(
 ): Omit<Config, 'text'> {
   const directory = dirname(file)
   const models = buildModels(raw, findings)
-  const upstreams = buildUpstreams(raw, directory, models, findings)
+  const proxy = buildProxy(raw, directory, env, findings)
+  const upstreams = buildUpstreams(raw, directory, { models, proxy }, findings)
   const { prometheus, ...listeners } = buildListeners(raw, directory, findings)
   const timeouts = buildTimeouts(raw.timeouts, ['timeouts'], DEFAULT_TIMEOUTS, findings)
   return {
     file,
     ...listeners,
     auth: raw.auth ?? 'keys',
-    timeouts, upstreams,
+    timeouts, proxy, upstreams,
     routes: buildRoutes(raw, upstreams, timeouts, findings),
     models,
     groups: buildGroups(raw, findings),
     keys: buildKeys(raw, findings, isGatewayEnvironment),
     callers: buildCallers(raw, findings),
-    hooks: buildHooks(raw, directory, findings),
+    hooks: buildHooks(raw, directory, proxy, findings),
     limits: buildLimits(raw.limits, ['limits'], findings),
     attribution: buildAttribution(raw, findings),
     ledger: buildLedger(raw, file, findings),
     alerts: buildAlerts(raw, findings),
     billing: { abandoned: raw.billing?.abandoned ?? 'prompt', assumedOutput: raw.billing?.assumed_output ?? 4096 },
     log: buildLog(raw, findings),
-    telemetry: buildTelemetry(raw, prometheus, env, findings),
+    telemetry: buildTelemetry(raw, prometheus, { env, proxy }, findings),
     cluster: buildCluster(raw, listeners.server.listen, dirname(file), findings),
   }
 }

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { proxyFor, type ProxyRules } from '../../base/outgoing-proxy.ts'
 import { isSecureUrl } from '../../base/secure-url.ts'
 import type { HookConfig } from '../hook-types.ts'
 import { didYouMean } from '../nearest.ts'
@@ -13,15 +14,15 @@ const MAX_TIMEOUT_MS = 60_000
 const DEFAULT_CONCURRENCY = 64
 
 /** @param directory file names are relative to it */
-export function buildHooks({ hooks }: RawConfig, directory: string, findings: Findings): Map<string, HookConfig> {
+export function buildHooks({ hooks }: RawConfig, directory: string, proxy: ProxyRules | null, findings: Findings): Map<string, HookConfig> {
   const built = new Map<string, HookConfig>()
   for (const [name, hook] of Object.entries(hooks ?? {})) {
-    if (hook !== undefined) built.set(name, buildHook(name, hook, directory, findings))
+    if (hook !== undefined) built.set(name, buildHook(name, hook, directory, proxy, findings))
   }
   return built
 }
 
-function buildHook(name: string, raw: RawHook, directory: string, findings: Findings): HookConfig {
+function buildHook(name: string, raw: RawHook, directory: string, rules: ProxyRules | null, findings: Findings): HookConfig {
   const path = ['hooks', name]
   const tap = raw.tap ?? false
   const on = raw.on ?? ['request']
@@ -36,9 +37,10 @@ function buildHook(name: string, raw: RawHook, directory: string, findings: Find
   const ca = raw.ca === undefined ? null : resolve(directory, raw.ca)
   if (ca !== null) checkCertificates(ca, [...path, 'ca'], findings)
   if (raw.secret !== undefined) checkQuotes(raw.secret, [...path, 'secret'], findings)
+  const url = buildUrl(raw, path, findings)
   return {
-    name, tap, timeout, ca,
-    url: buildUrl(raw, path, findings),
+    name, tap, timeout, ca, url,
+    proxy: url === '' ? null : proxyFor(rules, new URL(url)),
     onRequest: on.includes('request'),
     onResponse: on.includes('response'),
     send: raw.send ?? 'metadata',

@@ -1,3 +1,4 @@
+import type { ProxyRules } from '../../base/outgoing-proxy.ts'
 import type { Path } from '../text/document.ts'
 import type { Findings } from '../text/findings.ts'
 import type { RawConfig, RawTelemetry } from '../raw.ts'
@@ -9,20 +10,26 @@ import { timerDurationOf } from './values.ts'
 const DEFAULT_INTERVAL = 60_000
 const PROTOCOLS = ['http/protobuf', 'http/json', 'grpc'] as const
 
-/** @param listen address for Prometheus; null = no listener for Prometheus @param env may contain OTEL_EXPORTER_OTLP_PROTOCOL */
+interface Outside {
+  /** May contain OTEL_EXPORTER_OTLP_PROTOCOL. */
+  readonly env: Environment
+  readonly proxy: ProxyRules | null
+}
+
+/** @param listen address for Prometheus; null = no listener for Prometheus */
 export function buildTelemetry(
-  { telemetry: raw = {} }: RawConfig, listen: Address | null, env: Environment, findings: Findings,
+  { telemetry: raw = {} }: RawConfig, listen: Address | null, outside: Outside, findings: Findings,
 ): TelemetryConfig {
   const path = ['telemetry']
   checkTraceUrl(raw.trace_url, [...path, 'trace_url'], findings)
-  const otlp = raw.otlp === undefined ? null : buildOtlp(raw.otlp, [...path, 'otlp'], env, findings)
+  const otlp = raw.otlp === undefined ? null : buildOtlp(raw.otlp, [...path, 'otlp'], outside, findings)
   if (raw.trace_url !== undefined && !otlp?.traces) {
     findings.warn([...path, 'trace_url'], 'no request has a trace to link to: traces need telemetry.otlp, with traces: true')
   }
   return { prometheus: listen && { listen }, otlp, conventions: raw.conventions ?? 'v1.41', traceUrl: raw.trace_url ?? null }
 }
 
-function buildOtlp(raw: NonNullable<RawTelemetry['otlp']>, path: Path, env: Environment, findings: Findings): OtlpConfig {
+function buildOtlp(raw: NonNullable<RawTelemetry['otlp']>, path: Path, { env, proxy }: Outside, findings: Findings): OtlpConfig {
   if (raw.endpoint !== undefined && !/^https?:\/\/[^/\\]/i.test(raw.endpoint)) {
     findings.error([...path, 'endpoint'], 'this is not an http or https URL such as http://127.0.0.1:4318')
   }
@@ -41,6 +48,7 @@ function buildOtlp(raw: NonNullable<RawTelemetry['otlp']>, path: Path, env: Envi
     interval: timerDurationOf(raw.interval, [...path, 'interval'], DEFAULT_INTERVAL, findings),
     sample: raw.sample ?? 1,
     content: raw.content ?? false,
+    proxy,
   }
 }
 

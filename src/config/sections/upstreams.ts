@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import type { ProxyRules } from '../../base/outgoing-proxy.ts'
 import { buildAuth } from './auth.ts'
 import { PROVIDER_KEYS, buildCloudUpstream } from './cloud-upstream.ts'
 import type { Path } from '../text/document.ts'
@@ -6,6 +7,7 @@ import type { Findings } from '../text/findings.ts'
 import { checkHeaderValue, headerName } from './header.ts'
 import { buildLimits } from './limits.ts'
 import { checkCertificates } from './pem.ts'
+import { upstreamProxy } from './proxy.ts'
 import type { RawConfig, RawUpstream } from '../raw.ts'
 import type { Config, Upstream } from '../types.ts'
 import { timerDurationOf } from './values.ts'
@@ -24,15 +26,19 @@ const PATH_AND_QUERY = /^\/[\x21-\x22\x24-\x7e]*$/
 const REPORTS_USAGE_BY_DEFAULT = /(?:^|\.)mistral\.ai$/
 
 /** @param directory file names are relative to it */
-export function buildUpstreams(raw: RawConfig, directory: string, models: Config['models'], findings: Findings): Map<string, Upstream> {
+export function buildUpstreams(
+  raw: RawConfig, directory: string, { models, proxy }: Pick<Config, 'models' | 'proxy'>, findings: Findings,
+): Map<string, Upstream> {
   const upstreams = new Map<string, Upstream>()
   for (const [name, upstream] of Object.entries(raw.upstreams ?? {})) {
-    if (upstream !== undefined) upstreams.set(name, { ...buildUpstream(name, upstream, directory, findings), models })
+    if (upstream !== undefined) upstreams.set(name, { ...buildUpstream(name, upstream, directory, proxy, findings), models })
   }
   return upstreams
 }
 
-function buildUpstream(name: string, raw: RawUpstream, directory: string, findings: Findings): Omit<Upstream, 'models'> {
+function buildUpstream(
+  name: string, raw: RawUpstream, directory: string, rules: ProxyRules | null, findings: Findings,
+): Omit<Upstream, 'models'> {
   const path = ['upstreams', name]
   const { version_header: versionHeader = 'anthropic-version' } = raw
   const auth = buildAuth(raw.auth, { directory, region: raw.bedrock?.region ?? null }, [...path, 'auth'], findings)
@@ -57,6 +63,7 @@ function buildUpstream(name: string, raw: RawUpstream, directory: string, findin
     usage: raw.usage ?? (url && REPORTS_USAGE_BY_DEFAULT.test(url.hostname) ? 'as_is' : 'ask'),
     speaks: raw.speaks === undefined ? cloud?.speaks ?? null : raw.speaks.filter(name => name !== undefined),
     ca,
+    proxy: upstreamProxy(raw, url, { rules, ca: rules?.https?.ca ?? null }, [...path, 'proxy'], findings),
     connectionAge: timerDurationOf(raw.connection_age, [...path, 'connection_age'], DEFAULT_CONNECTION_AGE, findings),
     limits: limits && { name: `upstream\t${name}`, isGroup: true, limits },
     health: buildHealth(raw, [...path, 'health'], findings),

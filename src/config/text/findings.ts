@@ -62,6 +62,10 @@ export class Findings {
     this.#add('warning', path, message, at, message)
   }
 
+  errorFile(message: string): void {
+    this.#findings.push({ severity: 'error', offset: null, message, kind: message })
+  }
+
   warnFile(message: string): void {
     this.#findings.push({ severity: 'warning', offset: null, message, kind: message })
   }

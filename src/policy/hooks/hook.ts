@@ -56,7 +56,7 @@ export class Hook {
     this.config = config
     this.key = keyOf(config)
     this.#parts = parts
-    this.#transport = createTransport({ origin, socketPath: null, connectTimeout: config.timeout, ca: config.ca })
+    this.#transport = createTransport({ origin, socketPath: null, connectTimeout: config.timeout, ca: config.ca, proxy: config.proxy })
     this.#path = pathname + search
     this.#queue = new CallQueue(config.concurrency)
   }

@@ -1,4 +1,5 @@
 import { GatewayError, descriptorShortage } from '../../base/errors.ts'
+import { ProxyError } from './tunnel.ts'
 
 /** Codes of undici, and of node's own parser, which reads the responses to WebSocket handshakes. */
 const HEADERS_TOO_LARGE = new Set(['UND_ERR_HEADERS_OVERFLOW', 'HPE_HEADER_OVERFLOW'])
@@ -17,6 +18,7 @@ export function connectionError(cause: Error & { code?: string }, connected: boo
     const message = 'the upstream shows a certificate whose root is not trusted; its ca: can name the root'
     return new GatewayError('upstream_unreachable', message, { cause })
   }
+  if (cause instanceof ProxyError) return new GatewayError('upstream_unreachable', 'the upstream cannot be reached through its proxy', { cause })
   if (!connected) return new GatewayError('upstream_unreachable', 'the upstream cannot be reached', { cause })
   if (HEADERS_TOO_LARGE.has(cause.code ?? '')) {
     const message = 'the upstream sent response headers that are larger than the gateway reads'

@@ -19,8 +19,8 @@ export class DiallingAgent extends Agent {
   }
 
   /** Calls back when the TCP connection and the TLS handshake are complete. */
-  override createConnection({ hostname, port }: ClientRequestArgs, dialled: Dialled): undefined {
-    const name = hostname ?? 'localhost'
+  override createConnection({ hostname, host, port }: ClientRequestArgs, dialled: Dialled): undefined {
+    const name = hostname ?? host ?? 'localhost'
     const place = { protocol: this.protocol, hostname: name.replace(/^\[(.*)\]$/, '$1'), host: name, port: String(port) }
     this.#connect(place, (error, socket) => dialled(error, socket as Duplex))
   }

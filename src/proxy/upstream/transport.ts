@@ -2,11 +2,13 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Agent } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { ConnectionAge } from './connection-age.ts'
-import { createConnector, secureContextFor, type Connector, type ConnectorOptions } from './connector.ts'
+import { secureContextFor, type Connector, type ConnectorOptions } from './connector.ts'
 import { DiallingAgent } from './dialling-agent.ts'
 import type { HeaderRules, HeaderSource } from './headers.ts'
+import type { ProxyServer } from '../../base/outgoing-proxy.ts'
 import { fixHttp2Streams } from '../../patches/http2-streams.ts'
 import { Pool } from './pool.ts'
+import { createRoute } from './tunnel.ts'
 import { acceptUnsolicitedContinue } from '../../patches/unsolicited-continue.ts'
 
 /** A request to an upstream. The passes of the proxy (http-proxy.ts) complete it. */
@@ -54,6 +56,8 @@ export interface TransportOptions extends Pick<ConnectorOptions, 'socketPath' | 
   readonly origin: string
   /** A PEM file with additional trusted roots. */
   readonly ca: string | null
+  /** Absent = direct. */
+  readonly proxy?: ProxyServer | null
   /** Milliseconds after which a connection takes no more requests; absent = no limit. */
   readonly connectionAge?: number
 }
@@ -66,8 +70,9 @@ export interface TransportOptions extends Pick<ConnectorOptions, 'socketPath' | 
 export function createTransport(options: TransportOptions): Transport {
   fixHttp2Streams()
   const state = { breaking: false, fresh: false }
+  const { proxy = null } = options
   const dialling = { ...options, trust: options.ca === null ? null : secureContextFor(options.ca) }
-  const pool = new Pool(options.origin, trackConnections(createConnector({ ...dialling, http2: true }), state), {
+  const pool = new Pool(options.origin, trackConnections(createRoute(proxy, { ...dialling, http2: true }), state), {
     pipelining: 1,
     headersTimeout: options.connectTimeout,
     bodyTimeout: 0,
@@ -79,7 +84,7 @@ export function createTransport(options: TransportOptions): Transport {
   return Object.assign(state, {
     send: ({ method, path, headers, body }: Omit<OutgoingRequest, 'source'>, handler: ResponseHandler) =>
       pool.dispatch({ method: method as Dispatcher.HttpMethod, path, headers, body, headersTimeout: 0 }, handler),
-    agent: new DiallingAgent(new URL(options.origin).protocol, createConnector({ ...dialling, http2: false })),
+    agent: new DiallingAgent(new URL(options.origin).protocol, createRoute(proxy, { ...dialling, http2: false })),
     close: () => pool.close(),
     destroy: () => pool.destroy(new Error('the gateway is closing')),
   })

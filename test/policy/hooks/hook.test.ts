@@ -15,7 +15,7 @@ function hookAt(t: Test, url: string, changes: Partial<HookConfig> = {}, clock: 
   const outcomes: HookOutcome[] = []
   const hook = new Hook({
     name: 'dlp', url: `${url}/check?mode=strict`, onRequest: true, onResponse: false, send: 'text', timeout: 10_000, whenDown: 'refuse',
-    concurrency: 2, secret: SECRET, tap: false, all: false, ca: null, ...changes,
+    concurrency: 2, secret: SECRET, tap: false, all: false, ca: null, proxy: null, ...changes,
   }, { clock, health: new Health({ clock, random: () => 1 }), observe: (_hook, _on, outcome) => outcomes.push(outcome) })
   t.teardown(() => hook.close())
   return { hook, outcomes }
