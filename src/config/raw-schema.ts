@@ -72,6 +72,7 @@ export interface RawConfig {
     usage?: 'ask' | 'as_is'
     speaks?: ('chat' | 'responses' | 'messages' | 'generate' | 'converse' | undefined)[]
     ca?: string
+    tls?: { cert?: string, key?: string, passphrase?: string, ca?: string, server_name?: string }
     proxy?: string | boolean
     connection_age?: string
     limits?: { requests_per_minute?: number, tokens_per_minute?: number, concurrent?: number, queue?: RawQueue }

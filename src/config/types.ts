@@ -206,12 +206,21 @@ export interface Upstream {
   readonly ca: string | null
   /** null = direct */
   readonly proxy: ProxyServer | null
+  /** null = no certificate of the gateway's own, and the name of the url. */
+  readonly tls: UpstreamTls | null
   /** ms after which a connection gets no more requests. */
   readonly connectionAge: number
   /** Limits for all requests to the upstream together; null = no limits. */
   readonly limits: UpstreamLimits | null
   /** The path of the health check, and the ms between two checks; null = no health check. */
   readonly health: { readonly path: string; readonly every: number } | null
+}
+
+export interface UpstreamTls {
+  /** PEM files; null = the gateway shows no certificate. */
+  readonly pair: { readonly cert: string, readonly key: string, readonly passphrase: string | null } | null
+  /** The name that the upstream's certificate must have; null = the host of the url. */
+  readonly serverName: string | null
 }
 
 /** Limits that are counted like the limits of a group. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../base/clock.ts'
@@ -122,8 +123,8 @@ export function liveUpstreams(
     const url = upstream.url ?? new URL('http://simulator')
     const socketPath = upstream.simulator ? simulatorSocket : null
     const connectTimeout = maxConnectTimeout(config, upstream)
-    const { ca, connectionAge, proxy } = upstream
-    const options = { origin: url.origin, socketPath, connectTimeout, ca, connectionAge, proxy }
+    const { ca, tls, connectionAge, proxy } = upstream
+    const options = { origin: url.origin, socketPath, connectTimeout, ca, tls, connectionAge, proxy }
     const connectionKey = connectionKeyOf(options)
     const old = known.get(name)?.connections
     const connections = old?.connectionKey === connectionKey && old.timeout === connectTimeout
@@ -162,8 +163,13 @@ function maxConnectTimeout({ routes, timeouts }: Config, upstream: Upstream): nu
   return Math.max(timeouts.connect, ...own) + 1_000
 }
 
-/** The key contains the content of the CA file, because a replaced file needs new connections. */
-function connectionKeyOf({ origin, socketPath, ca, connectionAge, proxy = null }: TransportOptions): string {
+/** The key depends on the content of the files, because a replaced file needs new connections. */
+function connectionKeyOf({ origin, socketPath, ca, tls = null, connectionAge, proxy = null }: TransportOptions): string {
   const read = (file: string | null): string | null => file && readFileSync(file, 'utf8')
-  return JSON.stringify([origin, socketPath, read(ca), connectionAge, proxy, proxy && read(proxy.ca)])
+  const pair = tls?.pair ?? null
+  const text = JSON.stringify([
+    origin, socketPath, read(ca), tls, pair && [read(pair.cert), read(pair.key)], connectionAge, proxy, proxy && read(proxy.ca),
+  ])
+  // A private key must not stay in memory as text.
+  return createHash('sha256').update(text).digest('base64')
 }

@@ -9,10 +9,10 @@ const DOCS = join(import.meta.dirname, '../../docs')
 /** Common queries, and the page that the user looks for. */
 const QUERIES: readonly (readonly [query: string, page: string])[] = [
   ['JWT', '/what-it-does-not-do'],
-  ['mTLS', '/what-it-does-not-do'],
+  ['mTLS', '/operation/tls'],
   ['rerank', '/what-it-does-not-do'],
   ['queue', '/what-it-does-not-do'],
-  ['http proxy', '/what-it-does-not-do'],
+  ['http proxy', '/operation/proxy'],
   ['guardrails', '/what-it-does-not-do'],
   ['pii', '/what-it-does-not-do'],
   ['response cache', '/what-it-does-not-do'],

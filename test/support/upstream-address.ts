@@ -5,7 +5,7 @@ import type { OutgoingRequest, Transport, UpstreamAddress } from '../../src/prox
 /** An upstream without a credential, and without headers of its own. */
 export const PLAIN_UPSTREAM: Upstream = {
   name: 'up', url: null, provider: null, models: new Map(), simulator: false, auth: null, headers: {}, websocket: false,
-  versionHeader: 'anthropic-version', usage: 'ask', speaks: null, ca: null, proxy: null, connectionAge: Infinity, limits: null, health: null, v1: null,
+  versionHeader: 'anthropic-version', usage: 'ask', speaks: null, ca: null, proxy: null, tls: null, connectionAge: Infinity, limits: null, health: null, v1: null,
 }
 
 /** @param prefix path of the upstream's url */

@@ -93,10 +93,11 @@ function loadSource(
   return { config: deepFreeze(config), warnings: problems, exampleKey: exampleKeyOf(raw, findings) }
 }
 
-/** The TLS files that a configuration names: certificates and the server's private key. */
+/** The TLS files that a configuration names: certificates and private keys. */
 export function referencedFiles({ server, proxy, upstreams, hooks }: Pick<Config, 'server' | 'proxy' | 'upstreams' | 'hooks'>): string[] {
   const authorities = [proxy?.https, ...upstreams.values(), ...hooks.values()].flatMap(each => each?.ca ?? [])
-  return [...server.tls ? [server.tls.cert, server.tls.key] : [], ...authorities]
+  const pairs = [server.tls, ...Array.from(upstreams.values(), ({ tls }) => tls?.pair)].flatMap(pair => (pair ? [pair.cert, pair.key] : []))
+  return [...pairs, ...authorities]
 }
 
 function read(file: string, textOf = readText): SourceText {

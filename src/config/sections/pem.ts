@@ -27,31 +27,32 @@ export function checkCertificates(file: string, path: Path, findings: Findings):
 }
 
 /** Reports a private key that cannot be used, or that does not fit the certificate. Another check reports an invalid certificate. */
-export function checkKeyPair(certFile: string, keyFile: string, path: Path, findings: Findings): void {
+export function checkKeyPair(certFile: string, keyFile: string, path: Path, findings: Findings, passphrase: string | null = null): void {
   const pem = readPem(keyFile, path, findings)
   if (pem === null) return
   let key: KeyObject
   try {
-    key = createPrivateKey(pem)
+    key = createPrivateKey({ key: pem, ...passphrase !== null && { passphrase } })
   } catch {
     // Do not show OpenSSL's reason, because it may quote the file.
-    const message = pem.includes('ENCRYPTED')
-      ? 'the private key has a passphrase; the gateway needs one without'
-      : 'the file holds no private key in PEM form'
+    const isEncrypted = pem.includes('ENCRYPTED')
+    const message = !isEncrypted
+      ? 'the file holds no private key in PEM form'
+      : passphrase === null ? 'the private key has a passphrase' : 'the passphrase does not open the private key'
     return findings.error(path, message)
   }
   const cert = readIfPossible(certFile)
   const certificate = cert === null ? null : firstCertificate(cert)
   if (cert === null || certificate === null) return
   if (!certificate.checkPrivateKey(key)) return findings.error(path, 'the private key does not belong to the certificate')
-  const refusal = opensslErrorOf(cert, pem)
+  const refusal = opensslErrorOf(cert, pem, passphrase)
   if (refusal !== null) findings.error(path, `OpenSSL rejects the certificate and its key: ${refusal}`)
 }
 
 /** Why OpenSSL refuses this pair, such as `ee key too small` for its security level. A listener would refuse it too. null = accepted. */
-function opensslErrorOf(cert: string, key: string): string | null {
+function opensslErrorOf(cert: string, key: string, passphrase: string | null): string | null {
   try {
-    createSecureContext({ cert, key })
+    createSecureContext({ cert, key, ...passphrase !== null && { passphrase } })
     return null
   } catch (error) {
     // Show only the reason, because only the reason is a fixed text.

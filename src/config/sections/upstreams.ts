@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import type { ProxyRules } from '../../base/outgoing-proxy.ts'
 import { buildAuth } from './auth.ts'
 import { PROVIDER_KEYS, buildCloudUpstream } from './cloud-upstream.ts'
@@ -6,7 +5,7 @@ import type { Path } from '../text/document.ts'
 import type { Findings } from '../text/findings.ts'
 import { checkHeaderValue, headerName } from './header.ts'
 import { buildLimits } from './limits.ts'
-import { checkCertificates } from './pem.ts'
+import { buildTls } from './upstream-tls.ts'
 import { upstreamProxy } from './proxy.ts'
 import type { RawConfig, RawUpstream } from '../raw.ts'
 import type { Config, Upstream } from '../types.ts'
@@ -42,8 +41,7 @@ function buildUpstream(
   const path = ['upstreams', name]
   const { version_header: versionHeader = 'anthropic-version' } = raw
   const auth = buildAuth(raw.auth, { directory, region: raw.bedrock?.region ?? null }, [...path, 'auth'], findings)
-  const ca = raw.ca === undefined ? null : resolve(directory, raw.ca)
-  if (ca !== null) checkCertificates(ca, [...path, 'ca'], findings)
+  const { ca, tls } = buildTls(raw, directory, path, findings)
   checkPlace(raw, path, findings)
   const cloud = buildCloudUpstream(raw, auth, path, findings)
   if (raw.speaks?.includes('converse') && raw.bedrock === undefined) {
@@ -63,6 +61,7 @@ function buildUpstream(
     usage: raw.usage ?? (url && REPORTS_USAGE_BY_DEFAULT.test(url.hostname) ? 'as_is' : 'ask'),
     speaks: raw.speaks === undefined ? cloud?.speaks ?? null : raw.speaks.filter(name => name !== undefined),
     ca,
+    tls,
     proxy: upstreamProxy(raw, url, { rules, ca: rules?.https?.ca ?? null }, [...path, 'proxy'], findings),
     connectionAge: timerDurationOf(raw.connection_age, [...path, 'connection_age'], DEFAULT_CONNECTION_AGE, findings),
     limits: limits && { name: `upstream\t${name}`, isGroup: true, limits },

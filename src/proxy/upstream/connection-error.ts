@@ -10,6 +10,9 @@ const UNKNOWN_ROOT = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ])
 
+/** OpenSSL's codes for alerts of a peer about a certificate (RFC 8446 section 6.2). */
+const CERTIFICATE_ALERT = /_ALERT_(?:CERTIFICATE_\w+|BAD_CERTIFICATE|UNKNOWN_CA|UNSUPPORTED_CERTIFICATE|ACCESS_DENIED)$/
+
 /** The gateway's error for a connection that failed before a response began. */
 export function connectionError(cause: Error & { code?: string }, connected: boolean): GatewayError {
   const shortage = descriptorShortage(cause)
@@ -19,6 +22,9 @@ export function connectionError(cause: Error & { code?: string }, connected: boo
     return new GatewayError('upstream_unreachable', message, { cause })
   }
   if (cause instanceof ProxyError) return new GatewayError('upstream_unreachable', 'the upstream cannot be reached through its proxy', { cause })
+  if (CERTIFICATE_ALERT.test(cause.code ?? '')) {
+    return new GatewayError('upstream_unreachable', "the upstream does not accept the gateway's certificate, or requires one; see tls of the upstream", { cause })
+  }
   if (!connected) return new GatewayError('upstream_unreachable', 'the upstream cannot be reached', { cause })
   if (HEADERS_TOO_LARGE.has(cause.code ?? '')) {
     const message = 'the upstream sent response headers that are larger than the gateway reads'

@@ -12,15 +12,31 @@ export interface ConnectorOptions {
   readonly socketPath: string | null
   /** Milliseconds for connecting, including the TLS handshake. */
   readonly connectTimeout: number
-  /** Trusted TLS roots; null = the default roots. */
+  /** Trusted TLS roots, and the gateway's own certificate; null = the default roots, and no certificate. */
   readonly trust: tls.SecureContext | null
+  /** The name that the certificate must have; absent = the host's. */
+  readonly serverName?: string | null
   /** true = offer HTTP/2 by ALPN. */
   readonly http2: boolean
 }
 
-/** The default roots and the roots of a PEM file. Takes 10 ms. @throws the system's error if the file cannot be read */
-export function secureContextFor(ca: string): tls.SecureContext {
-  return tls.createSecureContext({ ca: [...tls.rootCertificates, readFileSync(ca, 'utf8')] })
+/** A certificate with its chain, and its private key, as PEM files. */
+export interface KeyPair {
+  readonly cert: string
+  readonly key: string
+  /** null = the key has none. */
+  readonly passphrase: string | null
+}
+
+/**
+ * The default roots and the roots of a PEM file, and a certificate to show. Takes 10 ms.
+ * @throws the system's error if a file cannot be read
+ */
+export function secureContextFor(ca: string | null, pair: KeyPair | null = null): tls.SecureContext {
+  return tls.createSecureContext({
+    ...ca !== null && { ca: [...tls.rootCertificates, readFileSync(ca, 'utf8')] },
+    ...pair !== null && { cert: readFileSync(pair.cert), key: readFileSync(pair.key), ...pair.passphrase !== null && { passphrase: pair.passphrase } },
+  })
 }
 
 /** Bytes that a socket buffers. With undici's 64 kB, a paused response could take 128 kB, because one more read can add 64 kB. */
@@ -31,7 +47,7 @@ const READ_AHEAD_BYTES = 16 * 1024
  * the rest. If the last address is unreachable (IPv6 in containers), one lost packet at another address makes the connection fail, so the
  * first address that timed out is retried alone.
  */
-export function createConnector({ socketPath, connectTimeout, trust, http2 }: ConnectorOptions): Connector {
+export function createConnector({ socketPath, connectTimeout, trust, http2, serverName = null }: ConnectorOptions): Connector {
   const options = {
     timeout: connectTimeout,
     allowH2: http2,
@@ -43,7 +59,8 @@ export function createConnector({ socketPath, connectTimeout, trust, http2 }: Co
   }
   const connect = buildConnector(options)
   const descriptors = descriptorBounds()
-  return (target, done) => {
+  return (asked, done) => {
+    const target = serverName === null ? asked : { ...asked, servername: serverName }
     const callback: buildConnector.Callback = (...args) => {
       const [error, socket] = args
       if (error !== null || descriptorOf(socket) < descriptors.upstreams) done(...args)

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Agent } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { ConnectionAge } from './connection-age.ts'
-import { secureContextFor, type Connector, type ConnectorOptions } from './connector.ts'
+import { secureContextFor, type Connector, type ConnectorOptions, type KeyPair } from './connector.ts'
 import { DiallingAgent } from './dialling-agent.ts'
 import type { HeaderRules, HeaderSource } from './headers.ts'
 import type { ProxyServer } from '../../base/outgoing-proxy.ts'
@@ -56,6 +56,8 @@ export interface TransportOptions extends Pick<ConnectorOptions, 'socketPath' | 
   readonly origin: string
   /** A PEM file with additional trusted roots. */
   readonly ca: string | null
+  /** Absent = no certificate of the gateway's own, and the host's name. */
+  readonly tls?: { readonly pair: KeyPair | null, readonly serverName: string | null } | null
   /** Absent = direct. */
   readonly proxy?: ProxyServer | null
   /** Milliseconds after which a connection takes no more requests; absent = no limit. */
@@ -65,13 +67,15 @@ export interface TransportOptions extends Pick<ConnectorOptions, 'socketPath' | 
 /**
  * A pool of kept-alive connections. undici's timeouts are off, because each deadline of the exchange has its own error, and because undici
  * takes a paused reader for a dead peer. Only `headersTimeout` stays: it closes the connection of an HTTP/2 peer that allows no streams.
- * @throws the system's error for a CA file that cannot be read
+ * @throws the system's error for a file that cannot be read
  */
 export function createTransport(options: TransportOptions): Transport {
   fixHttp2Streams()
   const state = { breaking: false, fresh: false }
-  const { proxy = null } = options
-  const dialling = { ...options, trust: options.ca === null ? null : secureContextFor(options.ca) }
+  const { proxy = null, tls = null, ca } = options
+  const pair = tls?.pair ?? null
+  const trust = ca === null && pair === null ? null : secureContextFor(ca, pair)
+  const dialling = { ...options, trust, serverName: tls?.serverName ?? null }
   const pool = new Pool(options.origin, trackConnections(createRoute(proxy, { ...dialling, http2: true }), state), {
     pipelining: 1,
     headersTimeout: options.connectTimeout,

@@ -27,7 +27,7 @@ export function createRoute(proxy: ProxyServer | null, options: ConnectorOptions
  * Opens connections through tunnels, for plain http too: no request and no credential is readable for the proxy if the upstream uses https.
  * The TLS handshake with the upstream checks the upstream's name.
  */
-function createTunnelConnector(proxy: ProxyServer, { connectTimeout, trust, http2 }: ConnectorOptions): Connector {
+function createTunnelConnector(proxy: ProxyServer, { connectTimeout, trust, http2, serverName = null }: ConnectorOptions): Connector {
   const dial = createConnector({
     socketPath: null, connectTimeout, trust: proxy.ca === null ? null : secureContextFor(proxy.ca), http2: false,
   })
@@ -42,7 +42,7 @@ function createTunnelConnector(proxy: ProxyServer, { connectTimeout, trust, http
         if (error !== null) {
           socket.destroy()
           callback(error, null)
-        } else if (target.protocol === 'https:') secure({ ...target, httpSocket: socket }, callback)
+        } else if (target.protocol === 'https:') secure({ ...target, ...serverName !== null && { servername: serverName }, httpSocket: socket }, callback)
         else callback(null, socket)
       })
     })

@@ -20,3 +20,10 @@ t.test('a process without free descriptors reports overload, not an unreachable 
   t.match(error, { code: 'overloaded', source: 'gateway', cause: { code: 'EMFILE' } })
   t.equal(connectionError(Object.assign(new Error(), { code: 'ECONNREFUSED' }), false).code, 'upstream_unreachable')
 })
+
+t.test('an alert about the certificate of the gateway is named', async t => {
+  for (const code of ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA', 'ERR_SSL_SSL/TLS_ALERT_BAD_CERTIFICATE']) {
+    const error = connectionError(Object.assign(new Error('alert'), { code }), true)
+    t.match(error, { code: 'upstream_unreachable', message: "the upstream does not accept the gateway's certificate, or requires one; see tls of the upstream" })
+  }
+})
