@@ -4,6 +4,7 @@ import { storedTag, tagValue } from '../../ledger/tags.ts'
 import type { Figures } from '../api/shapes.ts'
 import type { Dialect } from './dialect.ts'
 import { DAY, detailedSegmentsOf, HOUR, segmentsOf, segmentCondition, type Period, type PeriodSegment } from './period.ts'
+import { ReportError } from './report-error.ts'
 import type { Sql, StoredRow, View } from './view.ts'
 
 /** Conditions on the names of requests; null = requests without such a name. */
@@ -50,6 +51,9 @@ export interface GroupSum {
   readonly names: readonly (string | number | null)[]
   readonly totals: Totals
 }
+
+/** Clients choose the names of users and models, and each group takes memory. 10,000 users on each day of a month are fewer. */
+const MAX_GROUPS = 500_000
 
 type SumColumn = (typeof SUM_COLUMNS)[number]
 /** Columns for the cost of many groups. To read all columns would take longer. */
@@ -108,9 +112,10 @@ export function groupSums(
     : source(view, period, dimensions, names)
   const found = view.all({
     sql: `SELECT ${[...groups, ...columns.map(name => `sum(${name}) AS ${name}`)].join(', ')} FROM (${sql}) AS counted
-      ${by.length === 0 ? '' : `GROUP BY ${by.map((_, n) => n + 1).join(', ')}`}`,
+      ${by.length === 0 ? '' : `GROUP BY ${by.map((_, n) => n + 1).join(', ')}`} LIMIT ${MAX_GROUPS + 1}`,
     values,
   })
+  if (found.length > MAX_GROUPS) throw new ReportError('bad_request', 'There are too many groups. Choose a shorter time range, or a filter.', 'by')
   return found.map(stored => ({
     names: by.map((each, n) => (typeof each === 'string' ? groupName(each, stored[`group_${n}`]) : Number(stored[`group_${n}`]))),
     totals: totals(stored),
