@@ -70,6 +70,7 @@ export const SECTIONS: readonly Section[] = [
       { text: 'Callers with tokens', link: '/callers' },
       { text: 'Limits and budgets', link: '/limits' },
       { text: 'Users and tags', link: '/attribution' },
+      { text: 'Edits', link: '/edits' },
       { text: 'Hooks', link: '/hooks' },
       { text: 'Metering and prices', link: '/metering' },
       { text: 'Failover', link: '/failover' },

@@ -22,6 +22,7 @@ export function rawTypes(): string {
     if (schema.enum) return schema.enum.map(value => `'${value}'`).join(' | ')
     if (schema.items) return `(${typeOf(schema.items, indent)} | undefined)[]`
     if (schema.type === 'object') return objectType(schema, indent)
+    if (Array.isArray(schema.type) && schema.type.includes('object')) return 'unknown'
     const types = [schema.type ?? []].flat().map(type => type === 'integer' ? 'number' : type)
     return types.join(' | ')
   }

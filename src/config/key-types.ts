@@ -1,3 +1,5 @@
+import type { EditRules } from './edit-types.ts'
+
 export interface Key {
   readonly name: string
   /** SHA-256 of the key, 32 bytes. The key itself is not stored. */
@@ -23,6 +25,8 @@ export interface Key {
   readonly oldSecrets?: readonly OldSecret[]
   /** Names of the hooks of its requests; absent = none. */
   readonly hooks?: readonly string[]
+  /** Changes of its requests; absent = none. */
+  readonly edit?: EditRules
   /** Line in the configuration file, from 1; absent = the key is not from the file. */
   readonly line?: number
 }
@@ -41,6 +45,8 @@ export interface GroupRules {
   readonly limits: Limits | null
   /** Names of the hooks of its keys' requests; absent = none. */
   readonly hooks?: readonly string[]
+  /** Changes of its keys' requests; absent = none. */
+  readonly edit?: EditRules
   /** Names of this group and the groups below it. The spend of their keys counts for this group. */
   readonly members: readonly string[]
 }

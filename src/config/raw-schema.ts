@@ -89,6 +89,7 @@ export interface RawConfig {
     resume?: 'off' | 'continue' | 'hold' | 'continue_or_hold'
     translate?: 'lenient' | 'strict' | 'off'
     hooks?: (string | undefined)[]
+    edit?: RawEdit
     fit?: 'off' | 'check'
     hedge?: { after?: string }
     queue?: RawQueue
@@ -107,6 +108,7 @@ export interface RawConfig {
       priority?: number
     }
     hooks?: (string | undefined)[]
+    edit?: RawEdit
   } | undefined>
   keys?: ({
     name?: string
@@ -120,6 +122,7 @@ export interface RawConfig {
     models?: string | (string | undefined)[]
     limits?: RawLimits
     hooks?: (string | undefined)[]
+    edit?: RawEdit
   } | undefined)[]
   callers?: ({
     name?: string
@@ -134,6 +137,7 @@ export interface RawConfig {
     limits?: RawLimits
     keys?: number
   } | undefined)[]
+  edit?: RawEdit
   hooks?: Record<string, {
     url?: string
     plain_http?: boolean
@@ -195,6 +199,20 @@ export type RawAwsAuth = { profile?: string, role_arn?: string }
 export type RawGoogleAuth = { credentials?: string }
 
 export type RawSecret = string | { file?: string, command?: (string | undefined)[], every?: string }
+
+export type RawEdit = {
+  request_headers?: RawHeaderEdit
+  response_headers?: RawHeaderEdit
+  body?: { set?: RawMemberValues, default?: RawMemberValues, cap?: Record<string, number | undefined>, remove?: (string | undefined)[] }
+  system?: { prepend?: string, append?: string }
+  cache?: 'auto'
+}
+
+export type RawHeaderEdit = { set?: RawHeaderValues, default?: RawHeaderValues, remove?: (string | undefined)[] }
+
+export type RawHeaderValues = Record<string, string | undefined>
+
+export type RawMemberValues = Record<string, unknown | undefined>
 
 export type RawTarget = { upstream?: string, model?: string, weight?: number, prefill?: boolean }
 

@@ -1,3 +1,4 @@
+import type { EditRules } from './edit-types.ts'
 import type { Auth } from './auth-types.ts'
 import type { AttributionConfig } from './attribution-types.ts'
 import type { CallerIssuer } from './caller-types.ts'
@@ -32,6 +33,8 @@ export interface Config {
   readonly keys: readonly Key[]
   readonly callers: readonly CallerIssuer[]
   readonly hooks: ReadonlyMap<string, HookConfig>
+  /** Changes of all requests; null = none. */
+  readonly edit: EditRules | null
   /** Default limits of every key, for each figure that the key does not set; null = none. */
   readonly limits: Limits | null
   /** null = requests have neither users nor tags. */
@@ -276,6 +279,8 @@ export interface Route {
   readonly translate: TranslateMode
   /** Names of the hooks of its requests. */
   readonly hooks: readonly string[]
+  /** Changes of its requests; null = none. */
+  readonly edit: EditRules | null
   /** true: prompts that are longer than the context of a target's model do not go to the target. */
   readonly fit: boolean
   /** How requests wait for limits without a queue of their own; absent or null = they are refused. */

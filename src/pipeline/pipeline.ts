@@ -10,6 +10,7 @@ import { attribute } from './attribute.ts'
 import { classify, classifyHandshake } from './classify.ts'
 import { sendModels, sendStatus, sendTokenCount } from './gateway-endpoints.ts'
 import { sendError, sendHandshakeRefusal } from './gateway-response.ts'
+import { editRequest } from './edit-request.ts'
 import { fittingRoute } from './fit.ts'
 import { identify } from './identify.ts'
 import { reserve } from './reserve.ts'
@@ -85,6 +86,7 @@ async function serve(gateway: Gateway, exchange: Writes<'identity' | 'request' |
     const found = route(gateway.routes, exchange)
     exchange.plan = plan(gateway, exchange, found.fit ? await fittingRoute(gateway, exchange, found) : found)
     if (gateway.hooks !== null) await askHooks(gateway, gateway.hooks, exchange, exchange.plan.route)
+    if (gateway.edits !== null) editRequest(gateway, gateway.edits, exchange)
     const reserving = reserve(gateway, exchange, exchange.plan)
     if (reserving) await reserving
     if (gateway.config.log.bodies.length > 0 || exchange.trace?.isSampled) startRecording(gateway, exchange)
@@ -118,6 +120,7 @@ async function serveUpgrade(
   if (targets.length === 0) throw upgradeRequired()
   exchange.plan = plan(gateway, exchange, { ...found, targets }, found.retries + 1)
   if (gateway.hooks !== null) await askHooks(gateway, gateway.hooks, exchange, exchange.plan.route, true)
+  if (gateway.edits !== null) editRequest(gateway, gateway.edits, exchange)
   const reserving = reserve(gateway, exchange, exchange.plan, true)
   if (reserving) await reserving
   const end = await forwardUpgrade(gateway, exchange, exchange.plan, upgrade, sessionRules(gateway, exchange, exchange.plan))

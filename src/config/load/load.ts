@@ -11,6 +11,7 @@ import { Findings, fileProblem } from '../text/findings.ts'
 import { deepFreeze } from '../freeze.ts'
 import { readSchema } from '../json-schema.ts'
 import { buildGroups } from '../sections/groups.ts'
+import { buildEdit } from '../sections/edits.ts'
 import { buildHooks } from '../sections/hooks.ts'
 import { buildKeys, exampleKeyOf } from '../sections/keys.ts'
 import { buildLimits } from '../sections/limits.ts'
@@ -144,6 +145,7 @@ function buildConfig(
     keys: buildKeys(raw, findings, isGatewayEnvironment),
     callers: buildCallers(raw, findings),
     hooks: buildHooks(raw, directory, proxy, findings),
+    edit: buildEdit(raw.edit, ['edit'], findings),
     limits: buildLimits(raw.limits, ['limits'], findings),
     attribution: buildAttribution(raw, findings),
     ledger: buildLedger(raw, file, findings),

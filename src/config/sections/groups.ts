@@ -2,6 +2,7 @@ import type { Path } from '../text/document.ts'
 import type { Findings } from '../text/findings.ts'
 import type { Group } from '../key-types.ts'
 import { buildLimits } from './limits.ts'
+import { buildEdit } from './edits.ts'
 import { hookNames } from './hooks.ts'
 import { didYouMean } from '../nearest.ts'
 import type { RawConfig } from '../raw.ts'
@@ -33,12 +34,14 @@ export function buildGroups(raw: RawConfig, findings: Findings): Map<string, Gro
     const parent = parents.get(name)
     const above = parent === undefined ? [] : build(parent).chain
     const hooks = hookNames(given[name]?.hooks, raw, [...path, 'hooks'], findings)
+    const edit = buildEdit(given[name]?.edit, [...path, 'edit'], findings)
     const group = {
       name, isGroup: true as const, parent: parent ?? null,
       models: modelGlobs(given[name]?.models, [...path, 'models'], findings),
       limits: buildLimits(given[name]?.limits, [...path, 'limits'], findings),
       members: members.get(name) ?? [],
       ...hooks.length > 0 && { hooks },
+      ...edit !== null && { edit },
     }
     const withChain: Group = { ...group, chain: [group, ...above] }
     for (const each of withChain.chain) members.get(each.name)?.push(name)

@@ -3,6 +3,7 @@ import { MIN_SAFE_KEY_LENGTH } from '../../base/secrets/key-format.ts'
 import type { Path } from '../text/document.ts'
 import { formatPath, type Findings } from '../text/findings.ts'
 import { isKnownGroup } from './groups.ts'
+import { buildEdit } from './edits.ts'
 import { hookNames } from './hooks.ts'
 import { parseInstant } from '../instant.ts'
 import type { Key } from '../key-types.ts'
@@ -50,6 +51,7 @@ export function buildKeys(raw: RawConfig, findings: Findings, isGatewayEnvironme
     const tags = tagsOf(key, raw, [...path, 'tags'], findings)
     if (group !== undefined) isKnownGroup(group, Object.keys(raw.groups ?? {}), [...path, 'group'], findings)
     const hooks = hookNames(key.hooks, raw, [...path, 'hooks'], findings)
+    const edit = buildEdit(key.edit, [...path, 'edit'], findings)
     return [{
       name, digest, models, limits, line: findings.line(path),
       ...group !== undefined && { group },
@@ -58,6 +60,7 @@ export function buildKeys(raw: RawConfig, findings: Findings, isGatewayEnvironme
       ...tags.size > 0 && { tags },
       ...expiresAt !== null && { expiresAt },
       ...hooks.length > 0 && { hooks },
+      ...edit !== null && { edit },
       ...key.key !== undefined && key.key.length >= MIN_SAFE_KEY_LENGTH && { prefix: key.key.slice(0, PREFIX_LENGTH) },
     }]
   })

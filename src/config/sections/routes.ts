@@ -4,6 +4,7 @@ import { nearest } from '../nearest.ts'
 import type { RawConfig, RawRoute, RawTarget } from '../raw.ts'
 import type { Affinity, Route, Target, Timeouts, Upstream } from '../types.ts'
 import { headerName } from './header.ts'
+import { buildEdit } from './edits.ts'
 import { hookNames } from './hooks.ts'
 import { MAX_TIMER, buildQueue, buildTimeouts, timerDurationOf } from './values.ts'
 
@@ -32,6 +33,7 @@ export function buildRoutes(raw: RawConfig, upstreams: ReadonlyMap<string, Upstr
       hedgeAfter: hedge?.after === undefined ? null : timerDurationOf(hedge.after, [...path, 'hedge', 'after'], MAX_TIMER, findings),
       translate: route.translate ?? 'lenient',
       hooks: hookNames(route.hooks, raw, [...path, 'hooks'], findings),
+      edit: buildEdit(route.edit, [...path, 'edit'], findings),
       fit: route.fit === 'check',
       queue: buildQueue(route.queue, [...path, 'queue'], findings),
       timeouts: buildTimeouts(route.timeouts, [...path, 'timeouts'], timeouts, findings),

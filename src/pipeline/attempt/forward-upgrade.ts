@@ -313,7 +313,7 @@ function withoutSecrets(refusal: HandshakeRefusal, secrets: readonly string[]): 
 function outgoingHandshake(exchange: Exchange, upstream: LiveUpstream, target: Target, trace: readonly string[]): OutgoingRequest {
   const { req, target: { path, query }, classified, request } = exchange
   const model = target.model !== request.model ? target.model : null
-  const source = headerSource(exchange, { raw: req.rawHeaders, trace })
+  const source = headerSource(exchange, { raw: exchange.edits?.onRequest(req.rawHeaders) ?? req.rawHeaders, trace })
   return {
     method: 'GET',
     path: upstreamPath(upstream.config, model === null ? path : renamePath(classified, path, model))

@@ -68,7 +68,7 @@ export function outgoingRequest(
     headers: [],
     body: bytes,
     source: headerSource(exchange, {
-      raw: betas.headers,
+      raw: exchange.edits?.onRequest(betas.headers) ?? betas.headers,
       // A recording is searched for the client's own credential.
       uncompressed: exchange.request.stream || (exchange.recording !== null && exchange.credentials !== null),
       dropContentEncoding: isPlain && body?.wire !== null,
@@ -150,13 +150,14 @@ export function translatedRequest(
     capsules,
   })
   const bytes = Buffer.from(JSON.stringify(written.body))
+  const headers = translatedHeaders(req.rawHeaders, written.headers)
   const [path, query] = written.path.split('?', 2) as [string, string?]
   const request = {
     method: 'POST',
     path: upstreamPath(config, path) + (query === undefined ? '' : `?${query}`),
     headers: [],
     body: bytes,
-    source: headerSource(exchange, { raw: translatedHeaders(req.rawHeaders, written.headers), uncompressed: true, trace }),
+    source: headerSource(exchange, { raw: exchange.edits?.onRequest(headers) ?? headers, uncompressed: true, trace }),
   }
   return { request, sent: { sentBody: bytes, hidesUsage: false, dropped, translated } }
 }

@@ -6,6 +6,7 @@ import { MemoryBudget } from '../../base/memory-budget.ts'
 import type { Route, Target } from '../../config/types.ts'
 import type { LedgerEntry } from '../../ledger/entry.ts'
 import type { LimitReason, Reservation } from '../../limits/types.ts'
+import type { HeaderChanges } from '../../policy/edits/header-edits.ts'
 import type { LiveHook } from '../../policy/hooks/hook-set.ts'
 import type { PriceBook, QuotedPrice } from '../../pricing/prices.ts'
 import type { MeteredResponse } from '../../pricing/settle-usage.ts'
@@ -152,6 +153,8 @@ class WritableExchange {
   plan: Plan | null = null
   /** What rules did with the request; null = nothing. Written by `askHooks`. */
   policy: readonly PolicyAction[] | null = null
+  /** Changes of headers; null = none. Written by `editRequest`. */
+  edits: HeaderChanges | null = null
   /** The hooks of the request; null = none. Written by `askHooks`. */
   hooks: readonly LiveHook[] | null = null
   /** Written by `reserve`. */

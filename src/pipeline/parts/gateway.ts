@@ -13,6 +13,7 @@ import type { ClientRequestIds } from '../../base/request-id.ts'
 import type { Problem } from '../../config/problem.ts'
 import type { ReloadEvent } from '../../config/reload-event.ts'
 import type { Limits } from '../../config/key-types.ts'
+import type { EditSet } from '../../policy/edits/edit-set.ts'
 import type { HookSet } from '../../policy/hooks/hook-set.ts'
 import type { Config } from '../../config/types.ts'
 import type { GuessLimit } from '../../limits/guess-limit.ts'
@@ -47,6 +48,8 @@ export interface Gateway {
   readonly attribution: Attribution | null
   /** null = the configuration has no hooks. */
   readonly hooks: HookSet | null
+  /** null = the configuration changes no request. */
+  readonly edits: EditSet | null
   readonly routes: RouteTable
   readonly proxy: ProxyServer
   readonly accounts: Accounts

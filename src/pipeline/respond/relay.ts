@@ -88,7 +88,8 @@ export class Relay implements ClientDelivery {
     this.#hasContentLength = !unsized && headerValue(headers, 'content-length') !== null
     this.status = status
     const res = this.#res
-    writeHead(res, status, clientHeaders(sent, { own: this.#gatewayHeaders(), httpVersion, dropContentLength: unsized }))
+    const sentHeaders = clientHeaders(sent, { own: this.#gatewayHeaders(), httpVersion, dropContentLength: unsized })
+    writeHead(res, status, this.#exchange.edits?.onResponse(sentHeaders) ?? sentHeaders)
     frameChunks(res)
     // Node sends the head with the first bytes. Send it now if no bytes arrived together with the head.
     process.nextTick(() => {
@@ -107,7 +108,8 @@ export class Relay implements ClientDelivery {
     const type = ['content-type', 'text/event-stream; charset=utf-8', 'cache-control', 'no-cache']
     // Send the protocol's request ID header now: if the request fails, the client gets an error event and no other head.
     if (requestIdHeader !== null) type.push(requestIdHeader, id)
-    writeHead(res, 200, [...type, ...gatewayHeaders(this.#gatewayHeaders()), 'via', appendVia('', '1.1')])
+    const headers = [...type, ...gatewayHeaders(this.#gatewayHeaders()), 'via', appendVia('', '1.1')]
+    writeHead(res, 200, this.#exchange.edits?.onResponse(headers) ?? headers)
     frameChunks(res)
   }
 

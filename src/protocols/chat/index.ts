@@ -3,6 +3,7 @@ import { CHAT_EMBEDDINGS } from './embeddings.ts'
 import type { Protocol } from '../endpoint/protocol.ts'
 import { CHAT_FREE_WRITES, CHAT_MODEL_CALLS, CHAT_MODEL_PATHS, CHAT_PATHS, classifyChat } from './paths.ts'
 import { CHAT_TRANSLATION } from './translation.ts'
+import { CHAT_EDITS } from './edits.ts'
 
 export const CHAT: Protocol = {
   name: 'chat',
@@ -15,4 +16,5 @@ export const CHAT: Protocol = {
   textPath: () => '/v1/chat/completions',
   translation: CHAT_TRANSLATION,
   embeddings: CHAT_EMBEDDINGS,
+  edits: CHAT_EDITS,
 }

@@ -46,8 +46,24 @@ export interface Protocol {
   readonly textPath?: (model: string) => string
   /** Translates requests from and to other protocols; absent = the gateway does not translate this protocol. */
   readonly translation?: Translation
+  /** How operators' rules change requests for text; absent = they cannot. */
+  readonly edits?: RequestEdits
   /** Translates requests for embeddings; absent = the protocol has no embeddings. */
   readonly embeddings?: EmbeddingsTranslation
+}
+
+/** Changes of requests for text that operators can configure for all protocols together. */
+export interface RequestEdits {
+  /** The members that names of the configuration mean here, as paths: `top_p` means `generationConfig.topP`. */
+  readonly members: Readonly<Record<string, string>>
+  /** The path of another name of `max_output_tokens` that some models need instead; absent = there is one name. */
+  readonly otherOutputBound?: string
+  /** The member of `stop` is a list. */
+  readonly stopIsList: boolean
+  /** Adds text to the instructions. */
+  addInstructions(body: Buffer, texts: { readonly prepend: string | null, readonly append: string | null }): Edit[]
+  /** Marks prefixes for the vendor's cache; absent = the vendor needs no marks. */
+  readonly markCache?: (body: Buffer) => Edit[]
 }
 
 export type KnownPath = readonly [path: string, endpoint: Endpoint]

@@ -3,6 +3,7 @@ import type { Protocol } from '../endpoint/protocol.ts'
 import { GENERATE_FORMAT } from './errors.ts'
 import { GENERATE_FREE_WRITES, GENERATE_MODEL_PATHS, GENERATE_PATHS, classifyGenerate } from './paths.ts'
 import { GENERATE_TRANSLATION } from './translation.ts'
+import { GENERATE_EDITS } from './edits.ts'
 
 export const GENERATE: Protocol = {
   name: 'generate',
@@ -17,4 +18,5 @@ export const GENERATE: Protocol = {
   textPath: model => `/v1beta/models/${encodeURIComponent(model)}:generateContent`,
   translation: GENERATE_TRANSLATION,
   embeddings: GENERATE_EMBEDDINGS,
+  edits: GENERATE_EDITS,
 }

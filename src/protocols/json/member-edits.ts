@@ -25,8 +25,8 @@ export function memberEdits(body: Buffer, members: ReadonlyMap<string, unknown>)
   return [...edits, ...removals(body, removed.sort((a, b) => a.keyStart - b.keyStart), scanned.members.open)]
 }
 
-/** @param fields sorted @param open offset behind the brace of the object */
-function removals(body: Buffer, fields: readonly Field[], open: number): Edit[] {
+/** @param fields members of one object, sorted @param open offset behind the brace of the object */
+export function removals(body: Buffer, fields: readonly Pick<Field, 'keyStart' | 'end'>[], open: number): Edit[] {
   const edits: { start: number, end: number, next: number }[] = []
   for (const { keyStart, end } of fields) {
     const after = skipBlanks(body, end)

@@ -1,5 +1,5 @@
 import { JsonCursor, closingQuote } from '../json/cursor.ts'
-import type { Field } from '../json/json-scan.ts'
+import { scanJson, type Field } from '../json/json-scan.ts'
 import type { BoundPlaces, Endpoint } from '../endpoint/protocol.ts'
 import { WatchedKeys } from '../json/watched-keys.ts'
 
@@ -62,6 +62,16 @@ export function readOutputBounds(endpoint: Endpoint, body: Buffer, fields: Reado
   return reader.bounds()
 }
 
+/** Where values stand that bound the output, in any spelling that some server reads. @param body a valid JSON object */
+export function outputBoundValues(endpoint: Endpoint, body: Buffer): { readonly start: number, readonly end: number }[] {
+  const values: { start: number, end: number }[] = []
+  const scanned = scanJson(body, MEMBERS)
+  if (!scanned.ok) return values
+  const reader = new BoundsReader(endpoint, body, (start, end) => values.push({ start, end }))
+  for (const [name, fields] of scanned.fields) for (const { keyStart, start, end } of fields) reader.member(name, keyStart + 1, start, end)
+  return values
+}
+
 /** The members of a request that limit the output, as a separate JSON object. */
 export function outputMembers(body: Buffer, fields: ReadonlyMap<string, readonly Field[]>): Buffer {
   const members = OUTPUT_MEMBERS.flatMap(name => fields.get(name) ?? []).sort((a, b) => a.keyStart - b.keyStart)
@@ -84,7 +94,10 @@ class BoundsReader {
   #responses = 1
   #fault: string | null = null
 
-  constructor({ outputBounds, boundsThinking, session }: Endpoint, body: Buffer) {
+  readonly #onBound: ((start: number, end: number) => void) | null
+
+  constructor({ outputBounds, boundsThinking, session }: Endpoint, body: Buffer, onBound: ((start: number, end: number) => void) | null = null) {
+    this.#onBound = onBound
     this.#body = body
     this.#takesInfinity = session?.required === true
     this.#places = outputBounds
@@ -146,7 +159,10 @@ class BoundsReader {
     const value = isInfinite ? null : worstReading(text)
     if (kind === 'count') this.#responses = Math.max(this.#responses, value ?? 1)
     else if (kind === 'thinking') this.#thinking = Math.max(this.#thinking, value ?? 0)
-    else this.#bound(place, isPlain && value !== 0 ? value : null, value ?? 0, text === 'null')
+    else {
+      this.#onBound?.(start, end)
+      this.#bound(place, isPlain && value !== 0 ? value : null, value ?? 0, text === 'null')
+    }
   }
 
   /**

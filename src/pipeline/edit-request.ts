@@ -1,0 +1,60 @@
+import type { EditRules } from '../config/edit-types.ts'
+import type { HeaderChanges } from '../policy/edits/header-edits.ts'
+import { isRead, type PolicyAction, type Writes } from './exchange/exchange.ts'
+import type { Gateway } from './parts/gateway.ts'
+import { editBody } from '../policy/edits/edit-body.ts'
+import type { EditSet } from '../policy/edits/edit-set.ts'
+import { editHeaders, type HeaderValues } from '../policy/edits/header-edits.ts'
+import { PROTOCOLS } from '../protocols/index.ts'
+import { acceptedBy, modelRules } from '../protocols/vendors/model-rules.ts'
+import { replaceBody } from './replace-body.ts'
+
+const EDITED: PolicyAction = { rule: 'edit', action: 'edit', count: 1 }
+
+/**
+ * Changes the request as the operator's rules say, before anything is reserved for it.
+ * @throws GatewayError body_too_large, overloaded
+ */
+export function editRequest(gateway: Gateway, set: EditSet, exchange: Writes<'edits' | 'request' | 'policy'>): void {
+  const { identity, plan } = exchange
+  if (plan === null) return
+  const rules = set.of({ route: plan.route, key: identity.key, groups: identity.limited?.groups ?? [] })
+  if (rules.length === 0) return
+  if (rules.some(({ requestHeaders, responseHeaders }) => requestHeaders !== null || responseHeaders !== null)) {
+    exchange.edits = headerChanges(rules, valuesOf(exchange))
+  }
+  if (!isRead(exchange)) editRequestBody(gateway, rules, exchange)
+}
+
+function headerChanges(rules: readonly EditRules[], values: HeaderValues): HeaderChanges {
+  return {
+    onRequest: raw => editHeaders(raw, rules, 'requestHeaders', values),
+    onResponse: raw => editHeaders(raw, rules, 'responseHeaders', values),
+  }
+}
+
+function valuesOf({ id, identity, attributed }: Writes<never>): HeaderValues {
+  const name = identity.key?.name ?? null
+  const isCaller = identity.claims !== undefined || identity.key?.caller !== undefined
+  return {
+    key: isCaller ? null : name, caller: isCaller ? name : null, group: identity.limited?.groups?.[0]?.name ?? null, requestId: id,
+    tags: new Map(Object.entries(attributed?.tags ?? {})),
+  }
+}
+
+/** Batches and forms stay as they are. */
+function editRequestBody(gateway: Gateway, rules: readonly EditRules[], exchange: Writes<'request' | 'policy'>): void {
+  const { classified: { endpoint }, request: { body, model }, plan } = exchange
+  if (body === null || body.json === null || body.json.root !== 'object' || endpoint.isBatch) return
+  const protocol = PROTOCOLS.find(({ name }) => name === endpoint.protocol)
+  const target = plan?.order[0]
+  const isText = endpoint.metering === 'text' && endpoint.generatesTokens && endpoint.tokenCount === null
+  const bytes = editBody(body.bytes, rules, {
+    endpoint, edits: (isText ? protocol?.edits : undefined) ?? null,
+    usesOtherBound: target !== undefined
+      && acceptedBy(modelRules(target.upstream, endpoint.protocol, target.model ?? model ?? '', model)).maxTokens === protocol?.edits?.otherOutputBound,
+  })
+  if (bytes === body.bytes) return
+  replaceBody(gateway, exchange, [{ start: 0, end: body.bytes.length, bytes }])
+  exchange.policy = [...exchange.policy ?? [], EDITED]
+}
