@@ -13,7 +13,7 @@ export const COLUMNS = [
   'input_tokens', 'cached_input_tokens', 'cache_write_5m_tokens', 'cache_write_1h_tokens', 'output_tokens', 'reasoning_tokens',
   'input_audio_tokens', 'output_audio_tokens', 'input_image_tokens', 'output_image_tokens', 'seconds', 'characters', 'images',
   'cost_pico_usd', 'price', 'price_version', 'attempts', 'bytes_in', 'bytes_out', 'route', 'trace_id', 'group', 'owner',
-  'upstream_protocol', 'user', 'tags', 'billed', 'queued_ms',
+  'upstream_protocol', 'user', 'tags', 'billed', 'queued_ms', 'policy',
 ] as const
 
 /** `"request_id", "started_at", ...` */
@@ -29,6 +29,8 @@ const MAX_NAME_LENGTH = 256
 const MAX_ROUTE_LENGTH = 1024
 const MAX_ATTEMPTS = 100
 const MAX_TAGS = 20
+/** Actions of rules on one request. */
+const MAX_ACTIONS = 50
 
 /** Only the first attempts keep their error texts: they failed before the others. */
 const MAX_ERROR_TEXTS = 5
@@ -46,7 +48,7 @@ const MAX_COST = 2n ** 63n - 1n
 const DECIMALS = columnsOf('first_byte_ms', 'duration_ms', 'seconds', 'queued_ms')
 const [ROUTE] = columnsOf('route')
 /** Texts that are JSON: cutting would break them. */
-const JSON_TEXTS = columnsOf('price', 'attempts', 'tags')
+const JSON_TEXTS = columnsOf('price', 'attempts', 'tags', 'policy')
 
 /** JSON of at most MAX_TAGS tags, sorted by name: equal tags have equal texts. */
 function tagsText(tags: Readonly<Record<string, string>>): string {
@@ -87,7 +89,7 @@ export function encode(row: LedgerRow): RowValues {
     row.costPico, price === null ? null : JSON.stringify(price), row.priceVersion,
     attempts.length === 0 ? null : JSON.stringify(attempts.length <= MAX_ERROR_TEXTS ? attempts : attempts.slice(0, MAX_ATTEMPTS).map(withoutText)),
     row.bytesIn, row.bytesOut, row.route, row.traceId, row.group, row.owner, row.upstreamProtocol,
-    row.user, row.tags === null ? null : tagsText(row.tags), row.billed, row.queuedMs ?? null,
+    row.user, row.tags === null ? null : tagsText(row.tags), row.billed, row.queuedMs ?? null, row.policy === undefined ? null : JSON.stringify(row.policy.slice(0, MAX_ACTIONS)),
   ])
 }
 
@@ -95,6 +97,7 @@ export function encode(row: LedgerRow): RowValues {
 export function decode(stored: StoredRow): LedgerRow {
   const values = new StoredValues(stored)
   const queuedMs = values.number('queued_ms')
+  const policy = values.policy('policy')
   const row: LedgerRow = {
     requestId: values.text('request_id') ?? '',
     startedAt: values.time('started_at'),
@@ -140,6 +143,7 @@ export function decode(stored: StoredRow): LedgerRow {
     tags: values.tags('tags'),
     billed: values.text('billed'),
     ...queuedMs !== null && { queuedMs },
+    ...policy !== null && { policy },
   }
   return values.unreadable.length === 0 ? row : { ...row, unreadable: values.unreadable }
 }

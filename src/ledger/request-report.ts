@@ -42,6 +42,7 @@ export function requestReport(row: LedgerRow, running: boolean, bill: readonly C
       ...row.user === null ? [] : [['user', row.user] as const],
       ...row.tags === null ? [] : [['tags', tagText(row.tags)] as const],
       ...row.queuedMs === undefined ? [] : [['queued', `${row.queuedMs} ms`] as const],
+      ...row.policy === undefined ? [] : [['policy', row.policy.map(({ rule, action, count }) => `${rule}: ${action} (${count})`).join(', ')] as const],
       ...row.billed === null ? [] : [['billed', row.billed] as const],
       ['endpoint', row.endpoint ?? 'unknown'],
       ['protocol', row.protocol ?? 'unknown'],

@@ -38,6 +38,13 @@ export interface AttemptRecord {
   readonly billed?: 'client'
 }
 
+/** What a rule did with a request. */
+export interface PolicyAction {
+  readonly rule: string
+  readonly action: string
+  readonly count: number
+}
+
 /** A request. null = unknown or absent; never replaced by 0. */
 export interface LedgerRow {
   readonly requestId: string
@@ -87,6 +94,8 @@ export interface LedgerRow {
   readonly billed: string | null
   /** ms that the request waited in queues; absent = it did not wait. */
   readonly queuedMs?: number
+  /** What the operator's rules did with the request; absent = nothing. Never the text that matched. */
+  readonly policy?: readonly PolicyAction[]
   /** Columns whose stored value is unreadable. */
   readonly unreadable?: readonly string[]
 }

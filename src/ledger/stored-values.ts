@@ -2,7 +2,7 @@ import type { SQLOutputValue, SQLInputValue, StatementSync } from 'node:sqlite'
 import { parseDecimal } from '../base/decimal.ts'
 import { isObject } from '../base/is-object.ts'
 import type { Price } from '../config/price-types.ts'
-import type { AttemptRecord } from './row.ts'
+import type { AttemptRecord, PolicyAction } from './row.ts'
 
 export type StoredRow = Readonly<Record<string, SQLOutputValue>>
 
@@ -50,6 +50,12 @@ export class StoredValues {
 
   attempts(column: string): readonly AttemptRecord[] {
     return parseAttempts(this.#stored[column]) ?? this.#gap(column, [])
+  }
+
+  policy(column: string): readonly PolicyAction[] | null {
+    const actions = parseStoredJson(this.#stored[column])
+    if (actions === null) return null
+    return Array.isArray(actions) && actions.every(isAction) ? actions : this.#gap(column, null)
   }
 
   tags(column: string): Readonly<Record<string, string>> | null {
@@ -138,4 +144,8 @@ export function allRows(statement: StatementSync, ...values: readonly SQLInputVa
 
 export function withoutBigInts(stored: StoredRow): StoredRow {
   return Object.fromEntries(Object.entries(stored).map(([name, value]) => [name, typeof value === 'bigint' ? Number(value) : value]))
+}
+
+function isAction(value: unknown): value is PolicyAction {
+  return isObject(value) && isText(value['rule']) && isText(value['action']) && typeof value['count'] === 'number'
 }

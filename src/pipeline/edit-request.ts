@@ -1,6 +1,7 @@
 import type { EditRules } from '../config/edit-types.ts'
 import type { HeaderChanges } from '../policy/edits/header-edits.ts'
-import { isRead, type PolicyAction, type Writes } from './exchange/exchange.ts'
+import type { PolicyAction } from '../ledger/row.ts'
+import { isRead, type Writes } from './exchange/exchange.ts'
 import type { Gateway } from './parts/gateway.ts'
 import { editBody } from '../policy/edits/edit-body.ts'
 import type { EditSet } from '../policy/edits/edit-set.ts'

@@ -1,3 +1,5 @@
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { startTestGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
@@ -14,6 +16,7 @@ const upstream = await startUpstream(t, async (req, res) => {
 const KEYS = { plain: 'sk-plain-0123456789abcdef', edited: 'sk-edited-0123456789abcdef' }
 const gateway = await startTestGateway(t, `
 upstreams: { up: { url: "${upstream.url}", speaks: [chat] }, own: { url: "${upstream.url}" } }
+ledger: { file: gateway.db }
 models: { m: { price: { input: 1, output: 1000000 } }, other: { price: { input: 1, output: 1 } } }
 attribution: { tags: { project: [header] } }
 groups: { team: { edit: { body: { set: { seed: 1 }, default: { temperature: 0.5 } } } } }
@@ -78,4 +81,13 @@ t.test('rules apply to translated requests before they are translated', async t 
   t.match(sent.messages[0], { role: 'system', content: 'Be brief.' })
   t.equal(seen[0]!.headers['x-team'], 'edited/team')
   t.equal(response.headers.get('x-served'), 'us')
+})
+
+t.test('the ledger says which requests were edited', async t => {
+  await gateway.close()
+  using db = new DatabaseSync(join(dirname(gateway.file), 'gateway.db'))
+  const rows = db.prepare('SELECT key, policy FROM requests ORDER BY started_at').all()
+  t.strictSame(rows.map(({ key, policy }) => [key, policy === null ? null : JSON.parse(String(policy))]), ['edited', 'edited', 'edited', 'plain', 'edited'].map(key => [
+    key, key === 'plain' ? null : [{ rule: 'edit', action: 'edit', count: 1 }],
+  ]))
 })

@@ -7,6 +7,6 @@ export function toVersion7(file: string): void {
     DROP TABLE detailed_days;
     ALTER TABLE summed DROP COLUMN detailed_up_to;
     ALTER TABLE summed DROP COLUMN detailed_from;
-    ${['requests', 'in_flight'].flatMap(table => ['user', 'tags', 'billed', 'queued_ms'].map(name => `ALTER TABLE ${table} DROP COLUMN ${name};`)).join('\n')}
+    ${['requests', 'in_flight'].flatMap(table => ['user', 'tags', 'billed', 'queued_ms', 'policy'].map(name => `ALTER TABLE ${table} DROP COLUMN ${name};`)).join('\n')}
     PRAGMA user_version = 7`)
 }

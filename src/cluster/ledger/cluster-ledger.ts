@@ -13,7 +13,7 @@ const COLUMN_TYPES: Readonly<Record<(typeof COLUMNS)[number], 'text' | 'integer'
   output_audio_tokens: 'bigint', input_image_tokens: 'bigint', output_image_tokens: 'bigint', seconds: 'double precision',
   characters: 'bigint', images: 'bigint', cost_pico_usd: 'bigint', price: 'text', price_version: 'text', attempts: 'text',
   bytes_in: 'bigint', bytes_out: 'bigint', route: 'text', trace_id: 'text', group: 'text', owner: 'text', upstream_protocol: 'text',
-  user: 'text', tags: 'text', billed: 'text', queued_ms: 'double precision',
+  user: 'text', tags: 'text', billed: 'text', queued_ms: 'double precision', policy: 'text',
 }
 
 const INPUT = COLUMNS.map(name => `"${name}" ${COLUMN_TYPES[name]}`).join(', ')

@@ -287,6 +287,9 @@ const ATTRIBUTION = `
 /** The previous version's rows have none. */
 const QUEUED_MS = 'ALTER TABLE gateway.requests ADD COLUMN queued_ms double precision'
 
+/** What rules did, as JSON. The previous version's rows have none. */
+const POLICY = 'ALTER TABLE gateway.requests ADD COLUMN policy text'
+
 export const MIGRATIONS: readonly string[] = [
-  LEDGER, INSTANCES, GROUPS, UPSTREAM_PROTOCOL, KEYS, COPIED_TO, DETAILED, RELOADS, JSON_LIST, ATTRIBUTION, CALLER_KEYS, QUEUED_MS,
+  LEDGER, INSTANCES, GROUPS, UPSTREAM_PROTOCOL, KEYS, COPIED_TO, DETAILED, RELOADS, JSON_LIST, ATTRIBUTION, CALLER_KEYS, QUEUED_MS, POLICY,
 ]

@@ -15,6 +15,10 @@ export const Row = StrictObject({
   user: Nullable(Type.String({ description: 'The end user, by the attribution of the configuration' })),
   tags: Nullable(Type.Record(Type.String(), Type.String(), { description: 'Values by tag' })),
   billed: Nullable(Type.String({ description: 'client: it paid the upstream with its own credential; null = the operator pays' })),
+  queued_ms: Nullable(Type.Number({ description: 'ms that the request waited in queues; null = it did not wait' })),
+  policy: Nullable(Type.Array(StrictObject({ rule: Type.String(), action: Type.String(), count: Type.Integer() }), {
+    description: 'What rules did with the request; null = nothing, or a key holder asks',
+  })),
   status: Nullable(Type.Integer()),
   end: StringEnum(ENDS),
   error: Nullable(Type.String()),

@@ -77,6 +77,7 @@ export function toRow(row: LedgerRow, own: string | null): Row {
     upstream_model: own === null ? row.upstreamModel : null,
     upstream_protocol: row.upstreamProtocol,
     user: row.user, tags: row.tags, billed: row.billed,
+    queued_ms: row.queuedMs ?? null, policy: own === null ? row.policy?.map(action => ({ ...action })) ?? null : null,
     status: row.status, end: row.end, error: row.error, source: row.source,
     input_tokens: usage.inputTokens, cached_input_tokens: usage.cachedInputTokens, cache_write_tokens: cacheWrites(usage),
     output_tokens: usage.outputTokens, reasoning_tokens: usage.reasoningTokens,

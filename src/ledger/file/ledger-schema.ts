@@ -75,6 +75,10 @@ const ROWS_11 = `
   ALTER TABLE requests ADD COLUMN queued_ms REAL;
   ALTER TABLE in_flight ADD COLUMN queued_ms REAL;`
 
+const ROWS_12 = `
+  ALTER TABLE requests ADD COLUMN policy TEXT;
+  ALTER TABLE in_flight ADD COLUMN policy TEXT;`
+
 /**
  * `requests`: one row for each ended request. `in_flight`: checkpoints of running requests, in case the process dies. They are in a
  * separate, small table, so that a request needs only one insertion into the large table and its indexes.
@@ -103,6 +107,7 @@ export const MIGRATIONS: readonly string[] = [
   TAKEN_BACK_SCHEMA,
   ROWS_10,
   ROWS_11,
+  ROWS_12,
 ]
 
 /** @param scripts migration scripts, one for each version of the schema */

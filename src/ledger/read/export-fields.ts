@@ -63,6 +63,7 @@ export const ROW_FIELDS: readonly Field<LedgerRow>[] = ([
   { name: 'tags', value: row => row.tags },
   { name: 'billed', value: row => row.billed },
   { name: 'queued_ms', value: row => row.queuedMs ?? null },
+  { name: 'policy', value: row => row.policy ?? null },
 ] satisfies Field<LedgerRow>[]).map(({ name, value }) => ({ name, value: row => (isUnreadable(row, name) ? 'unreadable' : value(row)) }))
 
 /** The ledger's columns from which computed fields are computed. */

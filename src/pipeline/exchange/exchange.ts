@@ -5,6 +5,7 @@ import type { GatewayError } from '../../base/errors.ts'
 import { MemoryBudget } from '../../base/memory-budget.ts'
 import type { Route, Target } from '../../config/types.ts'
 import type { LedgerEntry } from '../../ledger/entry.ts'
+import type { PolicyAction } from '../../ledger/row.ts'
 import type { LimitReason, Reservation } from '../../limits/types.ts'
 import type { HeaderChanges } from '../../policy/edits/header-edits.ts'
 import type { LiveHook } from '../../policy/hooks/hook-set.ts'
@@ -62,13 +63,6 @@ export interface RequestContent {
   readonly model: string | null
   readonly stream: boolean
   readonly body: InspectedBody | null
-}
-
-/** What a rule of the operator did, and how often. */
-export interface PolicyAction {
-  readonly rule: string
-  readonly action: string
-  readonly count: number
 }
 
 export interface Plan {

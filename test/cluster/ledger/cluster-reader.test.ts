@@ -65,7 +65,7 @@ t.test('the reader of all gateways', { skip: withoutPostgres }, async t => {
     const database = await opened()
     await migrate(database, MIGRATIONS.slice(0, 6))
     t.comment('the previous version does not write these columns')
-    const columns = ['"user" text', 'tags text', 'billed text', 'queued_ms double precision']
+    const columns = ['"user" text', 'tags text', 'billed text', 'queued_ms double precision', 'policy text']
     await server.query(`ALTER TABLE gateway.requests ${columns.map(column => `ADD COLUMN ${column}`).join(', ')}`)
     await insert(database, 'gw1', ROWS.slice(700))
     await server.query(`ALTER TABLE gateway.requests ${columns.map(column => `DROP COLUMN ${column.split(' ')[0]}`).join(', ')}`)

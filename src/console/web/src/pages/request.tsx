@@ -259,13 +259,15 @@ function Facts({ story, traceUrl }: Omit<RequestViewProps, 'title'>) {
   )
 }
 
-/** The user and the purpose of the request, and whether the client itself paid the upstream. */
-function Attribution({ story: { row: { user, tags, billed } } }: { readonly story: RequestDetails }) {
+/** The user and the purpose of the request, who paid the upstream, how long the request waited for room, and what rules did. */
+function Attribution({ story: { row: { user, tags, billed, queued_ms: queued, policy } } }: { readonly story: RequestDetails }) {
   return (
     <>
       {user !== null && <div><dt>User</dt><dd>{user}</dd></div>}
       {tags !== null && <div><dt>Tags</dt><dd>{tagText(tags)}</dd></div>}
       {billed !== null && <div><dt>Upstream paid by</dt><dd>{billed}</dd></div>}
+      {queued !== null && <div><dt>Waited in queues</dt><dd>{Math.round(queued)} ms</dd></div>}
+      {policy !== null && <div><dt>Rules</dt><dd>{policy.map(({ rule, action, count }) => `${rule}: ${action} (${count})`).join(', ')}</dd></div>}
     </>
   )
 }
