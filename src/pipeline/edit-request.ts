@@ -1,3 +1,5 @@
+import { GatewayError } from '../base/errors.ts'
+import { MAX_OBJECT_BYTES, objectBytes } from '../base/json-size.ts'
 import type { EditRules } from '../config/edit-types.ts'
 import type { HeaderChanges } from '../policy/edits/header-edits.ts'
 import type { PolicyAction } from '../ledger/row.ts'
@@ -24,7 +26,8 @@ export function editRequest(gateway: Gateway, set: EditSet, exchange: Writes<'ed
   if (rules.some(({ requestHeaders, responseHeaders }) => requestHeaders !== null || responseHeaders !== null)) {
     exchange.edits = headerChanges(rules, valuesOf(exchange))
   }
-  if (!isRead(exchange)) editRequestBody(gateway, rules, exchange)
+  const isOfBody = rules.some(({ body, system, cache }) => body !== null || system !== null || cache)
+  if (isOfBody && !isRead(exchange)) editRequestBody(gateway, rules, exchange)
 }
 
 function headerChanges(rules: readonly EditRules[], values: HeaderValues): HeaderChanges {
@@ -47,6 +50,9 @@ function valuesOf({ id, identity, attributed }: Writes<never>): HeaderValues {
 function editRequestBody(gateway: Gateway, rules: readonly EditRules[], exchange: Writes<'request' | 'policy'>): void {
   const { classified: { endpoint }, request: { body, model }, plan } = exchange
   if (body === null || body.json === null || body.json.root !== 'object' || endpoint.isBatch) return
+  if (objectBytes(body.json.size) > MAX_OBJECT_BYTES) {
+    throw new GatewayError('body_too_large', `the request has too many values to be changed by the operator's rules: ${body.json.size.values}`)
+  }
   const protocol = PROTOCOLS.find(({ name }) => name === endpoint.protocol)
   const target = plan?.order[0]
   const isText = endpoint.metering === 'text' && endpoint.generatesTokens && endpoint.tokenCount === null

@@ -83,11 +83,19 @@ t.test('rules apply to translated requests before they are translated', async t 
   t.equal(response.headers.get('x-served'), 'us')
 })
 
+t.test('a request with too many values to be changed gets 413, and one beside it is served', async t => {
+  const many = { model: 'm', messages: [{ role: 'user', content: 'hi' }], x: Array.from({ length: 70_000 }, () => ({})) }
+  const [refused, served] = await Promise.all([ask(KEYS.edited, many), ask(KEYS.edited, { model: 'm', messages: [{ role: 'user', content: 'hi' }] })])
+  t.equal(refused.status, 413)
+  t.match(await refused.json(), { error: { code: 'body_too_large', message: /too many values/ } })
+  t.equal(served.status, 200, await served.text())
+})
+
 t.test('the ledger says which requests were edited', async t => {
   await gateway.close()
   using db = new DatabaseSync(join(dirname(gateway.file), 'gateway.db'))
-  const rows = db.prepare('SELECT key, policy FROM requests ORDER BY started_at').all()
-  t.strictSame(rows.map(({ key, policy }) => [key, policy === null ? null : JSON.parse(String(policy))]), ['edited', 'edited', 'edited', 'plain', 'edited'].map(key => [
+  const rows = db.prepare('SELECT key, policy FROM requests WHERE status = 200 ORDER BY started_at').all()
+  t.strictSame(rows.map(({ key, policy }) => [key, policy === null ? null : JSON.parse(String(policy))]), ['edited', 'edited', 'edited', 'plain', 'edited', 'edited'].map(key => [
     key, key === 'plain' ? null : [{ rule: 'edit', action: 'edit', count: 1 }],
   ]))
 })

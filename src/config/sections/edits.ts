@@ -1,4 +1,5 @@
 import type { BodyEdits, EditRules, HeaderEdit, HeaderEdits, ValuePart } from '../edit-types.ts'
+import { loosely } from '../../protocols/json/watched-keys.ts'
 import { didYouMean } from '../nearest.ts'
 import type { RawEdit, RawHeaderEdit } from '../raw.ts'
 import type { Path } from '../text/document.ts'
@@ -10,7 +11,7 @@ const OWNED = /^(?:authorization|cookie2?|set-cookie2?|via|forwarded|content-typ
 const PLACES = ['key', 'caller', 'group', 'request_id'] as const
 const PLACE = /\{([^{}]*)\}/
 /** Members that decide where a request goes, or that are its conversation: `system` changes the latter. */
-const FIXED: ReadonlySet<string> = new Set(['model', 'stream', 'messages', 'input', 'contents', 'prompt', 'system', 'instructions', 'systeminstruction', 'systemInstruction', 'system_instruction'])
+const FIXED: ReadonlySet<string> = new Set(['model', 'stream', 'messages', 'input', 'contents', 'prompt', 'system', 'instructions', 'systeminstruction'])
 const MAX_DEPTH = 4
 
 /** The changes at one place: the top, a group, a key or a route. @returns null = none */
@@ -72,6 +73,6 @@ function checkMember(name: string, path: Path, findings: Findings, at: 'key' | '
   const names = name.split('.')
   if (names.includes('')) findings.error(path, 'a dot stands between two names', at)
   if (names.length > MAX_DEPTH) findings.error(path, `a member is at most in ${MAX_DEPTH - 1} objects`, at)
-  if (!FIXED.has(names[0] ?? '')) return
+  if (!FIXED.has(loosely(names[0] ?? ''))) return
   findings.error(path, `${names[0]} cannot be edited; routes choose models, and system: { prepend, append } changes the instructions`, at)
 }

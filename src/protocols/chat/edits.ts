@@ -1,9 +1,14 @@
 import type { RequestEdits } from '../endpoint/protocol.ts'
-import { addToText, elementsOf, insertBefore, joined, memberIn, membersNamed } from '../request/instructions.ts'
+import { addToText, elementsOf, insertBefore, joined, memberIn, membersNamed, type Range } from '../request/instructions.ts'
 import type { Edit } from '../json/splice.ts'
 
 const SYSTEM_ROLE = /^"(?:system|developer)"$/
 const textPart = (text: string) => ({ type: 'text', text })
+
+function isInstruction(body: Buffer, message: Range): boolean {
+  const role = memberIn(body, message, 'role')
+  return role !== null && SYSTEM_ROLE.test(body.toString('latin1', role.start, Math.min(role.end, role.start + 20)))
+}
 
 export const CHAT_EDITS: RequestEdits = {
   members: {
@@ -14,18 +19,16 @@ export const CHAT_EDITS: RequestEdits = {
   stopIsList: false,
   // Some servers take one system message only, so the text joins those at the beginning.
   addInstructions: (body, texts) => (membersNamed(body, 'messages')?.fields ?? []).flatMap(messages => {
-    const elements = elementsOf(body, messages)
-    const rest = elements.findIndex(element => {
-      const role = memberIn(body, element, 'role')
-      return role === null || !SYSTEM_ROLE.test(body.toString('utf8', role.start, role.end))
-    })
-    const leading = rest === -1 ? elements : elements.slice(0, rest)
-    const first = leading[0] && memberIn(body, leading[0], 'content')
-    const last = leading.length > 0 ? memberIn(body, leading.at(-1)!, 'content') : null
-    if (!first || !last) {
-      const message = { role: 'system', content: joined(texts) }
-      return elements[0] ? [insertBefore(elements[0], message)] : []
+    let start: Range | null = null
+    let first: Range | null = null
+    let last: Range | null = null
+    for (const element of elementsOf(body, messages)) {
+      start ??= element
+      if (!isInstruction(body, element)) break
+      last = memberIn(body, element, 'content')
+      first ??= last
     }
+    if (first === null || last === null) return start === null ? [] : [insertBefore(start, { role: 'system', content: joined(texts) })]
     const added: (Edit[] | null)[] = [
       addToText(body, first, { prepend: texts.prepend, append: null }, textPart), addToText(body, last, { prepend: null, append: texts.append }, textPart),
     ]

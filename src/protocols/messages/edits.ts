@@ -1,5 +1,5 @@
 import type { RequestEdits } from '../endpoint/protocol.ts'
-import { addToText, elementsOf, joined, memberIn, membersNamed } from '../request/instructions.ts'
+import { addToText, elementsOf, joined, memberIn, membersNamed, type Range } from '../request/instructions.ts'
 import type { Edit } from '../json/splice.ts'
 
 const textBlock = (text: string) => ({ type: 'text', text })
@@ -27,11 +27,14 @@ export const MESSAGES_EDITS: RequestEdits = {
 function markCache(body: Buffer): Edit[] {
   if (body.includes('cache_control')) return []
   const tools = membersNamed(body, 'tools')?.fields.at(-1)
-  const lastTool = tools && elementsOf(body, tools).at(-1)
+  const lastTool = tools && lastOf(elementsOf(body, tools))
   const system = membersNamed(body, 'system')?.fields.at(-1)
   const messages = membersNamed(body, 'messages')?.fields.at(-1)
-  const users = messages === undefined ? [] : elementsOf(body, messages).filter(message => textAt(body, memberIn(body, message, 'role')) === '"user"')
-  const contents = users.slice(-2).map(message => memberIn(body, message, 'content'))
+  let users: Range[] = []
+  for (const message of messages === undefined ? [] : elementsOf(body, messages)) {
+    if (textAt(body, memberIn(body, message, 'role')) === '"user"') users = [...users.slice(-1), message]
+  }
+  const contents = users.map(message => memberIn(body, message, 'content'))
   return [
     ...lastTool && body[lastTool.start] === 0x7b ? [markIn(lastTool.start, body)] : [],
     ...[system ?? null, ...contents].flatMap(content => (content === null ? [] : markText(body, content))),
@@ -39,7 +42,7 @@ function markCache(body: Buffer): Edit[] {
 }
 
 /** Marks the end of a text, or the last block of a list. The vendor refuses a mark at an empty text. */
-function markText(body: Buffer, { start, end }: { readonly start: number, readonly end: number }): Edit[] {
+function markText(body: Buffer, { start, end }: Range): Edit[] {
   if (body[start] === 0x22) {
     if (end - start <= 2) return []
     return [
@@ -47,18 +50,24 @@ function markText(body: Buffer, { start, end }: { readonly start: number, readon
       { start: end, end, bytes: Buffer.from(`,${MARK}}]`) },
     ]
   }
-  const block = elementsOf(body, { start, end }).at(-1)
+  const block = lastOf(elementsOf(body, { start, end }))
   if (block === undefined || !MARKED_BLOCK.test(textAt(body, memberIn(body, block, 'type')))) return []
   return textAt(body, memberIn(body, block, 'text')) === '""' ? [] : [markIn(block.start, body)]
 }
 
-/** @param start of an object with members */
+function lastOf(elements: Iterable<Range>): Range | undefined {
+  let last: Range | undefined
+  for (const element of elements) last = element
+  return last
+}
+
+/** @param start of an object */
 function markIn(start: number, body: Buffer): Edit {
   const open = start + 1
   const isEmpty = /^\s*\}/.test(body.toString('latin1', open, open + 20))
   return { start: open, end: open, bytes: Buffer.from(isEmpty ? MARK : `${MARK},`) }
 }
 
-function textAt(body: Buffer, range: { readonly start: number, readonly end: number } | null): string {
+function textAt(body: Buffer, range: Range | null): string {
   return range === null ? '' : body.toString('utf8', range.start, Math.min(range.end, range.start + 40))
 }

@@ -7,7 +7,8 @@ export interface AddedTexts {
   readonly append: string | null
 }
 
-type Range = Pick<Field, 'start' | 'end'>
+/** Where a value stands. */
+export type Range = Pick<Field, 'start' | 'end'>
 
 /** The members of this name, wherever the body repeats it; null = the body is no object. */
 export function membersNamed(body: Buffer, name: string): { readonly fields: readonly Field[], add(value: unknown): Edit } | null {
@@ -28,13 +29,18 @@ export function addToText(body: Buffer, { start, end }: Range, { prepend, append
     return [...before, ...after]
   }
   if (body[start] !== 0x5b) return null
-  const elements = elementsOf(body, { start, end })
-  if (elements.length === 0) {
+  let first: Range | null = null
+  let last: Range | null = null
+  for (const element of elementsOf(body, { start, end })) {
+    first ??= element
+    last = element
+  }
+  if (first === null || last === null) {
     const parts = [prepend, append].filter(text => text !== null).map(partOf)
     return [{ start: start + 1, end: start + 1, bytes: Buffer.from(JSON.stringify(parts).slice(1, -1)) }]
   }
-  const before = prepend === null ? [] : [insertBefore(elements[0] as Range, partOf(prepend))]
-  const after = append === null ? [] : [insertAfter(elements.at(-1) as Range, partOf(append))]
+  const before = prepend === null ? [] : [insertBefore(first, partOf(prepend))]
+  const after = append === null ? [] : [insertAfter(last, partOf(append))]
   return [...before, ...after]
 }
 
@@ -42,13 +48,11 @@ export function joined({ prepend, append }: AddedTexts): string {
   return [prepend, append].filter(text => text !== null).join('\n\n')
 }
 
-/** The elements of an array. */
-export function elementsOf(body: Buffer, { start, end }: Range): Range[] {
+/** The elements of an array, one after the other: a list of all can take much memory. */
+export function* elementsOf(body: Buffer, { start, end }: Range): Generator<Range, void, undefined> {
   const cursor = new JsonCursor(body, start, end)
-  const elements: Range[] = []
-  if (!cursor.beginArray()) return elements
-  while (cursor.nextElement() && cursor.skip()) elements.push({ start: cursor.valueStart, end: cursor.valueEnd })
-  return elements
+  if (!cursor.beginArray()) return
+  while (cursor.nextElement() && cursor.skip()) yield { start: cursor.valueStart, end: cursor.valueEnd }
 }
 
 /** The last member of this name in an object; null = none, or the value is no object. */

@@ -2,10 +2,14 @@ import { removals } from '../json/member-edits.ts'
 import { replaceValues, type Edit } from '../json/splice.ts'
 import { findMembers, type MemberPlaces } from './member-places.ts'
 
+/** Bytes of a value that is read. Numbers and short names are shorter, and a long value is only replaced. */
+const MAX_READ = 100
+export const LONG = Symbol('long value')
+
 export interface MemberChange {
   /** The names that lead to the member. */
   readonly path: readonly string[]
-  /** Chooses the value. @param present the values of the member, in the order of the body @returns undefined = no change */
+  /** Chooses the value. @param present the values of the member, in the order of the body; LONG for long ones @returns undefined = no change */
   valueFor(present: readonly unknown[]): unknown
 }
 
@@ -21,7 +25,7 @@ export function changeMembers(body: Buffer, changes: readonly MemberChange[], an
   const blocked = new Map<number, { end: number, members: Record<string, unknown> }>()
   for (const [at, { path, valueFor }] of changes.entries()) {
     const { found, gaps, blocked: instead } = places[at] as MemberPlaces
-    const value = valueFor(found.map(({ start, end }) => JSON.parse(body.toString('utf8', start, end)) as unknown))
+    const value = valueFor(found.map(({ start, end }) => (end - start > MAX_READ ? LONG : JSON.parse(body.toString('utf8', start, end)) as unknown)))
     if (value === undefined) continue
     edits.push(...replaceValues(found, Buffer.from(JSON.stringify(value))))
     for (const { open, isEmpty, depth } of gaps) {

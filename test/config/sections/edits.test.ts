@@ -25,6 +25,7 @@ t.test('an edit that cannot work is reported with line and column', t => {
     ['{ request_headers: { set: { "a b": x } } }', /not a header name/],
     ['{ request_headers: { set: { x-a: "{kye}" } } }', /\{kye\} stands for nothing; did you mean "key"/],
     ['{ body: { set: { model: gpt-5 } } }', /model cannot be edited; routes choose models/],
+    ['{ body: { set: { STREAM: true } } }', /STREAM cannot be edited/],
     ['{ body: { remove: [messages] } }', /messages cannot be edited/],
     ['{ body: { remove: [a..b] } }', /a dot stands between two names/],
     ['{ body: { cap: { temperature: high } } }', /gateway\.yaml:1:\d+/],
