@@ -26,6 +26,14 @@ export function canonicalPath(path: string): string | null {
   return prefix === undefined ? null : `/v1${path.slice(prefix.length)}`
 }
 
+/** The first parts of paths that clients send without /v1 if their base URL lacks it. */
+const UNVERSIONED = /^\/(?:audio|batches|chat|completions|embeddings|files|images|messages|models|moderations|realtime|rerank|responses)(?:\/|$)/i
+
+/** The path under /v1 for a path that lacks this part; null = another path. */
+export function versionedPath(path: string): string | null {
+  return UNVERSIONED.test(path) ? `/v1${path}` : null
+}
+
 /**
  * Classifies the path of one model; null = another path. The model's name may contain unescaped slashes.
  * @param plain the path in lower case
