@@ -25,7 +25,7 @@ const FLOORS = [
   ],
   ['protocols/media'],
   ['protocols', 'providers', 'pricing', 'console/store', 'telemetry', 'cluster', 'cluster/limits'],
-  ['upstreams', 'console/reports', 'policy/hooks', 'policy/edits'],
+  ['upstreams', 'console/reports', 'policy/checks', 'policy/hooks', 'policy/edits'],
   ['pipeline/exchange'],
   ['pipeline/parts'],
   ['pipeline/respond', 'pipeline/settle'],

@@ -71,6 +71,7 @@ export const SECTIONS: readonly Section[] = [
       { text: 'Limits and budgets', link: '/limits' },
       { text: 'Users and tags', link: '/attribution' },
       { text: 'Edits', link: '/edits' },
+      { text: 'Checks', link: '/checks' },
       { text: 'Hooks', link: '/hooks' },
       { text: 'Metering and prices', link: '/metering' },
       { text: 'Failover', link: '/failover' },

@@ -23,6 +23,8 @@ export interface Key {
   readonly prefix?: string
   /** Replaced secrets that are still valid; absent = none. */
   readonly oldSecrets?: readonly OldSecret[]
+  /** Names of the checks of its requests; absent = none. */
+  readonly checks?: readonly string[]
   /** Names of the hooks of its requests; absent = none. */
   readonly hooks?: readonly string[]
   /** Changes of its requests; absent = none. */
@@ -43,6 +45,8 @@ export interface GroupRules {
   /** Globs of allowed models; null = all models that the keys allow. */
   readonly models: readonly string[] | null
   readonly limits: Limits | null
+  /** Names of the checks of its keys' requests; absent = none. */
+  readonly checks?: readonly string[]
   /** Names of the hooks of its keys' requests; absent = none. */
   readonly hooks?: readonly string[]
   /** Changes of its keys' requests; absent = none. */

@@ -88,6 +88,7 @@ export interface RawConfig {
     on?: { context_length?: string | RawTarget, content_filter?: string | RawTarget }
     resume?: 'off' | 'continue' | 'hold' | 'continue_or_hold'
     translate?: 'lenient' | 'strict' | 'off'
+    checks?: (string | undefined)[]
     hooks?: (string | undefined)[]
     edit?: RawEdit
     fit?: 'off' | 'check'
@@ -107,6 +108,7 @@ export interface RawConfig {
       queue?: RawQueue
       priority?: number
     }
+    checks?: (string | undefined)[]
     hooks?: (string | undefined)[]
     edit?: RawEdit
   } | undefined>
@@ -121,6 +123,7 @@ export interface RawConfig {
     expires?: string
     models?: string | (string | undefined)[]
     limits?: RawLimits
+    checks?: (string | undefined)[]
     hooks?: (string | undefined)[]
     edit?: RawEdit
   } | undefined)[]
@@ -138,6 +141,12 @@ export interface RawConfig {
     keys?: number
   } | undefined)[]
   edit?: RawEdit
+  checks?: Record<string, {
+    find?: 'secrets' | 'email' | 'card' | 'iban' | 'phone' | 'ssn' | 'ip' | ('secrets' | 'email' | 'card' | 'iban' | 'phone' | 'ssn' | 'ip' | undefined)[]
+    size?: number
+    action?: 'refuse' | 'mask' | 'log'
+    all?: boolean
+  } | undefined>
   hooks?: Record<string, {
     url?: string
     plain_http?: boolean

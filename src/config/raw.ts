@@ -6,6 +6,7 @@ type Section<K extends keyof RawConfig> = NonNullable<RawConfig[K]>
 
 export type RawAuth = NonNullable<RawUpstream['auth']>
 export type RawCaller = NonNullable<Section<'callers'>[number]>
+export type RawCheck = NonNullable<Section<'checks'>[string]>
 export type RawCluster = Section<'cluster'>
 export type RawHook = NonNullable<Section<'hooks'>[string]>
 export type RawKey = NonNullable<Section<'keys'>[number]>

@@ -2,6 +2,7 @@ import type { EditRules } from './edit-types.ts'
 import type { Auth } from './auth-types.ts'
 import type { AttributionConfig } from './attribution-types.ts'
 import type { CallerIssuer } from './caller-types.ts'
+import type { CheckConfig } from './check-types.ts'
 import type { ClusterConfig } from './cluster-types.ts'
 import type { HookConfig } from './hook-types.ts'
 import type { Group, Key, Limits, QueueLimits } from './key-types.ts'
@@ -32,6 +33,7 @@ export interface Config {
   readonly groups: ReadonlyMap<string, Group>
   readonly keys: readonly Key[]
   readonly callers: readonly CallerIssuer[]
+  readonly checks: ReadonlyMap<string, CheckConfig>
   readonly hooks: ReadonlyMap<string, HookConfig>
   /** Changes of all requests; null = none. */
   readonly edit: EditRules | null
@@ -277,6 +279,8 @@ export interface Route {
   readonly hedgeAfter: number | null
   /** What happens to a request whose target does not speak the protocol of the request. */
   readonly translate: TranslateMode
+  /** Names of the checks of its requests. */
+  readonly checks: readonly string[]
   /** Names of the hooks of its requests. */
   readonly hooks: readonly string[]
   /** Changes of its requests; null = none. */

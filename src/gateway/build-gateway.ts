@@ -23,6 +23,7 @@ import { StoreStates } from '../cluster/store-states.ts'
 import { GuessLimit } from '../limits/guess-limit.ts'
 import type { LimitedKey } from '../limits/types.ts'
 import { interruptedSettlement } from '../telemetry/settlement.ts'
+import { CheckSet } from '../policy/checks/check-set.ts'
 import { createEditSet } from '../policy/edits/edit-set.ts'
 import { HookSet } from '../policy/hooks/hook-set.ts'
 import type { HookParts } from '../policy/hooks/hook.ts'
@@ -61,6 +62,7 @@ export function buildGateway(config: Config, parts: GatewayParts, simulatorSocke
     callers: openCallers(config, keyring, sharedState, before?.callers ?? null),
     keyStore,
     attribution: config.attribution && new Attribution(config.attribution, before?.attribution?.values),
+    textChecks: config.checks.size === 0 ? null : new CheckSet(config.checks),
     hooks: openHooks(config, sharedState, before?.hooks ?? null),
     edits: createEditSet(config),
     routes: new RouteTable(config.routes, compileGlobs),

@@ -15,6 +15,7 @@ import { fittingRoute } from './fit.ts'
 import { identify } from './identify.ts'
 import { reserve } from './reserve.ts'
 import { plan, route, websocketTargets } from './route.ts'
+import { runChecks } from './run-checks.ts'
 import { sessionRules } from './session-check.ts'
 import { startRecording } from './settle/record-bodies.ts'
 import { settle } from './settle/settle.ts'
@@ -29,7 +30,9 @@ import { needsHttpForModel } from './upgrade.ts'
  *   attribute  for whom and for what is it, if the configuration asks?
  *   admit      may this key use this model?
  *   route      which targets can serve the request, in which order, at which prices?
+ *   checks     what do the rules about texts say, if the configuration has any?
  *   hooks      what do the operator's own services decide, if the configuration has any?
+ *   edits      what do rules change, if the configuration has any?
  *   reserve    do the key's limits have room for the worst case?
  *   attempt    which target responds? Targets are tried in order
  *   respond    what does the client get? The response is checked, metered and relayed
@@ -85,6 +88,7 @@ async function serve(gateway: Gateway, exchange: Writes<'identity' | 'request' |
     if (exchange.identity.restricted) admitParameters(exchange)
     const found = route(gateway.routes, exchange)
     exchange.plan = plan(gateway, exchange, found.fit ? await fittingRoute(gateway, exchange, found) : found)
+    if (gateway.textChecks !== null) await runChecks(gateway, gateway.textChecks, exchange, exchange.plan.route)
     if (gateway.hooks !== null) await askHooks(gateway, gateway.hooks, exchange, exchange.plan.route)
     if (gateway.edits !== null) editRequest(gateway, gateway.edits, exchange)
     const reserving = reserve(gateway, exchange, exchange.plan)
@@ -119,6 +123,7 @@ async function serveUpgrade(
   const targets = websocketTargets(found)
   if (targets.length === 0) throw upgradeRequired()
   exchange.plan = plan(gateway, exchange, { ...found, targets }, found.retries + 1)
+  if (gateway.textChecks !== null) await runChecks(gateway, gateway.textChecks, exchange, exchange.plan.route, true)
   if (gateway.hooks !== null) await askHooks(gateway, gateway.hooks, exchange, exchange.plan.route, true)
   if (gateway.edits !== null) editRequest(gateway, gateway.edits, exchange)
   const reserving = reserve(gateway, exchange, exchange.plan, true)

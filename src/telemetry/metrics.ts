@@ -58,6 +58,7 @@ export class Metrics {
   readonly #unpriced = this.#counter('gateway_unpriced_requests_total', 'Requests whose cost is unknown, because the model has no price or the usage is unknown.')
   readonly #rejections = this.#counter('gateway_limit_rejections_total', 'Requests that a limit refused.')
 
+  readonly #checkMatches = this.#counter('gateway_check_matches_total', 'What checks found, by check and action.')
   readonly #hookCalls = this.#counter('gateway_hook_calls_total', 'Calls of hooks, by what they decided or why they did not.')
   readonly #hookDuration = this.#histogram('gateway_hook_duration_seconds', 'Time that a call of a hook took, with the time in its queue.', HOOK_BUCKETS)
 
@@ -97,6 +98,10 @@ export class Metrics {
       cost.usd.value = Number(cost.pico) / 1e12
     }
     series.genAi?.record(settlement)
+  }
+
+  recordCheck(check: string, action: string, count: number): void {
+    this.#checkMatches.series({ check, action }).value += count
   }
 
   /** @param outcome what the hook decided, or why it did not @param ms from the call to its outcome */

@@ -49,6 +49,10 @@ export class Telemetry {
     this.#metrics?.record(settlement)
   }
 
+  checkMatched(check: string, action: string, count: number): void {
+    this.#metrics?.recordCheck(check, action, count)
+  }
+
   /** @param ms from the call to its outcome */
   hookCalled(hook: string, on: string, outcome: string, ms: number): void {
     this.#metrics?.recordHook(hook, on, outcome, ms)

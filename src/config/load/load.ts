@@ -10,6 +10,7 @@ import { locate, parseYaml, type ParsedYaml } from '../text/document.ts'
 import { Findings, fileProblem } from '../text/findings.ts'
 import { deepFreeze } from '../freeze.ts'
 import { readSchema } from '../json-schema.ts'
+import { buildChecks } from '../sections/checks.ts'
 import { buildGroups } from '../sections/groups.ts'
 import { buildEdit } from '../sections/edits.ts'
 import { buildHooks } from '../sections/hooks.ts'
@@ -146,6 +147,7 @@ function buildConfig(
     callers: buildCallers(raw, findings),
     hooks: buildHooks(raw, directory, proxy, findings),
     edit: buildEdit(raw.edit, ['edit'], findings),
+    checks: buildChecks(raw, findings),
     limits: buildLimits(raw.limits, ['limits'], findings),
     attribution: buildAttribution(raw, findings),
     ledger: buildLedger(raw, file, findings),

@@ -3,6 +3,7 @@ import type { Findings } from '../text/findings.ts'
 import type { Group } from '../key-types.ts'
 import { buildLimits } from './limits.ts'
 import { buildEdit } from './edits.ts'
+import { checkNames } from './checks.ts'
 import { hookNames } from './hooks.ts'
 import { didYouMean } from '../nearest.ts'
 import type { RawConfig } from '../raw.ts'
@@ -33,6 +34,7 @@ export function buildGroups(raw: RawConfig, findings: Findings): Map<string, Gro
     const path = ['groups', name]
     const parent = parents.get(name)
     const above = parent === undefined ? [] : build(parent).chain
+    const checks = checkNames(given[name]?.checks, raw, [...path, 'checks'], findings)
     const hooks = hookNames(given[name]?.hooks, raw, [...path, 'hooks'], findings)
     const edit = buildEdit(given[name]?.edit, [...path, 'edit'], findings)
     const group = {
@@ -40,6 +42,7 @@ export function buildGroups(raw: RawConfig, findings: Findings): Map<string, Gro
       models: modelGlobs(given[name]?.models, [...path, 'models'], findings),
       limits: buildLimits(given[name]?.limits, [...path, 'limits'], findings),
       members: members.get(name) ?? [],
+      ...checks.length > 0 && { checks },
       ...hooks.length > 0 && { hooks },
       ...edit !== null && { edit },
     }

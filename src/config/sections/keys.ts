@@ -4,6 +4,7 @@ import type { Path } from '../text/document.ts'
 import { formatPath, type Findings } from '../text/findings.ts'
 import { isKnownGroup } from './groups.ts'
 import { buildEdit } from './edits.ts'
+import { checkNames } from './checks.ts'
 import { hookNames } from './hooks.ts'
 import { parseInstant } from '../instant.ts'
 import type { Key } from '../key-types.ts'
@@ -50,6 +51,7 @@ export function buildKeys(raw: RawConfig, findings: Findings, isGatewayEnvironme
     const { group, owner, note } = key
     const tags = tagsOf(key, raw, [...path, 'tags'], findings)
     if (group !== undefined) isKnownGroup(group, Object.keys(raw.groups ?? {}), [...path, 'group'], findings)
+    const checks = checkNames(key.checks, raw, [...path, 'checks'], findings)
     const hooks = hookNames(key.hooks, raw, [...path, 'hooks'], findings)
     const edit = buildEdit(key.edit, [...path, 'edit'], findings)
     return [{
@@ -59,6 +61,7 @@ export function buildKeys(raw: RawConfig, findings: Findings, isGatewayEnvironme
       ...note !== undefined && { note },
       ...tags.size > 0 && { tags },
       ...expiresAt !== null && { expiresAt },
+      ...checks.length > 0 && { checks },
       ...hooks.length > 0 && { hooks },
       ...edit !== null && { edit },
       ...key.key !== undefined && key.key.length >= MIN_SAFE_KEY_LENGTH && { prefix: key.key.slice(0, PREFIX_LENGTH) },

@@ -5,6 +5,7 @@ import type { RawConfig, RawRoute, RawTarget } from '../raw.ts'
 import type { Affinity, Route, Target, Timeouts, Upstream } from '../types.ts'
 import { headerName } from './header.ts'
 import { buildEdit } from './edits.ts'
+import { checkNames } from './checks.ts'
 import { hookNames } from './hooks.ts'
 import { MAX_TIMER, buildQueue, buildTimeouts, timerDurationOf } from './values.ts'
 
@@ -32,6 +33,7 @@ export function buildRoutes(raw: RawConfig, upstreams: ReadonlyMap<string, Upstr
       resume: route.resume ?? 'off',
       hedgeAfter: hedge?.after === undefined ? null : timerDurationOf(hedge.after, [...path, 'hedge', 'after'], MAX_TIMER, findings),
       translate: route.translate ?? 'lenient',
+      checks: checkNames(route.checks, raw, [...path, 'checks'], findings),
       hooks: hookNames(route.hooks, raw, [...path, 'hooks'], findings),
       edit: buildEdit(route.edit, [...path, 'edit'], findings),
       fit: route.fit === 'check',

@@ -145,7 +145,7 @@ class WritableExchange {
   bodyWaitMs = 0
   /** Written by `pipeline.ts`. */
   plan: Plan | null = null
-  /** What rules did with the request; null = nothing. Written by `askHooks`. */
+  /** What rules did with the request; null = nothing. Written by `runChecks` and `askHooks`. */
   policy: readonly PolicyAction[] | null = null
   /** Changes of headers; null = none. Written by `editRequest`. */
   edits: HeaderChanges | null = null

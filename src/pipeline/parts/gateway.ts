@@ -13,6 +13,7 @@ import type { ClientRequestIds } from '../../base/request-id.ts'
 import type { Problem } from '../../config/problem.ts'
 import type { ReloadEvent } from '../../config/reload-event.ts'
 import type { Limits } from '../../config/key-types.ts'
+import type { CheckSet } from '../../policy/checks/check-set.ts'
 import type { EditSet } from '../../policy/edits/edit-set.ts'
 import type { HookSet } from '../../policy/hooks/hook-set.ts'
 import type { Config } from '../../config/types.ts'
@@ -46,6 +47,8 @@ export interface Gateway {
   readonly keyStore: KeyStore | null
   /** null = requests have neither users nor tags. */
   readonly attribution: Attribution | null
+  /** null = the configuration has no checks. */
+  readonly textChecks: CheckSet | null
   /** null = the configuration has no hooks. */
   readonly hooks: HookSet | null
   /** null = the configuration changes no request. */
