@@ -143,6 +143,7 @@ export interface RawConfig {
   edit?: RawEdit
   checks?: Record<string, {
     find?: 'secrets' | 'email' | 'card' | 'iban' | 'phone' | 'ssn' | 'ip' | ('secrets' | 'email' | 'card' | 'iban' | 'phone' | 'ssn' | 'ip' | undefined)[]
+    on?: ('request' | 'response' | undefined)[]
     size?: number
     action?: 'refuse' | 'mask' | 'log'
     all?: boolean

@@ -12,8 +12,9 @@ export function buildChecks({ checks }: RawConfig, findings: Findings): Map<stri
   return built
 }
 
-function buildCheck(name: string, { find, size, action = 'refuse', all = false }: RawCheck, findings: Findings): CheckConfig {
+function buildCheck(name: string, { find, on = [], size, action = 'refuse', all = false }: RawCheck, findings: Findings): CheckConfig {
   const path = ['checks', name]
+  if (on.includes('response')) findings.error([...path, 'on'], 'responses are not checked; remove response, or record them with a hook (tap: true)')
   if ((find === undefined) === (size === undefined)) findings.error(path, 'a check needs either find or size', 'key')
   if (size !== undefined && action === 'mask') findings.error([...path, 'action'], 'a size cannot be masked; use refuse or log')
   const kinds = typeof find === 'string' ? [find] : (find ?? []).filter(kind => kind !== undefined)

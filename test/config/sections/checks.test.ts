@@ -6,7 +6,7 @@ function load(t: Test, checks: string) {
 }
 
 t.test('a check has defaults', async t => {
-  t.same(load(t, '{ a: { find: secrets } }').get('a'), { name: 'a', find: ['secrets'], size: null, action: 'refuse', all: false })
+  t.same(load(t, '{ a: { find: secrets, on: [request] } }').get('a'), { name: 'a', find: ['secrets'], size: null, action: 'refuse', all: false })
   t.same(load(t, '{ a: { find: [email, ip, email], action: mask, all: true } }').get('a'), {
     name: 'a', find: ['email', 'ip'], size: null, action: 'mask', all: true,
   })
@@ -18,6 +18,7 @@ t.test('an invalid value is reported with line and column', async t => {
     ['{}', /gateway\.yaml:1:\d+.*either find or size/s],
     ['{ find: secrets, size: 9 }', /either find or size/],
     ['{ size: 9, action: mask }', /a size cannot be masked/],
+    ['{ find: card, on: [request, response] }', /gateway\.yaml:1:\d+.*responses are not checked/s],
     ['{ find: [phones] }', /gateway\.yaml:1:\d+/],
     ['{ find: secrets, actoin: log }', /unknown key "actoin" in checks.a; did you mean "action"/],
   ] as const) {
