@@ -30,6 +30,7 @@ routes:
   - { model: gone, to: gone }
 models: { y: { price: { input: 1, output: 1 } } }
 attribution: { user: [body], tags: { project: [header] } }
+edit: { body: { set: { seed: 1 } } }
 `)
   const seen = new Set<string>()
   for (const model of ['m', 'gone']) {
@@ -45,5 +46,7 @@ attribution: { user: [body], tags: { project: [header] } }
   // Without the fields that each log line has; `worker` is only in lines of several processes.
   for (const name of ['level', 'time', 'pid', 'hostname', 'msg']) seen.delete(name)
   seen.add('worker')
+  // Only in lines of requests that waited.
+  seen.add('queued_ms')
   t.strictSame([...named(line).columns].sort(), [...seen].sort())
 })

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { startTokenIssuer } from '../../support/token-issuer.ts'
@@ -83,10 +83,13 @@ t.test('a caller with a token is blocked, listed and unblocked by its name', asy
 t.test('a block of a caller holds if a created key has the same name', async t => {
   const issuer = await startTokenIssuer(t)
   const callers = `callers: [{ name: corp, issuer: "${issuer.issuer}", audience: gateway, require: { sub: "*" } }]\n`
-  const cwd = t.testdir({ 'gateway.yaml': YAML + callers })
+  const cwd = t.testdir({ 'gateway.yaml': YAML })
   const run = (...args: string[]) => gateway(['keys', ...args], { cwd, env: ENV })
-  const { base } = await listening(t, ['serve'], { cwd, env: ENV })
+  // After the issuer is configured, no key with such a name can be created.
   const secret = (await run('create', '-n', 'corp:alice')).stdout.trim()
+  writeFileSync(join(cwd, 'gateway.yaml'), YAML + callers)
+  t.match(await run('create', '-n', 'corp:bob'), { code: 2, stderr: /names that begin with "corp:" belong to callers/ })
+  const { base } = await listening(t, ['serve'], { cwd, env: ENV })
   const token = await issuer.token()
   t.strictSame([await ask(base, secret), await ask(base, token)], [200, 200])
   t.match(await run('block', 'corp:alice'), { code: 0 })

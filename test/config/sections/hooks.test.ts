@@ -8,7 +8,7 @@ function load(t: Test, hooks: string) {
 t.test('a hook has defaults', async t => {
   t.same(load(t, '{ dlp: { url: https://dlp.internal/check?mode=1 } }').get('dlp'), {
     name: 'dlp', url: 'https://dlp.internal/check?mode=1', onRequest: true, onResponse: false, send: 'metadata', timeout: 1000, whenDown: 'refuse',
-    concurrency: 64, secret: null, tap: false, all: false, ca: null,
+    concurrency: 64, secret: null, tap: false, all: false, ca: null, proxy: null,
   })
   t.match(load(t, '{ a: { url: "http://[::1]:1/", tap: true, on: [response] }, b: { url: http://10.0.0.1/, plain_http: true } }').get('a'), {
     onRequest: false, onResponse: true, tap: true,

@@ -16,13 +16,14 @@ const QUERIES: Partial<Record<OperationName, string>> = { 'GET /statement': '?mo
 const BODIES: Partial<Record<OperationName, object>> = {
   'POST /session': { name: 'ops', password: PASSWORD },
   'POST /keys': { name: 'walked' },
+  'POST /own/keys': { label: 'walked', expires_at: new Date(Date.now() + 86_400_000).toISOString() },
   'POST /keys/find': { key: KEY },
   'PATCH /keys/:name': { models: ['demo'] },
   'POST /keys/:name/rotate': {},
   'POST /session/single-sign-on': { return_to: '/console/' },
   'POST /explain': { path: '/v1/chat/completions', model: 'demo' },
 }
-const PARAMS: Readonly<Record<string, string>> = { ':name': 'walked', ':id': 'no-such-request' }
+const PARAMS: Readonly<Record<string, string>> = { ':name': 'walked', ':label': 'walked', ':id': 'no-such-request' }
 /** Statuses of operations whose object does not exist, or not in the needed state. */
 const ALSO: Partial<Record<OperationName, number>> = {
   // No bodies are logged.
@@ -38,6 +39,11 @@ const ALSO: Partial<Record<OperationName, number>> = {
   'PATCH /keys/:name': 404,
   'POST /keys/:name/rotate': 404,
   'POST /keys': 409,
+  // No callers are configured: nobody has keys of its own or can be blocked.
+  'POST /own/keys': 403,
+  'POST /callers/:name/block': 404,
+  'POST /callers/:name/unblock': 404,
+  'DELETE /own/keys/:label': 403,
 }
 
 const OPERATIONS = Object.entries(TABLE) as [OperationName, Operation][]
