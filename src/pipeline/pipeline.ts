@@ -90,7 +90,7 @@ async function serve(gateway: Gateway, exchange: Writes<'identity' | 'request' |
     exchange.plan = plan(gateway, exchange, found.fit ? await fittingRoute(gateway, exchange, found) : found)
     if (gateway.textChecks !== null) await runChecks(gateway, gateway.textChecks, exchange, exchange.plan.route)
     if (gateway.hooks !== null) await askHooks(gateway, gateway.hooks, exchange, exchange.plan.route)
-    if (gateway.edits !== null) editRequest(gateway, gateway.edits, exchange)
+    if (gateway.edits !== null) await editRequest(gateway, gateway.edits, exchange)
     const reserving = reserve(gateway, exchange, exchange.plan)
     if (reserving) await reserving
     if (gateway.config.log.bodies.length > 0 || exchange.trace?.isSampled) startRecording(gateway, exchange)
@@ -125,7 +125,7 @@ async function serveUpgrade(
   exchange.plan = plan(gateway, exchange, { ...found, targets }, found.retries + 1)
   if (gateway.textChecks !== null) await runChecks(gateway, gateway.textChecks, exchange, exchange.plan.route, true)
   if (gateway.hooks !== null) await askHooks(gateway, gateway.hooks, exchange, exchange.plan.route, true)
-  if (gateway.edits !== null) editRequest(gateway, gateway.edits, exchange)
+  if (gateway.edits !== null) await editRequest(gateway, gateway.edits, exchange)
   const reserving = reserve(gateway, exchange, exchange.plan, true)
   if (reserving) await reserving
   const end = await forwardUpgrade(gateway, exchange, exchange.plan, upgrade, sessionRules(gateway, exchange, exchange.plan))

@@ -1,6 +1,6 @@
 import type { BodyEdits, EditRules } from '../../config/edit-types.ts'
 import type { Endpoint, RequestEdits } from '../../protocols/endpoint/protocol.ts'
-import { replaceValues, spliceBytes, type Edit } from '../../protocols/json/splice.ts'
+import { replaceValues, type Edit } from '../../protocols/json/splice.ts'
 import { jsonInspection } from '../../protocols/request/inspect.ts'
 import { changeMembers, removeMembers, type MemberChange } from '../../protocols/request/member-changes.ts'
 import { isPlainCount, outputBoundValues, readOutputBounds } from '../../protocols/request/output-bounds.ts'
@@ -22,18 +22,18 @@ export interface EditedRequest {
   readonly usesOtherBound: boolean
 }
 
-/** Edits of one step. Each step reads the body that the step before has made. */
-type Step = (body: Buffer) => Edit[]
+/** The edits of one step: each step reads the body, a valid JSON object, that the step before has made. */
+export type Step = (body: Buffer) => Edit[]
 
-/** @param body a valid JSON object @returns `body` itself if no rule changes it */
-export function editBody(body: Buffer, rules: readonly EditRules[], request: EditedRequest): Buffer {
+/** What the rules do to a body, in this order. */
+export function bodySteps(rules: readonly EditRules[], request: EditedRequest): Step[] {
   const { edits } = request
   const steps = rules.flatMap(({ body: members, system }): Step[] => [
     ...members === null ? [] : memberSteps(members, request),
     ...system === null || edits === null ? [] : [(bytes: Buffer) => edits.addInstructions(bytes, system)],
   ])
   if (edits?.markCache && rules.some(({ cache }) => cache)) steps.push(edits.markCache)
-  return steps.reduce((bytes, step) => spliceBytes(bytes, step(bytes)), body)
+  return steps
 }
 
 function memberSteps({ remove, set, default: absent, cap }: BodyEdits, request: EditedRequest): Step[] {

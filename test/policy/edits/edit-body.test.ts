@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { BodyEdits, EditRules } from '../../../src/config/edit-types.ts'
-import { editBody } from '../../../src/policy/edits/edit-body.ts'
+import { bodySteps } from '../../../src/policy/edits/edit-body.ts'
 import { classifyPath } from '../../../src/protocols/classify-path.ts'
 import { PROTOCOLS } from '../../../src/protocols/index.ts'
+import { spliceBytes } from '../../../src/protocols/json/splice.ts'
 import { jsonInspection } from '../../../src/protocols/request/inspect.ts'
 import { readOutputBounds } from '../../../src/protocols/request/output-bounds.ts'
 
@@ -31,7 +32,8 @@ function rule({ system = null, cache = false, ...given }: Given): EditRules {
 function edit(name: Name, text: string, given: Given, usesOtherBound = false): string {
   const { endpoint } = classifyPath(PATHS[name])
   const edits = PROTOCOLS.find(protocol => protocol.name === name)?.edits ?? null
-  return editBody(Buffer.from(text), [rule(given)], { endpoint, edits, usesOtherBound }).toString()
+  return bodySteps([rule(given)], { endpoint, edits, usesOtherBound })
+    .reduce<Buffer>((body, step) => spliceBytes(body, step(body)), Buffer.from(text)).toString()
 }
 
 t.test('names of the configuration mean the members of each protocol', t => {
