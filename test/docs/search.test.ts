@@ -8,13 +8,13 @@ const DOCS = join(import.meta.dirname, '../../docs')
 
 /** Common queries, and the page that the user looks for. */
 const QUERIES: readonly (readonly [query: string, page: string])[] = [
-  ['JWT', '/what-it-does-not-do'],
+  ['JWT', '/callers'],
   ['mTLS', '/operation/tls'],
   ['rerank', '/what-it-does-not-do'],
-  ['queue', '/what-it-does-not-do'],
+  ['queue', '/limits'],
   ['http proxy', '/operation/proxy'],
-  ['guardrails', '/what-it-does-not-do'],
-  ['pii', '/what-it-does-not-do'],
+  ['guardrails', '/checks'],
+  ['pii', '/checks'],
   ['response cache', '/what-it-does-not-do'],
   ['cursor', '/clients'],
   ['langchain', '/clients'],

@@ -90,7 +90,7 @@ function compileCover({ models }: Route): (others: Route['models']) => boolean {
 function warnOfResumeWithoutPrefill(routes: readonly Route[], findings: Findings): void {
   for (const { index, resume, targets } of routes) {
     if (resume !== 'continue' || targets.some(target => target.prefill)) continue
-    findings.warn(['routes', index, 'resume'], 'no target of this route has prefill: true, so none continues a stream')
+    findings.warn(['routes', index, 'resume'], 'no target of this route has prefill: true, so a stream is continued only if the client has no text of it')
   }
 }
 
