@@ -56,8 +56,10 @@ export class LocalLimiter implements Limiter {
     const { tokens, pico } = normalizeEstimate(request.estimate)
     const isPart = request.isPart === true
     let worst: BlockingLimit | null = null
-    for (const scope of scopes) {
-      const blocking = scope.blockingLimit(tokens, pico, now, isPart, turn)
+    // A request goes on to queues of later scopes only: behind two queues, requests could change places without end.
+    const turnAt = turn === null ? -1 : scopes.findIndex(({ queue }) => queue === turn)
+    for (const [at, scope] of scopes.entries()) {
+      const blocking = scope.blockingLimit(tokens, pico, now, isPart, at <= turnAt)
       if (blocking !== null && blocking.waitMs > (worst?.waitMs ?? 0)) worst = blocking
     }
     if (worst !== null) return { ok: false, refusal: refusalOf(worst, request) }

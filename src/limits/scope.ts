@@ -66,8 +66,8 @@ export class Scope {
     this.queue?.freed()
   }
 
-  /** @param isPart true = count no request and no concurrency @param turn requests of this queue need not wait for it @returns the limit with the longest wait; null = no limit blocks */
-  blockingLimit(tokens: number, pico: bigint | null, now: Moment, isPart = false, turn: LimitQueue | null = null): BlockingLimit | null {
+  /** @param isPart true = count no request and no concurrency @param passesQueue the request need not wait behind those that wait here @returns the limit with the longest wait; null = no limit blocks */
+  blockingLimit(tokens: number, pico: bigint | null, now: Moment, isPart = false, passesQueue = false): BlockingLimit | null {
     let which: LimitReason = 'requests'
     let waitMs = isPart ? 0 : this.#requestBucket?.wait(1, now.mono) ?? 0
     const tokenWait = this.#tokenBucket?.wait(tokens, now.mono) ?? 0
@@ -82,7 +82,7 @@ export class Scope {
     }
     if (waitMs > 0) return { which, waitMs, scope: this }
     const { queue } = this
-    return queue === null || queue === turn || isPart ? null : { which: queue.which, waitMs: queue.waitMs, scope: this }
+    return queue === null || passesQueue || isPart ? null : { which: queue.which, waitMs: queue.waitMs, scope: this }
   }
 
   /** Call this only after `blockingLimit` returned null. */

@@ -296,9 +296,13 @@ function refusalFor({ chain, model, tokens, pico }: Pending, blocking: BlockingL
 
 /** @returns the refusal of a request that cannot pass those that wait for a limit; null = none waits */
 function queueBefore(pending: Pending): LimitRefusal | null {
-  for (const scope of scopesOf(pending.chain, pending.model)) {
+  const { turn } = pending
+  const scopes = [...scopesOf(pending.chain, pending.model)]
+  // As at one gateway: a request goes on to queues of later scopes only.
+  const turnAt = turn === null ? -1 : scopes.findIndex(({ queue }) => queue === turn)
+  for (const scope of scopes.slice(turnAt + 1)) {
     const { queue } = scope
-    if (queue !== null && queue !== pending.turn) return refusalFor(pending, { which: queue.which, waitMs: queue.waitMs, scope })
+    if (queue !== null) return refusalFor(pending, { which: queue.which, waitMs: queue.waitMs, scope })
   }
   return null
 }
